@@ -1,6 +1,9 @@
 //! What every reader needs while it writes: where events go, the time base, the numbers that are still free.
 
-use intact_ledger::{Caveat, ConnectionId, Event, FingerprintKey, Nanos, Sink};
+use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
+
+/// What limits a result: how often that was met, the id of the caveat, and its words after the count.
+pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
 
 /// The numbers given so far. They are unique over all inputs of an audit.
 #[derive(Debug, Default)]
@@ -39,6 +42,31 @@ impl EventWriter<'_> {
     /// Records one event.
     pub(crate) fn record(&mut self, event: Event<'_>) {
         self.sink.record(event);
+    }
+
+    /// Records the end of a connection.
+    pub(crate) fn close(&mut self, connection: ConnectionId, close: Close) {
+        let closed = Closed {
+            connection,
+            variant: None,
+            round: None,
+            close,
+        };
+        self.record(Event::Closed(&closed));
+    }
+
+    /// Records each limit that was met with [`EventWriter::caveat`]; `subject` begins its sentence.
+    pub(crate) fn caveats(&mut self, subject: &str, limits: &[Limit<'_>]) {
+        for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
+            self.caveat(id, format!("{subject}{count} {words}"));
+        }
+    }
+
+    /// Records each limit that was met with [`EventWriter::incomplete`]; `subject` begins its sentence.
+    pub(crate) fn incompletes(&mut self, subject: &str, limits: &[Limit<'_>]) {
+        for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
+            self.incomplete(id, format!("{subject}{count} {words}"));
+        }
     }
 
     /// Records what limits the result, where all traffic is in the record.

@@ -1,5 +1,6 @@
 //! An input: its format, its bytes, and what its format says of its content.
 
+use crate::error::AuditError;
 use crate::format::{Format, Log};
 use crate::input_summary::{InputSummary, Unit};
 use crate::log::log_format::LogFormat;
@@ -10,6 +11,11 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+/// The longest line of a log that is read, in bytes; longer ones are skipped.
+pub(crate) const LONGEST_LINE: usize = 1 << 20;
+/// How many lines pass between two questions whether to go on.
+const BREATH: u64 = 4096;
 
 /// The name of an input for a person.
 pub(crate) fn name(path: &Path) -> String {
@@ -45,6 +51,37 @@ impl Input {
             bytes: self.window.taken(),
             evidence: None,
             advice: Vec::new(),
+        }
+    }
+
+    /// What caveats about the input begin with.
+    pub(crate) fn prefix(&self) -> String {
+        format!("{}: ", self.path.display())
+    }
+
+    /// The error of an input that breaks its format from the start.
+    pub(crate) fn broken(&self, why: impl Into<String>) -> AuditError {
+        AuditError::Broken {
+            path: self.path.clone(),
+            format: self.format.as_str(),
+            why: why.into(),
+        }
+    }
+
+    /// Hands out line after line, of those that are longer than `longest` bytes nothing, until `take` or `go_on` says no.
+    pub(crate) fn each_line(
+        &mut self,
+        longest: usize,
+        go_on: &mut dyn FnMut() -> bool,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) {
+        let mut line = Vec::new();
+        let mut count = 0;
+        while self.window.line(&mut line, longest) && take(&line) {
+            count += 1;
+            if count % BREATH == 0 && !go_on() {
+                return;
+            }
         }
     }
 

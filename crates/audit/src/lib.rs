@@ -11,6 +11,7 @@ mod capture;
 mod client;
 mod error;
 mod event_writer;
+mod fields;
 mod format;
 mod har;
 mod input;
@@ -22,6 +23,7 @@ mod netlog;
 mod open;
 mod read_buffer;
 mod replay;
+mod timestamp;
 mod zeek;
 
 pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};

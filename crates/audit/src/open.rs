@@ -29,22 +29,23 @@ pub struct InputOptions {
     pub log_format: Option<Pattern>,
 }
 
+/// Whether a file starts with these bytes.
+type IsStart = fn(&[u8]) -> bool;
+
 impl Format {
     /// The format whose first bytes these are.
     fn detect(prefix: &[u8]) -> Option<Format> {
-        if capture::is_pcap(prefix) {
-            Some(Format::Pcap)
-        } else if capture::is_pcapng(prefix) {
-            Some(Format::Pcapng)
-        } else if har::is_har(prefix) {
-            Some(Format::Har)
-        } else if netlog::is_netlog(prefix) {
-            Some(Format::NetLog)
-        } else if let Some(tool) = LoadGenerator::tell(prefix) {
-            Some(Format::Tool(tool))
-        } else {
-            zeek::tell(prefix).map(Format::Zeek)
-        }
+        const BY_START: [(IsStart, Format); 4] = [
+            (capture::is_pcap, Format::Pcap),
+            (capture::is_pcapng, Format::Pcapng),
+            (har::is_har, Format::Har),
+            (netlog::is_netlog, Format::NetLog),
+        ];
+        let known = BY_START.iter().find(|(is_start, _)| is_start(prefix));
+        known
+            .map(|(_, format)| *format)
+            .or_else(|| LoadGenerator::tell(prefix).map(Format::Tool))
+            .or_else(|| zeek::tell(prefix).map(Format::Zeek))
     }
 
     /// When the input begins, in nanoseconds since 1970.
@@ -110,20 +111,27 @@ impl Input {
                 why: other.to_string(),
             },
         })?;
+        let mut input = Input::of(path, Box::new(io::empty()));
+        input.ledger = Some(reader);
+        Ok(input)
+    }
+
+    /// An input of which nothing is known yet.
+    fn of(path: &Path, inner: Box<dyn Read>) -> Input {
         let trouble = Rc::new(RefCell::new(None));
-        Ok(Input {
+        Input {
             path: path.to_owned(),
             format: Format::Ledger,
             window: ReadBuffer::new(Stream {
-                inner: Box::new(io::empty()),
+                inner,
                 trouble: trouble.clone(),
             }),
             trouble,
             dialect: None,
-            ledger: Some(reader),
+            ledger: None,
             read: Rc::new(Cell::new(0)),
             size: None,
-        })
+        }
     }
 
     /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
@@ -138,81 +146,59 @@ impl Input {
             source,
         };
         let read = Rc::new(Cell::new(0));
-        let mut counted = Counted {
+        let counted = Counted {
             inner: raw,
             read: read.clone(),
         };
-        let mut magic = Vec::new();
-        counted
-            .by_ref()
-            .take(4)
-            .read_to_end(&mut magic)
-            .map_err(fails)?;
-        let whole = io::Cursor::new(magic.clone()).chain(counted);
-        let plain: Box<dyn Read> = match magic.as_slice() {
-            [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
-            [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole).map_err(fails)?),
-            _ => Box::new(whole),
-        };
-        let trouble = Rc::new(RefCell::new(None));
-        let mut window = ReadBuffer::new(Stream {
-            inner: plain,
-            trouble: trouble.clone(),
-        });
-        window.fill(PREFIX).map_err(fails)?;
-        let prefix = window.available();
+        let mut input = Input::of(path, decompressed(counted).map_err(fails)?);
+        (input.read, input.size) = (read, size);
+        input.window.fill(PREFIX).map_err(fails)?;
+        input.detect(hints)?;
+        if input.format == Format::NetLog {
+            // its first event is behind the constants
+            input.window.fill(FIRST_EVENT).map_err(fails)?;
+        }
+        Ok(input)
+    }
+
+    /// Finds out its format by its first bytes.
+    fn detect(&mut self, hints: &InputOptions) -> Result<(), AuditError> {
+        let path = self.path.clone();
+        let prefix = self.window.available();
         if prefix.is_empty() {
-            return Err(match trouble.borrow_mut().take() {
+            return Err(match self.trouble.borrow_mut().take() {
                 Some(why) => AuditError::Broken {
-                    path: path.to_owned(),
+                    path,
                     format: "compressed file",
                     why,
                 },
-                None => AuditError::Empty(path.to_owned()),
+                None => AuditError::Empty(path),
             });
         }
-        let mut dialect = None;
-        let format = match Format::detect(prefix) {
-            Some(format) => format,
-            None => {
-                if let Some(log) = zeek::other_log(prefix) {
-                    return Err(AuditError::OtherLog {
-                        path: path.to_owned(),
-                        log,
-                    });
-                }
-                if let Some(summary) = Summary::tell(prefix) {
-                    return Err(AuditError::Summary {
-                        path: path.to_owned(),
-                        what: summary.what,
-                        instead: summary.instead,
-                    });
-                }
-                let given = hints.log_format.clone().map(LogFormat::Given);
-                dialect = given.or_else(|| LogFormat::tell(prefix));
-                if dialect.is_none() {
-                    return Err(AuditError::Unknown {
-                        path: path.to_owned(),
-                        start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
-                    });
-                }
-                Format::AccessLog
-            }
-        };
-        if format == Format::NetLog {
-            // its first event is behind the constants
-            window.fill(FIRST_EVENT).map_err(fails)?;
+        if let Some(format) = Format::detect(prefix) {
+            self.format = format;
+            return Ok(());
         }
-        Ok(Input {
-            path: path.to_owned(),
-            format,
-            window,
-            trouble,
-            dialect,
-            ledger: None,
-            read,
-            size,
-        })
+        if let Some(log) = zeek::other_log(prefix) {
+            return Err(AuditError::OtherLog { path, log });
+        }
+        if let Some(Summary { what, instead }) = Summary::tell(prefix) {
+            return Err(AuditError::Summary {
+                path,
+                what,
+                instead,
+            });
+        }
+        let given = hints.log_format.clone().map(LogFormat::Given);
+        let Some(dialect) = given.or_else(|| LogFormat::tell(prefix)) else {
+            return Err(AuditError::Unknown {
+                path,
+                start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+            });
+        };
+        self.format = Format::AccessLog;
+        self.dialect = Some(dialect);
+        Ok(())
     }
 
     /// Whether these tell how long requests take, as far as their first bytes show.
@@ -246,6 +232,18 @@ impl Input {
             None => self.format.begins_at(prefix),
         }
     }
+}
+
+/// What a file holds, which its first bytes show to be compressed or not.
+fn decompressed(mut file: Counted) -> io::Result<Box<dyn Read>> {
+    let mut magic = Vec::new();
+    file.by_ref().take(4).read_to_end(&mut magic)?;
+    let whole = io::Cursor::new(magic.clone()).chain(file);
+    Ok(match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
+        _ => Box::new(whole),
+    })
 }
 
 /// Counts what comes from the file, before decompression.

@@ -4,6 +4,7 @@ use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
+use crate::timestamp;
 use intact_ledger::store::Reader;
 use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,
@@ -14,8 +15,7 @@ const BREATH: u64 = 4096;
 
 /// When a ledger begins, in nanoseconds since 1970.
 pub(crate) fn begins_at(reader: &Reader) -> Option<u64> {
-    let started: jiff::Timestamp = reader.run().started.parse().ok()?;
-    u64::try_from(started.as_nanosecond()).ok()
+    timestamp::nanos(&reader.run().started)
 }
 
 /// Reads a ledger to its end, or to where it was cut off.
@@ -25,11 +25,8 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let mut events = reader.events().map_err(|error| AuditError::Broken {
-        path: input.path.clone(),
-        format: "ledger",
-        why: error.to_string(),
-    })?;
+    let events = reader.events();
+    let mut events = events.map_err(|error| input.broken(error.to_string()))?;
     let mut moved = Moved {
         by: begins_at(reader)
             .unwrap_or(scope.base)

@@ -20,6 +20,16 @@ pub(crate) struct HeldBytes {
     pub(crate) bytes: Vec<u8>,
 }
 
+impl HeldBytes {
+    fn new(from: Side, bytes: &[u8], at: u64) -> HeldBytes {
+        HeldBytes {
+            from,
+            at,
+            bytes: bytes.to_vec(),
+        }
+    }
+}
+
 /// The protocol on a connection, in the clear or within TLS.
 pub(crate) struct AppProtocol {
     state: State,
@@ -32,9 +42,10 @@ pub(crate) struct AppProtocol {
 enum State {
     /// Not known yet.
     Undecided(Vec<HeldBytes>),
-    /// With the exchange that may end HTTP/1, until later bytes show whether it does.
-    Http1(Box<http1::Http1Observer>, Option<Box<Seen>>),
+    Http1(Box<http1::Http1Observer>),
     Http2(Box<h2::Http2Observer>),
+    /// HTTP/1 ended with a 101, and the bytes behind it do not show yet whether HTTP/2 follows.
+    Switched(Box<Seen>, Vec<HeldBytes>),
     /// The one exchange of HTTP/0.9.
     Http09(Box<Seen>),
     /// A protocol that is not read.
@@ -61,30 +72,26 @@ impl AppProtocol {
     ) -> Option<Vec<HeldBytes>> {
         match &mut self.state {
             State::Undecided(held) => {
-                held.push(HeldBytes {
-                    from,
-                    at,
-                    bytes: bytes.to_vec(),
-                });
+                held.push(HeldBytes::new(from, bytes, at));
                 return self.decide(false, rows, run);
             }
-            State::Http1(observer, last) if observer.switched_at().is_some() => {
-                let last = last.take();
-                self.switch(from, bytes, at, last, rows, run);
+            State::Switched(_, held) => {
+                held.push(HeldBytes::new(from, bytes, at));
+                self.follow_switch(false, rows, run);
             }
-            State::Http1(observer, last) => {
-                observer.read(from, bytes, at, |event| match event {
+            State::Http1(observer) => {
+                // the exchange that may end HTTP/1
+                let mut last = None;
+                let rest = observer.read(from, bytes, at, |event| match event {
                     Observed::Done(exchange, SeenOutcome::Complete) if may_switch(exchange) => {
-                        *last = Some(Box::new(exchange.clone()));
+                        last = Some(Box::new(exchange.clone()));
                     }
                     other => rows.take(other, at, run),
                 });
                 if observer.switched_at().is_some() {
-                    let last = last.take();
-                    self.switch(from, after_switch(bytes), at, last, rows, run);
-                } else if let Some(exchange) = last.take() {
-                    let done = Observed::Done(&exchange, SeenOutcome::Complete);
-                    rows.take(done, at, run);
+                    self.switch(from, rest, at, last, rows, run);
+                } else if let Some(exchange) = last {
+                    rows.take(Observed::Done(&exchange, SeenOutcome::Complete), at, run);
                 }
             }
             State::Http2(observer) => read_h2(observer, from, bytes, at, rows, run),
@@ -116,23 +123,9 @@ impl AppProtocol {
         let State::Undecided(held) = &mut self.state else {
             return None;
         };
-        let first = |side: Side| -> Vec<u8> {
-            let of_side = held.iter().filter(|piece| piece.from == side);
-            of_side.flat_map(|piece| &piece.bytes).copied().collect()
-        };
-        let (client, server) = (first(Side::Client), first(Side::Server));
+        let [client, server] = [Side::Client, Side::Server].map(|side| first_bytes(held, side));
         let is_late = self.is_late;
-        let mut detected = detect_client(&client);
-        let is_unclear = matches!(
-            detected,
-            DetectedProtocol::Other(_) | DetectedProtocol::More
-        );
-        if client.is_empty() || (is_late && is_unclear) {
-            detected = detect_server(&server);
-        }
-        if is_late && !self.is_in_tls && (is_tls_record(&client) || is_tls_record(&server)) {
-            detected = DetectedProtocol::Tls;
-        }
+        let detected = detect(&client, &server, is_late, self.is_in_tls);
         let is_unknown = detected == DetectedProtocol::Other(None);
         // a stream that is joined late begins anywhere: later bytes may be recognised
         let is_open =
@@ -144,44 +137,53 @@ impl AppProtocol {
             return None;
         }
         let held = std::mem::take(held);
-        self.state = match detected {
-            DetectedProtocol::Http1 => {
-                let observer = if is_late {
-                    http1::Http1Observer::mid_stream()
-                } else {
-                    http1::Http1Observer::default()
-                };
-                rows.is_readable = true;
-                State::Http1(Box::new(observer), None)
-            }
-            DetectedProtocol::Http2 => {
-                rows.is_readable = true;
-                rows.connection.protocol = Some(Protocol::Http2);
-                State::Http2(Box::default())
-            }
-            DetectedProtocol::Http09 => {
-                let at = held.first().map_or(0, |piece| piece.at);
-                let exchange = request_09(&client, at);
-                rows.is_readable = true;
-                rows.connection.protocol = Some(Protocol::Http09);
-                rows.take(Observed::Opened(&exchange), at, run);
-                State::Http09(Box::new(exchange))
-            }
-            DetectedProtocol::Tls if !self.is_in_tls => return Some(held),
-            DetectedProtocol::Other(protocol) => {
-                rows.connection.protocol = protocol;
-                State::Opaque
-            }
-            DetectedProtocol::Tls | DetectedProtocol::More => State::Opaque,
-        };
+        if detected == DetectedProtocol::Tls && !self.is_in_tls {
+            return Some(held);
+        }
+        let begun_at = held.first().map_or(0, |piece| piece.at);
+        self.begin(detected, &client, begun_at, rows, run);
         for piece in held {
             self.read(piece.from, &piece.bytes, piece.at, rows, run);
         }
         None
     }
 
+    /// Begins to read the protocol of a client that began with these bytes.
+    fn begin(
+        &mut self,
+        detected: DetectedProtocol,
+        client: &[u8],
+        at: u64,
+        rows: &mut Rows,
+        run: &mut dyn RunContext,
+    ) {
+        let protocol = &mut rows.connection.row.protocol;
+        self.state = match detected {
+            DetectedProtocol::Http1 if self.is_late => {
+                State::Http1(Box::new(http1::Http1Observer::mid_stream()))
+            }
+            DetectedProtocol::Http1 => State::Http1(Box::default()),
+            DetectedProtocol::Http2 => {
+                *protocol = Some(Protocol::Http2);
+                State::Http2(Box::default())
+            }
+            DetectedProtocol::Http09 => {
+                let exchange = request_09(client, at);
+                *protocol = Some(Protocol::Http09);
+                rows.take(Observed::Opened(&exchange), at, run);
+                State::Http09(Box::new(exchange))
+            }
+            DetectedProtocol::Other(other) => {
+                *protocol = other;
+                State::Opaque
+            }
+            DetectedProtocol::Tls | DetectedProtocol::More => State::Opaque,
+        };
+        rows.is_readable |= !matches!(self.state, State::Opaque);
+    }
+
     /// HTTP/1 is over. A tunnel is read as a connection of its own, HTTP/2 by Upgrade is followed, and anything else is not
-    /// read.
+    /// read. `rest` is what `from` sent behind it.
     fn switch(
         &mut self,
         from: Side,
@@ -196,45 +198,50 @@ impl AppProtocol {
             return;
         };
         let request = last.request.as_ref();
-        let done = Observed::Done(&last, SeenOutcome::Complete);
         if request.is_some_and(|request| request.method == b"CONNECT") {
-            rows.take(done, at, run);
+            rows.take(Observed::Done(&last, SeenOutcome::Complete), at, run);
             self.state = State::Undecided(Vec::new());
             self.is_late = false;
-            if !rest.is_empty() {
-                self.read(from, rest, at, rows, run);
-            }
-            return;
+        } else {
+            self.state = State::Switched(last, Vec::new());
         }
-        if rest.is_empty() {
-            if let State::Http1(_, waiting) = &mut self.state {
-                *waiting = Some(last);
-            }
-            return;
+        if !rest.is_empty() {
+            self.read(from, rest, at, rows, run);
         }
-        let is_h2 = match from {
-            Side::Client => rest.starts_with(h2::PREFACE),
-            Side::Server => is_settings(rest),
+    }
+
+    /// Examines the first bytes after a 101. `is_last`: no more will come.
+    fn follow_switch(&mut self, is_last: bool, rows: &mut Rows, run: &mut dyn RunContext) {
+        let State::Switched(last, held) = &mut self.state else {
+            return;
         };
-        if !is_h2 {
-            rows.take(done, at, run);
-            rows.connection.protocol = Some(Protocol::Tunnel);
-            self.state = State::Opaque;
+        let shown =
+            [Side::Client, Side::Server].map(|side| is_http2(side, &first_bytes(held, side)));
+        let is_decided = is_last || shown.contains(&Some(false));
+        if !shown.contains(&Some(true)) {
+            if is_decided {
+                rows.take(Observed::Done(last, SeenOutcome::Complete), 0, run);
+                rows.connection.row.protocol = Some(Protocol::Tunnel);
+                self.state = State::Opaque;
+            }
             return;
         }
+        let held = std::mem::take(held);
         let mut observer = h2::Http2Observer::default();
         rows.enter_upgrade();
-        if let Some(request) = last.request {
+        if let Some(request) = last.request.take() {
             observer.assume_upgraded(request);
         }
-        read_h2(&mut observer, from, rest, at, rows, run);
+        for piece in held {
+            read_h2(&mut observer, piece.from, &piece.bytes, piece.at, rows, run);
+        }
         self.state = State::Http2(Box::new(observer));
     }
 
     /// Takes note of bytes that were not observed.
     pub(crate) fn lose(&mut self, from: Side, len: u64, rows: &mut Rows, run: &mut dyn RunContext) {
         match &mut self.state {
-            State::Http1(observer, _) => {
+            State::Http1(observer) => {
                 // a time is not needed: nothing that is lost ends an exchange
                 observer.lose(from, len, |event| rows.take(event, 0, run));
             }
@@ -243,6 +250,7 @@ impl AppProtocol {
                 held.clear();
                 self.is_late |= !self.is_in_tls;
             }
+            State::Switched(..) => self.follow_switch(true, rows, run),
             State::Http09(_) | State::Opaque => {}
         }
     }
@@ -257,14 +265,10 @@ impl AppProtocol {
         run: &mut dyn RunContext,
     ) {
         self.decide(true, rows, run);
+        self.follow_switch(true, rows, run);
         let at = at.0;
         match &mut self.state {
-            State::Http1(observer, last) => {
-                if let Some(exchange) = last.take() {
-                    let done = Observed::Done(&exchange, SeenOutcome::Complete);
-                    rows.take(done, at, run);
-                    rows.connection.protocol = Some(Protocol::Tunnel);
-                }
+            State::Http1(observer) => {
                 observer.end(Side::Server, at, |event| rows.take(event, at, run));
             }
             State::Http2(observer) => {
@@ -279,7 +283,7 @@ impl AppProtocol {
                 rows.take(Observed::Done(exchange, outcome), at, run);
                 self.state = State::Opaque;
             }
-            State::Undecided(_) | State::Opaque => {}
+            State::Undecided(_) | State::Switched(..) | State::Opaque => {}
         }
     }
 
@@ -289,6 +293,24 @@ impl AppProtocol {
             State::Http2(observer) => Some(observer.facts()),
             _ => None,
         }
+    }
+}
+
+fn first_bytes(held: &[HeldBytes], side: Side) -> Vec<u8> {
+    let of_side = held.iter().filter(|piece| piece.from == side);
+    of_side.flat_map(|piece| &piece.bytes).copied().collect()
+}
+
+/// The protocol that the first bytes of both sides show.
+fn detect(client: &[u8], server: &[u8], is_late: bool, is_in_tls: bool) -> DetectedProtocol {
+    if is_late && !is_in_tls && (is_tls_record(client) || is_tls_record(server)) {
+        return DetectedProtocol::Tls;
+    }
+    match detect_client(client) {
+        DetectedProtocol::Other(_) | DetectedProtocol::More if is_late || client.is_empty() => {
+            detect_server(server)
+        }
+        detected => detected,
     }
 }
 
@@ -302,7 +324,7 @@ fn read_h2(
 ) {
     run.note_h2(from, bytes, Nanos(at));
     observer.read(from, bytes, at, |event| rows.take(event, at, run));
-    rows.note_settings(observer.facts());
+    rows.connection.note_settings(observer.facts());
 }
 
 /// The request of HTTP/0.9 in a line that came at `at`.
@@ -337,15 +359,15 @@ fn may_switch(exchange: &Seen) -> bool {
     status == 101 || (connects && (200..300).contains(&status))
 }
 
-/// What follows the header section of the response that switched protocols.
-fn after_switch(bytes: &[u8]) -> &[u8] {
-    match memchr::memmem::find(bytes, b"\r\n\r\n") {
-        Some(end) => &bytes[end + 4..],
-        None => &[],
+/// Whether a side that begins with these bytes speaks HTTP/2: the client's preface, or the server's SETTINGS on stream 0.
+/// `None` while there are too few bytes.
+fn is_http2(side: Side, bytes: &[u8]) -> Option<bool> {
+    match side {
+        Side::Client if h2::PREFACE.starts_with(bytes) && bytes.len() < h2::PREFACE.len() => None,
+        Side::Client => Some(bytes.starts_with(h2::PREFACE)),
+        Side::Server => {
+            let head: &[u8; 9] = bytes.first_chunk()?;
+            Some(matches!(head, [0, _, len, 4, 0, 0, 0, 0, 0] if len % 6 == 0))
+        }
     }
-}
-
-/// Whether bytes start with an HTTP/2 SETTINGS frame on stream 0.
-fn is_settings(bytes: &[u8]) -> bool {
-    matches!(bytes, [0, _, len, 4, 0, 0, 0, 0, 0, ..] if len % 6 == 0)
 }

@@ -42,12 +42,12 @@ impl ObservedConnection {
 
     /// What is known of it so far.
     pub fn connection(&self) -> &Connection {
-        &self.rows.connection
+        &self.rows.connection.row
     }
 
     /// The transport is established.
     pub fn establish(&mut self, connect: Span) {
-        self.rows.connection.setup.connect = Some(connect);
+        self.rows.connection.row.setup.connect = Some(connect);
     }
 
     /// The client's direction is observed, so a response without a request is unsolicited.
@@ -87,7 +87,7 @@ impl ObservedConnection {
         self.tls = Some(Box::new(TlsConnection::new(self.reading)));
         self.app = AppProtocol::new(false, true);
         self.rows.client_spoke = false;
-        self.rows.connection.tls = Some(intact_ledger::Tls::default());
+        self.rows.connection.row.tls = Some(intact_ledger::Tls::default());
         for piece in held {
             self.read_tls(piece.from, &piece.bytes, Nanos(piece.at), run);
         }
@@ -107,7 +107,7 @@ impl ObservedConnection {
             return;
         };
         let (plain, bursts, access) = (tls.take_plain(), tls.take_bursts(), tls.access());
-        if !self.rows.is_recorded() || self.rows.connection.setup.ssl.is_none() {
+        if !self.rows.connection.is_recorded() || self.rows.connection.row.setup.ssl.is_none() {
             self.describe_tls();
         }
         for (from, at, bytes) in plain.iter() {
@@ -143,20 +143,20 @@ impl ObservedConnection {
             return;
         };
         let rows = &mut self.rows;
-        if !tls.describe(&mut rows.connection) {
+        if !tls.describe(&mut rows.connection.row) {
             return;
         }
-        let described = rows.connection.tls.as_ref();
+        let described = rows.connection.row.tls.as_ref();
         let name = described.and_then(|tls| tls.server_name.clone());
         let alpn = described.and_then(|tls| tls.alpn_chosen.as_deref());
-        if rows.connection.protocol.is_none() {
-            rows.connection.protocol = match alpn {
+        if rows.connection.row.protocol.is_none() {
+            rows.connection.row.protocol = match alpn {
                 Some("h2") => Some(Protocol::Http2),
                 Some("http/1.1") => Some(Protocol::Http11),
                 _ => None,
             };
         }
-        rows.note_server_name(name.as_deref());
+        rows.connection.note_server_name(name.as_deref());
     }
 
     /// Takes note of bytes of one side that were not observed.
@@ -201,10 +201,7 @@ impl ObservedConnection {
     /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even arrive before the FIN behind
     /// that.
     fn first_end(&self, by: Side, how: CloseKind, at: Nanos) -> FirstEnd {
-        let other = match by {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
+        let other = by.other();
         let notified = |side| {
             let tls = self.tls.as_ref()?;
             tls.close_notify_at(side).filter(|sent| *sent <= at.0)
@@ -242,8 +239,9 @@ impl ObservedConnection {
             }
             self.take_tls(run);
         }
-        if now.since(self.rows.connection.at) > PATIENCE && !self.rows.is_recorded() {
-            self.rows.record(run);
+        if now.since(self.rows.connection.row.at) > PATIENCE && !self.rows.connection.is_recorded()
+        {
+            self.rows.connection.record(run);
         }
     }
 
@@ -275,7 +273,7 @@ impl ObservedConnection {
         if let Some(tls) = &self.tls {
             self.rows.is_readable |= tls.is_decrypted();
             if ending == Ending::Observed {
-                self.rows.connection.failed = tls.failure(self.rows.end);
+                self.rows.connection.row.failed = tls.failure(self.rows.end);
             }
         }
         self.describe_tls();
@@ -290,8 +288,8 @@ impl ObservedConnection {
 
     /// Records that the connection was never established.
     pub fn fail(&mut self, failed: DialFailure, run: &mut dyn RunContext) {
-        self.rows.connection.failed = Some(failed);
-        self.rows.record(run);
+        self.rows.connection.row.failed = Some(failed);
+        self.rows.connection.record(run);
     }
 
     /// How many exchanges were recorded.
@@ -307,7 +305,7 @@ impl ObservedConnection {
     /// Why nothing is known of the bytes that it carried; `None` where they were read, or there were none.
     pub fn opaque(&self) -> Option<Opaque> {
         let is_silent = self.bytes == ConnectionBytes::default();
-        let protocol = self.rows.connection.protocol;
+        let protocol = self.rows.connection.row.protocol;
         if is_silent || self.rows.is_read() {
             None
         } else if self.tls.is_some() && !self.rows.is_readable {

@@ -38,6 +38,7 @@
 mod app_protocol;
 pub mod authority;
 mod connection;
+mod connection_row;
 mod detect_protocol;
 mod exchange_row;
 mod judgement;

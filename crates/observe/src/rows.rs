@@ -1,29 +1,25 @@
 //! The rows of one connection while it goes on: `wire`'s events become exchanges, and what they show of the connection becomes
 //! its row. The decisions are in the crate's documentation.
 
-use crate::authority::{host_of, of_absolute_form, split_authority};
 use crate::connection::Carried;
+use crate::connection_row::ConnectionRow;
 use crate::exchange_row::{self, Times};
 use crate::judgement::{Circumstances, Judgement};
 use crate::open_exchanges::{OpenExchange, OpenExchanges};
 use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
-use crate::user_agent::product;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
     Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
-    Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, SetupWait, Side,
+    Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side,
 };
-use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome, Request};
+use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
-use intact_wire::http1::Version;
 use std::sync::Arc;
 
 /// A connection, its exchanges, and how much of them was recorded.
 pub(crate) struct Rows {
-    pub(crate) connection: Connection,
-    /// The connection as it was last recorded.
-    recorded: Option<Connection>,
+    pub(crate) connection: ConnectionRow,
     /// Its start was not observed, so earlier exchanges may have been missed.
     is_late: bool,
     /// Bytes of either side are missing.
@@ -36,8 +32,6 @@ pub(crate) struct Rows {
     pub(crate) client_spoke: bool,
     /// The application data can be read.
     pub(crate) is_readable: bool,
-    /// The origin is that of a request.
-    has_authority: bool,
     open: OpenExchanges,
     /// Exchanges recorded.
     done: u64,
@@ -58,24 +52,15 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of a connection; `is_late` if its start was not observed.
-    pub(crate) fn new(mut connection: Connection, is_late: bool) -> Rows {
-        if connection.origin.is_none() {
-            connection.origin = connection.peer.map(|peer| Origin {
-                scheme: Scheme::Tcp,
-                host: peer.ip().to_string().into(),
-                port: peer.port(),
-            });
-        }
+    pub(crate) fn new(connection: Connection, is_late: bool) -> Rows {
         Rows {
-            connection,
-            recorded: None,
+            connection: ConnectionRow::new(connection),
             is_late,
             has_gap: false,
             has_request_gap: false,
             hears_client: false,
             client_spoke: false,
             is_readable: false,
-            has_authority: false,
             open: OpenExchanges::default(),
             done: 0,
             unobserved: 0,
@@ -109,21 +94,6 @@ impl Rows {
         self.unobserved
     }
 
-    /// Whether the connection was recorded.
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.recorded.is_some()
-    }
-
-    /// Records the connection, or what is new of it.
-    pub(crate) fn record(&mut self, run: &mut dyn RunContext) {
-        match &self.recorded {
-            Some(recorded) if *recorded == self.connection => return,
-            Some(_) => run.record(Event::Revised(&self.connection)),
-            None => run.record(Event::Opened(&self.connection)),
-        }
-        self.recorded = Some(self.connection.clone());
-    }
-
     /// Takes an event of HTTP that came at `at`.
     pub(crate) fn take(&mut self, event: Observed<'_>, at: u64, run: &mut dyn RunContext) {
         match event {
@@ -150,69 +120,9 @@ impl Rows {
             return;
         }
         self.wait.note_request(Nanos(request.started_at));
-        self.learn(request);
-        let named = of_absolute_form(&request.target).or(request.authority.as_deref());
-        self.note_origin(named);
-        self.record(run);
-    }
-
-    /// What a request shows of the client and its version of HTTP.
-    fn learn(&mut self, request: &Request) {
-        let agent = request.agent.as_deref().unwrap_or_default();
-        if self.connection.agent.is_none()
-            && let Ok(agent) = std::str::from_utf8(agent)
-        {
-            self.connection.agent = product(agent);
-        }
-        if let Some(version) = request.version {
-            self.note_version(version);
-        }
-    }
-
-    /// The first request with an authority names the origin. Without a port, that is the default port of its scheme. Where
-    /// no request names any, the origin is the name or the address that is known already, with the peer's port.
-    fn note_origin(&mut self, authority: Option<&[u8]>) {
-        if self.has_authority {
-            return;
-        }
-        let scheme = if self.connection.tls.is_some() {
-            Scheme::Https
-        } else {
-            Scheme::Http
-        };
-        let Some(origin) = &mut self.connection.origin else {
-            return;
-        };
-        origin.scheme = scheme;
-        if let Some((host, port)) = authority.and_then(split_authority) {
-            self.has_authority = true;
-            origin.host = host;
-            origin.port = port.or(scheme.default_port()).unwrap_or(origin.port);
-        }
-    }
-
-    /// The TLS server name is the origin's host until a request names another.
-    pub(crate) fn note_server_name(&mut self, name: Option<&str>) {
-        if self.has_authority {
-            return;
-        }
-        if let Some(origin) = &mut self.connection.origin {
-            origin.scheme = Scheme::Https;
-            if let Some(host) = name.and_then(|name| host_of(name.as_bytes())) {
-                origin.host = host;
-            }
-        }
-    }
-
-    fn note_version(&mut self, version: Version) {
-        let protocol = match version {
-            Version::Http10 => Protocol::Http10,
-            Version::Http11 => Protocol::Http11,
-        };
-        let known = &mut self.connection.protocol;
-        if known.is_none() || (*known == Some(Protocol::Http10) && protocol == Protocol::Http11) {
-            *known = Some(protocol);
-        }
+        self.connection.learn(request);
+        self.connection.note_authority(request);
+        self.connection.record(run);
     }
 
     fn finish(&mut self, seen: &Seen, outcome: SeenOutcome, at: u64, run: &mut dyn RunContext) {
@@ -234,20 +144,20 @@ impl Rows {
                 return;
             }
             // a proxy that refuses is the origin of this exchange, not the target
-            request.into_iter().for_each(|request| self.learn(request));
+            request
+                .into_iter()
+                .for_each(|request| self.connection.learn(request));
         }
         if let Some(response) = response {
             self.wait.note_response(Nanos(response.started_at));
             if let (None, Some(version)) = (request, response.version) {
-                self.note_version(version);
+                self.connection.note_version(version);
             }
-            let terms = &mut self.connection.terms;
-            terms.timeout_s = terms.timeout_s.or(response.keep_alive.timeout_s);
-            terms.max = terms.max.or(response.keep_alive.max);
+            self.connection.note_terms(response);
         }
-        self.note_origin(None);
+        self.connection.note_origin(None);
         self.done += 1;
-        self.record(run);
+        self.connection.record(run);
         let judgement = self.judge(outcome, open.ordinal);
         let end = self.end_of(seen, outcome, &open, at);
         let row = self.row(seen, open, end, judgement, run.next_exchange());
@@ -265,7 +175,7 @@ impl Rows {
     ) -> Exchange {
         let mut row = self.place(id, open.begun_at, open.ordinal, open.stream.is_some());
         let times = Times {
-            ready: self.connection.setup.ready(),
+            ready: self.connection.row.setup.ready(),
             has_waited: row.reuse == Some(Reuse::Fresh),
             end: Nanos(end),
         };
@@ -286,11 +196,11 @@ impl Rows {
     /// An exchange that began at `begun`, with its place on the connection and what it waited for of the setup.
     fn place(&self, id: u64, begun: u64, ordinal: u32, is_stream: bool) -> Exchange {
         let mut row = Exchange::new(id, Nanos(begun));
-        row.variant = self.connection.variant;
-        row.round = self.connection.round;
-        row.connection = Some(self.connection.id);
+        row.variant = self.connection.row.variant;
+        row.round = self.connection.row.round;
+        row.connection = Some(self.connection.row.id);
         row.ordinal = (!self.is_late && !self.has_request_gap).then_some(ordinal);
-        let setup = &self.connection.setup;
+        let setup = &self.connection.row.setup;
         let has_waited = self
             .wait
             .has_waited(setup, Nanos(begun), ordinal, is_stream);
@@ -300,7 +210,7 @@ impl Rows {
             _ => Reuse::of(has_waited, Some(ordinal)),
         };
         if row.reuse == Some(Reuse::Fresh) {
-            row.at = self.connection.at.min(row.at);
+            row.at = self.connection.row.at.min(row.at);
             row.spans.wait_for_setup(setup, row.at);
         }
         row
@@ -361,20 +271,20 @@ impl Rows {
             (true, Some(end)) => end.at.max(Nanos(one.last)),
             _ => Nanos(one.last),
         };
-        exchange_row::fill_inferred(&mut row, one, self.connection.setup.ready());
+        exchange_row::fill_inferred(&mut row, one, self.connection.row.setup.ready());
         row.outcome = judgement.map_or(Outcome::Ok, |judgement| judgement.outcome);
         row.certainty = Certainty::Inferred(
             format!("{why}: requests are inferred from the sizes and the order of records").into(),
         );
         self.last_end = self.last_end.max(Some(row.end));
-        self.record(run);
+        self.connection.record(run);
         run.record(Event::Exchange(&row));
     }
 
     /// Leaves HTTP/1 for HTTP/2: the request that asked for the upgrade is answered on stream 1.
     pub(crate) fn enter_upgrade(&mut self) {
         self.open.enter_upgrade();
-        self.connection.protocol = Some(Protocol::Http2);
+        self.connection.row.protocol = Some(Protocol::Http2);
     }
 
     /// A CONNECT that a proxy granted is a part of the setup; what follows is between the client and the target. Whether it
@@ -387,34 +297,15 @@ impl Rows {
         self.open.begun -= 1;
         self.is_readable = false;
         self.client_spoke = false;
-        self.has_authority = false;
         self.wait = SetupWait::default();
-        let connection = &mut self.connection;
-        connection.protocol = None;
-        if let Some(connect) = &mut connection.setup.connect {
-            connect.end = connect.end.max(Nanos(granted.head_at));
-        }
         let target = seen.request.as_ref().map(|request| &request.target[..]);
-        if let Some((host, Some(port))) = target.and_then(split_authority) {
-            connection.origin = Some(Origin {
-                scheme: Scheme::Tcp,
-                host,
-                port,
-            });
-        }
+        self.connection.enter_tunnel(target, Nanos(granted.head_at));
         true
     }
 
     /// Notes that one side announced that it will close.
     fn announce(&mut self, by: Side) {
         self.announced_by = self.announced_by.or(Some(by));
-    }
-
-    /// Notes how many streams the server allows.
-    pub(crate) fn note_settings(&mut self, facts: &Http2Facts) {
-        if let Some((settings, _)) = facts.server_settings {
-            self.connection.terms.max_streams = settings.max_concurrent_streams;
-        }
     }
 
     /// Records the end of the connection at `at`, or when its end was first seen. `http2` has what HTTP/2 showed of it.
@@ -428,17 +319,17 @@ impl Rows {
         if let Some(goaway) = http2.and_then(|facts| facts.go_away) {
             self.announce(ledger_side(goaway.by));
         }
-        self.record(run);
+        self.connection.record(run);
         let is_open = self.ending == Some(Ending::Unobserved) && self.end.is_none();
-        if self.connection.failed.is_some() || is_open {
+        if self.connection.row.failed.is_some() || is_open {
             return;
         }
         let is_silent = carried.bytes == ConnectionBytes::default();
         let is_counted = carried.is_inferred || is_silent || self.is_read();
         let closed = Closed {
-            connection: self.connection.id,
-            variant: self.connection.variant,
-            round: self.connection.round,
+            connection: self.connection.row.id,
+            variant: self.connection.row.variant,
+            round: self.connection.row.round,
             close: Close {
                 at: self.end.map_or(at, |end| end.at),
                 by: self.end.and_then(|end| end.by),
@@ -459,7 +350,7 @@ impl Rows {
     /// Whether all that it carried was read as HTTP. Where a client sent bytes and no request, it was not: the bytes are of
     /// another protocol, or of a request that is not whole. HTTP/2 has bytes of its own.
     pub(crate) fn is_read(&self) -> bool {
-        let is_h2 = self.connection.protocol == Some(Protocol::Http2);
+        let is_h2 = self.connection.row.protocol == Some(Protocol::Http2);
         let is_quiet = !self.has_request_gap && (is_h2 || !self.client_spoke);
         self.is_readable && (self.open.begun > 0 || is_quiet)
     }

@@ -22,6 +22,16 @@ pub enum Side {
     Server,
 }
 
+impl Side {
+    /// The peer of this end.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
 /// What one call of a parser did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseStep<E> {

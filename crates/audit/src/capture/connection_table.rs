@@ -5,15 +5,16 @@ use super::dns_lookups::DnsLookups;
 use super::fragments::Fragments;
 use super::ip::{self, Datagram, Udp, protocol};
 use super::ladder::Ladder;
+use super::limits::CaptureLimits;
 use super::link::{self, Inside};
 use super::opaque::{Opaque, OpaquePackets};
+use super::opening::opening;
 use super::quic::Quic;
 use super::tcp_connection::{ConnectionState, TcpConnection};
 use super::tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
-use intact_observe::{DetectedProtocol, Opaque as Unread, detect_client, detect_server};
-use intact_wire::Side;
+use intact_observe::Opaque as Unread;
 use intact_wire::dns;
 use intact_wire::tcp::Segment;
 use intact_wire::tls::decrypt::KeyLog;
@@ -59,22 +60,6 @@ enum Found {
     Opaque(Opaque),
 }
 
-/// Counts of what was met, over all files.
-#[derive(Clone, Debug, Default)]
-struct CaptureCounts {
-    unseen: u64,
-    let_go: u64,
-    too_late: u64,
-    blind_tls: u64,
-    blind_unknown: u64,
-    joined: u64,
-    /// Connections of which one direction is in the capture.
-    one_direction: u64,
-    /// Connections of which packets are missing.
-    with_missing: u64,
-    cut_packets: u64,
-}
-
 /// The two ends of a connection, the smaller first.
 type Pair = (SocketAddr, SocketAddr);
 
@@ -102,7 +87,7 @@ pub(crate) struct ConnectionTable {
     quic: Quic,
     waiting: usize,
     now: u64,
-    facts: CaptureCounts,
+    limits: CaptureLimits,
     has_transport: bool,
     /// Of the file under way.
     counts: PacketCounts,
@@ -284,7 +269,7 @@ impl ConnectionTable {
                     return;
                 };
                 self.live += 1;
-                self.facts.joined += u64::from(opening.late);
+                self.limits.joined += u64::from(opening.late);
                 let (client, server) = (opening.client, opening.server);
                 let mut live = TcpConnection::new(client, server, segment.at, opening.late, scope);
                 let climbs = match self.wanted {
@@ -356,17 +341,17 @@ impl ConnectionTable {
                         self.ladder = Some(ladder);
                     }
                 }
-                self.facts.unseen += unseen;
-                self.facts.one_direction += u64::from(lacks.direction);
-                self.facts.with_missing += u64::from(lacks.packets);
-                self.facts.cut_packets += lacks.cut_packets;
+                self.limits.unseen += unseen;
+                self.limits.one_direction += u64::from(lacks.direction);
+                self.limits.with_missing += u64::from(lacks.packets);
+                self.limits.cut_packets += lacks.cut_packets;
                 match blind {
-                    Some(Unread::Encrypted) => self.facts.blind_tls += 1,
-                    Some(Unread::Unknown) => self.facts.blind_unknown += 1,
+                    Some(Unread::Encrypted) => self.limits.blind_tls += 1,
+                    Some(Unread::Unknown) => self.limits.blind_unknown += 1,
                     None => {}
                 }
             }
-            ConnectionState::TooLate => self.facts.too_late += 1,
+            ConnectionState::TooLate => self.limits.too_late += 1,
         }
     }
 
@@ -388,7 +373,7 @@ impl ConnectionTable {
             .min(silent.len().saturating_sub(1));
         silent.select_nth_unstable(quarter);
         for (_, pair) in silent.into_iter().take(quarter.max(1)) {
-            self.facts.let_go += 1;
+            self.limits.let_go += 1;
             self.let_go(pair, false, keys, scope);
             self.slots.remove(&pair);
         }
@@ -411,140 +396,6 @@ impl ConnectionTable {
         self.leaving.clear();
         self.names.finish(self.now, scope);
         self.quic.finish(self.now, scope);
-        self.tell_limits(scope);
+        self.limits.record(&self.quic, scope);
     }
-
-    fn tell_limits(&mut self, scope: &mut EventWriter<'_>) {
-        let facts = std::mem::take(&mut self.facts);
-        let quic = &self.quic;
-        // nothing is missing: the connections are counted, and those that cannot be seen inside are known as such
-        let limits = [
-            (
-                facts.blind_tls,
-                "tls-without-keys",
-                "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
-            ),
-            (
-                quic.told,
-                "quic",
-                "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
-            ),
-            (
-                facts.blind_unknown,
-                "not-http",
-                "connections carry something that is not HTTP and was not read",
-            ),
-            (
-                facts.joined,
-                "joined-late",
-                "connections were open before the capture began: what they carried before is not counted",
-            ),
-            (
-                facts.unseen,
-                "end-not-captured",
-                "requests have no complete answer in the capture: packets are missing, or it ends before them",
-            ),
-            (
-                facts.too_late + quic.too_late,
-                "dial-at-the-end",
-                "connections were about to be opened when the capture ended; they are not counted",
-            ),
-            (
-                facts.let_go,
-                "too-many-connections",
-                "connections were let go to bound memory: what came later on them counts as other connections",
-            ),
-        ];
-        for (count, id, words) in limits {
-            if count > 0 {
-                scope.caveat(id, format!("{count} {words}"));
-            }
-        }
-        let missing = [
-            (
-                facts.one_direction,
-                "one-direction",
-                "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
-            ),
-            (
-                facts.with_missing,
-                "packets-missing",
-                "connections lack packets that their receivers acknowledged: requests in these packets are not counted. Capture with a larger buffer, e.g. `tcpdump -B 65536`",
-            ),
-            (
-                facts.cut_packets,
-                "packets-cut",
-                "packets were cut off while capturing (snap length): requests in the rest of them are not counted. Record whole packets with `tcpdump -s 0`",
-            ),
-            (
-                quic.joined,
-                "quic-joined-late",
-                "packets on UDP port 443 look like QUIC and belong to no connection whose start is in the capture: these connections are not counted",
-            ),
-            (
-                quic.untracked,
-                "too-many-quic-connections",
-                "first packets of QUIC connections came while memory for more of these was exhausted: these connections are not counted",
-            ),
-        ];
-        for (count, id, words) in missing {
-            if count > 0 {
-                scope.incomplete(id, format!("{count} {words}"));
-            }
-        }
-    }
-}
-
-/// Which end of a new connection is the client, and whether its start was seen.
-struct Opening {
-    client: SocketAddr,
-    server: SocketAddr,
-    late: bool,
-}
-
-/// `None` for a segment that says nothing of a connection whose start was not seen.
-fn opening(source: SocketAddr, target: SocketAddr, segment: &Segment<'_>) -> Option<Opening> {
-    let by_client = |late| Opening {
-        client: source,
-        server: target,
-        late,
-    };
-    let by_server = |late| Opening {
-        client: target,
-        server: source,
-        late,
-    };
-    if segment.syn {
-        return Some(match segment.ack {
-            None => by_client(false),
-            Some(_) => by_server(false),
-        });
-    }
-    if segment.len == 0 {
-        return None;
-    }
-    let client_guess = detect_client(segment.payload);
-    let server_guess = detect_server(segment.payload);
-    let says_client = matches!(
-        client_guess,
-        DetectedProtocol::Http1 | DetectedProtocol::Http2
-    );
-    let says_server = server_guess == DetectedProtocol::Http1;
-    // TLS: a ClientHello is handshake message 1, a ServerHello 2
-    let hello = match segment.payload {
-        [0x16, 0x03, _, _, _, 1, ..] => Some(Side::Client),
-        [0x16, 0x03, _, _, _, 2, ..] => Some(Side::Server),
-        _ => None,
-    };
-    let from_client = match hello {
-        Some(side) => side == Side::Client,
-        None if says_client != says_server => says_client,
-        // servers listen on the smaller port
-        None => source.port() > target.port(),
-    };
-    Some(if from_client {
-        by_client(true)
-    } else {
-        by_server(true)
-    })
 }

@@ -120,11 +120,7 @@ impl Coverage {
 
     /// Whether that side acknowledged anything of its peer.
     pub(super) fn acknowledges(&self, side: Side) -> bool {
-        let peer = match side {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
-        self.direction(peer).acked.is_some()
+        self.direction(side.other()).acked.is_some()
     }
 
     /// What is missing, `flow` being both directions once they are over.

@@ -10,8 +10,10 @@ mod dns_lookups;
 mod fragments;
 mod ip;
 mod ladder;
+mod limits;
 mod link;
 mod opaque;
+mod opening;
 mod pcap;
 mod pcapng;
 mod quic;
@@ -27,6 +29,7 @@ use crate::format::Format;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
+use connection_table::PacketCounts;
 use intact_wire::pcapng::Reader;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
@@ -128,15 +131,10 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let broken = |why| AuditError::Broken {
-        path: input.path.clone(),
-        format: input.format.as_str(),
-        why,
-    };
     let mut packets = match Packets::open(input.format, &mut input.window) {
         Ok(packets) => packets,
-        Err(End::Damaged(why)) => return Err(broken(why)),
-        Err(End::Cut | End::Whole) => return Err(broken("it ends within its head".to_owned())),
+        Err(End::Damaged(why)) => return Err(input.broken(why)),
+        Err(End::Cut | End::Whole) => return Err(input.broken("it ends within its head")),
     };
     let mut count = 0;
     let end = loop {
@@ -154,7 +152,7 @@ pub(crate) fn read(
     let name = input.path.display();
     let counts = network.take_counts();
     match end {
-        Some(End::Damaged(why)) if count == 0 => return Err(broken(why)),
+        Some(End::Damaged(why)) if count == 0 => return Err(input.broken(why)),
         Some(End::Damaged(why)) => scope.incomplete(
             "input-damaged",
             format!("{name}: {why} after {count} packets; the rest was not read"),
@@ -165,24 +163,7 @@ pub(crate) fn read(
         ),
         Some(End::Whole) | None => {}
     }
-    if let Some(why) = counts.opaque.words() {
-        let remedy = counts.opaque.remedy();
-        if counts.transport == 0 {
-            return Err(AuditError::Undecoded {
-                path: input.path.clone(),
-                packets: count,
-                why,
-                remedy,
-            });
-        }
-        scope.incomplete(
-            "packets-not-decoded",
-            format!(
-                "{name}: {} of {count} packets cannot be decoded ({why}); the connections in them are not counted: {remedy}",
-                counts.opaque.total()
-            ),
-        );
-    }
+    tell_opaque(input, &counts, count, scope)?;
     let dropped = packets.dropped();
     if dropped > 0 {
         scope.incomplete(
@@ -193,4 +174,36 @@ pub(crate) fn read(
         );
     }
     Ok(input.account(Unit::Packets, count, counts.skipped + counts.opaque.total()))
+}
+
+/// Records the packets that could not be decoded.
+///
+/// # Errors
+/// None could.
+fn tell_opaque(
+    input: &Input,
+    counts: &PacketCounts,
+    packets: u64,
+    scope: &mut EventWriter<'_>,
+) -> Result<(), AuditError> {
+    if let Some(why) = counts.opaque.words() {
+        let remedy = counts.opaque.remedy();
+        if counts.transport == 0 {
+            return Err(AuditError::Undecoded {
+                path: input.path.clone(),
+                packets,
+                why,
+                remedy,
+            });
+        }
+        scope.incomplete(
+            "packets-not-decoded",
+            format!(
+                "{}{} of {packets} packets cannot be decoded ({why}); the connections in them are not counted: {remedy}",
+                input.prefix(),
+                counts.opaque.total()
+            ),
+        );
+    }
+    Ok(())
 }

@@ -3,8 +3,8 @@
 
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Close, Closed, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes,
-    Scheme, SetupPhase, Span, Tls, Transport,
+    Close, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes, Scheme,
+    SetupPhase, Span, Tls, Transport,
 };
 use intact_observe::authority::host_of;
 use intact_wire::quic::{Kind, QuicClientHello, packets};
@@ -206,25 +206,20 @@ impl Quic {
         }
         scope.record(Event::Opened(&connection));
         if over && !unanswered {
-            let closed = Closed {
-                connection: connection.id,
-                variant: None,
-                round: None,
-                close: Close {
-                    at: scope.nanos(talk.seen_at),
-                    by: None,
-                    how: None,
-                    announced_by: None,
-                    moment: None,
-                    exchanges: None,
-                    bytes: ConnectionBytes {
-                        sent: talk.sent,
-                        received: talk.received,
-                    },
-                    probes: Probes::default(),
+            let close = Close {
+                at: scope.nanos(talk.seen_at),
+                by: None,
+                how: None,
+                announced_by: None,
+                moment: None,
+                exchanges: None,
+                bytes: ConnectionBytes {
+                    sent: talk.sent,
+                    received: talk.received,
                 },
+                probes: Probes::default(),
             };
-            scope.record(Event::Closed(&closed));
+            scope.close(connection.id, close);
         }
     }
 }

@@ -270,7 +270,7 @@ impl TcpConnection {
             None => {
                 let is_whole = end.is_some() && lacks.is_nothing();
                 let by = end.map(|end| end.by);
-                if by.is_some_and(|by| coverage.lacks_end_of(other(by), flow)) {
+                if by.is_some_and(|by| coverage.lacks_end_of(by.other(), flow)) {
                     observed.forget_closer();
                 }
                 // a response that is not in the capture did not fail
@@ -341,12 +341,5 @@ fn show(
             observed.read(side, bytes, at, context);
         }
         Run::Gap { len, .. } => observed.lose(side, len, context),
-    }
-}
-
-fn other(side: Side) -> Side {
-    match side {
-        Side::Client => Side::Server,
-        Side::Server => Side::Client,
     }
 }

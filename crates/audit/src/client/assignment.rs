@@ -10,20 +10,24 @@ use intact_ledger::{
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+/// What is wrong with entries that come before the base.
+const EARLY: &str =
+    "entries began before the first ones in the file: they are put at its beginning";
+
 /// A file with requests.
 pub(crate) struct Source<'a> {
     /// Those that went over a network.
     pub(crate) entries: &'a [Entry],
     /// Who wrote it; empty where it does not say.
     pub(crate) writer: &'a str,
-    /// What caveats begin with.
+    /// What ids of caveats begin with.
     pub(crate) kind: &'static str,
     /// What would tell more than it does, in a sentence without its end.
     pub(crate) better: &'static str,
     /// Its times are told to the second.
     pub(crate) is_coarse: bool,
-    /// Its name.
-    pub(crate) name: &'a str,
+    /// What caveats begin with.
+    pub(crate) prefix: &'a str,
 }
 
 /// What tells connections apart in a file.
@@ -50,17 +54,26 @@ struct AssignedConnection {
     closing: bool,
 }
 
+impl AssignedConnection {
+    fn new(connection: Connection, entry: &Entry) -> AssignedConnection {
+        AssignedConnection {
+            connection,
+            origin: entry.origin.clone(),
+            multiplexes: matches!(entry.protocol, Some(Protocol::Http2 | Protocol::Http3)),
+            free_at: 0,
+            carried: 0,
+            is_new: false,
+            closing: false,
+        }
+    }
+}
+
 /// Writes the entries into the ledger; the evidence in words.
 pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     let evidence = choose(source);
     let early = source.entries.iter().filter(|entry| entry.at < scope.base);
-    let early = early.count();
-    if early > 0 {
-        scope.caveat(
-            "input-out-of-order",
-            format!("{}: {early} entries began before the first ones in the file: they are put at its beginning", source.name),
-        );
-    }
+    let early = (early.count() as u64, "input-out-of-order", EARLY);
+    scope.caveats(source.prefix, &[early]);
     let mut layout = Assignment {
         evidence,
         is_coarse: source.is_coarse,
@@ -84,12 +97,10 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
         .collect();
     connections.sort_by_key(|connection| connection.at);
     let mut connections = connections.iter().peekable();
-    let mut told = std::collections::HashSet::new();
     for exchange in &exchanges {
         while let Some(connection) = connections.next_if(|connection| {
             connection.at <= exchange.end || Some(connection.id) == exchange.connection
         }) {
-            told.insert(connection.id);
             scope.record(Event::Opened(connection));
         }
         scope.record(Event::Exchange(exchange));
@@ -103,7 +114,10 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
 /// The evidence in words; what is missing becomes a caveat.
 fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -> String {
     let Source {
-        kind, name, better, ..
+        kind,
+        prefix,
+        better,
+        ..
     } = source;
     let by = match source.writer {
         "" => "an unknown tool",
@@ -125,7 +139,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
             scope.caveat(
                 &format!("{kind}-without-ids"),
                 format!(
-                    "{name}: {why}: reuse is told by the time for connecting, connections are the fewest that the overlap of requests allows"
+                    "{prefix}{why}: reuse is told by the time for connecting, connections are the fewest that the overlap of requests allows"
                 ),
             );
             format!("written by {by}; reuse told by the time for connecting: {why}")
@@ -134,7 +148,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
             scope.incomplete(
                 &format!("{kind}-without-evidence"),
                 format!(
-                    "{name}: it says neither which connection carried a request nor when one was opened: reuse cannot be seen, \
+                    "{prefix}it says neither which connection carried a request nor when one was opened: reuse cannot be seen, \
                      connections are the fewest that the overlap of requests allows. {better}"
                 ),
             );
@@ -244,15 +258,7 @@ impl Assignment {
             connection.certainty = why();
         }
         let at = self.laid.len();
-        self.laid.push(AssignedConnection {
-            connection,
-            origin: entry.origin.clone(),
-            multiplexes: matches!(entry.protocol, Some(Protocol::Http2 | Protocol::Http3)),
-            free_at: 0,
-            carried: 0,
-            is_new: false,
-            closing: false,
-        });
+        self.laid.push(AssignedConnection::new(connection, entry));
         if let Some(id) = &entry.id
             && self.evidence == Evidence::Ids
         {
@@ -286,15 +292,7 @@ impl Assignment {
         });
         let mut one = fill(entry, sent, scope);
         one.connection = Some(connection.id);
-        self.laid.push(AssignedConnection {
-            connection,
-            origin: entry.origin.clone(),
-            multiplexes: false,
-            free_at: 0,
-            carried: 0,
-            is_new: false,
-            closing: true,
-        });
+        self.laid.push(AssignedConnection::new(connection, entry));
         one
     }
 }
@@ -324,16 +322,18 @@ fn connection(entry: &Entry, begun: Nanos, scope: &mut EventWriter<'_>) -> Conne
     connection
 }
 
+/// Spans of these lengths, one after another.
+fn steps(mut at: Nanos) -> impl FnMut(Option<u64>) -> Option<Span> {
+    move |nanos| {
+        let span = Span::new(at, at.after(nanos?));
+        at = span.end;
+        Some(span)
+    }
+}
+
 /// The steps one after another, from where the request stopped being blocked.
 fn setup(entry: &Entry, begun: Nanos) -> Setup {
-    let mut at = begun;
-    let mut step = |nanos: Option<u64>| {
-        nanos.map(|nanos| {
-            let span = Span::new(at, at.after(nanos));
-            at = span.end;
-            span
-        })
-    };
+    let mut step = steps(begun);
     Setup {
         dns: step(entry.timings.dns),
         connect: step(entry.timings.connect),
@@ -344,14 +344,7 @@ fn setup(entry: &Entry, begun: Nanos) -> Setup {
 /// An exchange with all that the entry says of it.
 fn fill(entry: &Entry, mut one: Exchange, scope: &EventWriter<'_>) -> Exchange {
     let timings = &entry.timings;
-    let mut at = one.at;
-    let mut phase = |nanos: Option<u64>| {
-        nanos.map(|nanos| {
-            let span = Span::new(at, at.after(nanos));
-            at = span.end;
-            span
-        })
-    };
+    let mut phase = steps(one.at);
     one.spans.blocked = phase(timings.blocked);
     one.spans.dns = phase(timings.dns);
     one.spans.connect = phase(timings.connect);

@@ -1,8 +1,12 @@
 //! A request as the client's own tool tells it: a HAR entry, a row of a load generator.
 
+use crate::fields::split;
 use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, SetupPhase, Target};
 use std::net::IpAddr;
 use std::sync::Arc;
+
+/// Entries that are read of one file; the rest is counted only.
+pub(crate) const MAX_ENTRIES: usize = 500_000;
 
 /// Nanoseconds of each phase; `None` for what did not apply or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +76,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// A request of which only its start is known, in nanoseconds since 1970 or since the start of the run, and that it was answered.
-    pub(crate) fn of_tool(at: u64) -> Entry {
+    pub(crate) fn begun(at: u64) -> Entry {
         Entry {
             at,
             timings: Timings::default(),
@@ -96,6 +100,22 @@ impl Entry {
             head: 0,
             body: None,
         }
+    }
+
+    /// Takes the URL and the method, as far as they are told.
+    pub(crate) fn set_request(&mut self, url: Option<String>, method: Option<String>) {
+        if let Some((origin, path)) = url.and_then(|url| split(&url)) {
+            self.origin = Some(origin);
+            self.target = Some(Target::new(&path));
+            self.full_target = path.into();
+        }
+        self.method = method.map(|name| Method::new(&name));
+    }
+
+    /// Takes a status; 0 stands for none.
+    pub(crate) fn set_status(&mut self, status: Option<u64>) {
+        let status = status.and_then(|status| u16::try_from(status).ok());
+        self.status = status.filter(|&status| status > 0);
     }
 
     /// When the request was sent.

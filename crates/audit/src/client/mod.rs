@@ -3,10 +3,6 @@
 
 mod assignment;
 mod entry;
-mod fields;
 
 pub(crate) use assignment::{Source, tell};
-pub(crate) use entry::{Entry, Timings};
-pub(crate) use fields::{
-    add_terms, closes, failure, nanos, nanos_of_ms, nanos_of_seconds, protocol, split,
-};
+pub(crate) use entry::{Entry, MAX_ENTRIES, Timings};

@@ -1,8 +1,7 @@
 //! A HAR document, streamed: entries are made compact one by one, bodies are never held.
 
-use super::MAX_ENTRIES;
 use super::raw::RawEntry;
-use crate::client::Entry;
+use crate::client::{Entry, MAX_ENTRIES};
 use crate::lenient::Lenient;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};

@@ -4,15 +4,13 @@
 mod document;
 mod raw;
 
-use crate::client::{self, Source};
+use crate::client::{self, MAX_ENTRIES, Source};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
+use crate::timestamp;
 use document::Document;
-
-/// Entries that are read of one file; the rest is counted only.
-const MAX_ENTRIES: usize = 500_000;
 
 /// Whether a file with these first bytes is a HAR: an object whose first key is `log`.
 pub(crate) fn is_har(prefix: &[u8]) -> bool {
@@ -33,7 +31,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
         let value = value.strip_prefix(b":")?.trim_ascii_start();
         let value = value.strip_prefix(b"\"")?;
         let end = memchr::memchr(b'"', value)?;
-        client::nanos(std::str::from_utf8(&value[..end]).ok()?)
+        timestamp::nanos(std::str::from_utf8(&value[..end]).ok()?)
     });
     times.min()
 }
@@ -43,39 +41,30 @@ pub(crate) fn read(
     input: &mut Input,
     scope: &mut EventWriter<'_>,
 ) -> Result<InputSummary, AuditError> {
-    let broken = |why| AuditError::Broken {
-        path: input.path.clone(),
-        format: "HAR",
-        why,
-    };
     let mut document = Document::default();
     let end = document.read(&mut input.window);
-    let name = input.path.display();
+    let prefix = input.prefix();
     match end {
         Ok(()) => {}
-        Err(why) if document.seen == 0 => return Err(broken(why.to_string())),
+        Err(why) if document.seen == 0 => return Err(input.broken(why.to_string())),
         Err(why) => scope.incomplete(
             "input-damaged",
             format!(
-                "{name}: {why}; the {} entries before that were read",
+                "{prefix}{why}; the {} entries before that were read",
                 document.seen
             ),
         ),
     }
     let left_out = document.seen - document.entries.len() as u64 - document.skipped;
-    if left_out > 0 {
-        scope.incomplete(
-            "input-too-long",
-            format!("{name}: {left_out} entries beyond the first {MAX_ENTRIES} were not read"),
-        );
-    }
+    let words = format!("entries beyond the first {MAX_ENTRIES} were not read");
+    scope.incompletes(&prefix, &[(left_out, "input-too-long", &words)]);
     let source = Source {
         entries: &document.entries,
         writer: &document.creator,
         kind: "har",
         is_coarse: false,
         better: "A NetLog of the browser (chrome://net-export) tells",
-        name: &name.to_string(),
+        prefix: &prefix,
     };
     let evidence = client::tell(&source, scope);
     Ok(InputSummary {

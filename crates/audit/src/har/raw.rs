@@ -1,10 +1,9 @@
 //! One entry of a HAR file as it stands there, and how it is read.
 
-use crate::client::{
-    Entry, Timings, add_terms, closes, failure, nanos, nanos_of_ms, protocol, split,
-};
+use crate::client::{Entry, Timings};
+use crate::fields::{add_terms, closes, failure, nanos_of_ms, protocol, split};
 use crate::lenient::Lenient;
-use intact_ledger::{KeepAliveTerms, Method, Outcome, Target};
+use crate::timestamp;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
 
@@ -87,69 +86,55 @@ where
 impl RawEntry {
     /// `None` for an entry that did not go over a network, or that has no time or no URL.
     pub(super) fn read(&self) -> Option<Entry> {
-        let at = nanos(&self.started_date_time.text()?)?;
+        let at = timestamp::nanos(&self.started_date_time.text()?)?;
         let url = self.request.url.text()?;
-        let (origin, full_target) = split(&url)?;
+        split(&url)?;
         if self.from_cache.is_set() || self.by_service_worker.is_set() {
             return None;
         }
-        let timings = timings(&self.timings);
-        let time = self.time.number().map_or(0, nanos_of_ms);
+        let mut entry = Entry::begun(at);
+        let method = self.request.method.text().unwrap_or_default();
+        entry.set_request(Some(url), Some(method));
+        entry.set_status(self.response.status.count());
+        entry.timings = timings(&self.timings);
+        entry.time = self.time.number().map_or(0, nanos_of_ms);
         let id = self.connection.text().or(self.socket.text());
-        let address = self
+        entry.id = id.map(|id| egress(&id).into());
+        entry.address = self
             .server_ip_address
             .text()
             .and_then(|text| text.trim_matches(['[', ']']).parse().ok());
-        let status = self.response.status.count();
-        let status = status.and_then(|status| u16::try_from(status).ok());
-        let status = status.filter(|&status| status > 0);
-        let error = self.response.error.text();
-        let (outcome, dial) = match (&error, status) {
-            (Some(error), _) => failure(error)?,
-            (None, Some(_)) => (Outcome::Ok, None),
+        match (self.response.error.text(), entry.status) {
+            (Some(error), _) => (entry.outcome, entry.dial) = failure(&error)?,
+            (None, Some(_)) => {}
             // blocked, or cancelled before it was sent
             (None, None) => return None,
-        };
+        }
         // what took no time, from nowhere, on no connection came from a cache
-        let took = time.max(timings.before_send() + timings.in_flight());
-        if outcome.is_ok() && took == 0 && address.is_none() && id.is_none() {
+        let is_instant = entry.time == 0 && entry.ended_at() == at;
+        if entry.outcome.is_ok() && is_instant && entry.address.is_none() && entry.id.is_none() {
             return None;
         }
         let version = self.response.http_version.text();
         let version = version.filter(|text| protocol(text).is_some());
         let version = version.or(self.request.http_version.text());
-        let method = self.request.method.text().unwrap_or_default();
-        let mut entry = Entry {
-            at,
-            timings,
-            time,
-            origin: Some(origin),
-            target: Some(Target::new(&full_target)),
-            method: Some(Method::new(&method)),
-            full_target: full_target.into(),
-            protocol: version.and_then(|text| protocol(&text)),
-            status,
-            outcome,
-            dial,
-            address,
-            id: id.map(|id| egress(&id).into()),
-            agent: fields(&self.request.headers, "user-agent").find_map(|value| product(&value)),
-            client_closes: false,
-            server_closes: false,
-            terms: KeepAliveTerms::default(),
-            request_head: self.request.headers_size.count().unwrap_or(0),
-            request_body: self.request.body_size.count(),
-            head: self.response.headers_size.count().unwrap_or(0),
-            body: self.response.body_size.count(),
-        };
-        entry.client_closes =
-            fields(&self.request.headers, "connection").any(|value| closes(&value));
-        entry.server_closes =
-            fields(&self.response.headers, "connection").any(|value| closes(&value));
-        for value in fields(&self.response.headers, "keep-alive") {
+        entry.protocol = version.and_then(|text| protocol(&text));
+        entry.request_head = self.request.headers_size.count().unwrap_or(0);
+        entry.request_body = self.request.body_size.count();
+        entry.head = self.response.headers_size.count().unwrap_or(0);
+        entry.body = self.response.body_size.count();
+        self.read_fields(&mut entry);
+        Some(entry)
+    }
+
+    fn read_fields(&self, entry: &mut Entry) {
+        let (request, response) = (&self.request.headers, &self.response.headers);
+        entry.agent = fields(request, "user-agent").find_map(|value| product(&value));
+        entry.client_closes = fields(request, "connection").any(|value| closes(&value));
+        entry.server_closes = fields(response, "connection").any(|value| closes(&value));
+        for value in fields(response, "keep-alive") {
             add_terms(&mut entry.terms, &value);
         }
-        Some(entry)
     }
 }
 

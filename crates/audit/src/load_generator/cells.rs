@@ -42,7 +42,7 @@ fn quoted_cell(text: &str) -> (Cow<'_, str>, Option<&str>) {
 
 /// A time in seconds as nanoseconds, if it is one.
 pub(super) fn seconds(text: &str) -> Option<u64> {
-    crate::client::nanos_of_seconds(text.trim().parse().ok()?)
+    crate::fields::nanos_of_seconds(text.trim().parse().ok()?)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub(super) fn row(line: &str) -> Option<Entry> {
     let [time, dialup, dns, send, wait, receive, status, offset] = cells[..] else {
         return None;
     };
-    let mut entry = Entry::of_tool(seconds(offset)?);
+    let mut entry = Entry::begun(seconds(offset)?);
     entry.time = seconds(time)?;
     let (dialup, dns) = (seconds(dialup)?, seconds(dns)?);
     let step = |nanos: u64| (nanos > 0).then_some(nanos);

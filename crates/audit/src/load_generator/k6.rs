@@ -1,13 +1,18 @@
 //! k6: a sample for each metric of a request, those of one request one behind the other, the count `http_reqs` first. Its time stamp is the
 //! end of the request. `http_req_blocked` includes connecting and TLS, `http_req_duration` does not; both are 0 on a connection that was there.
 
-use super::Rows;
 use super::cells::cells;
-use crate::client::{Entry, Timings, nanos_of_ms, protocol, split};
+use super::{NotARow, Rows};
+use crate::client::{Entry, Timings};
+use crate::fields::{nanos_of_ms, protocol};
 use crate::lenient::Lenient;
-use crate::log::timestamp;
-use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
+use crate::timestamp;
+use intact_ledger::{Failure, Outcome, SetupPhase};
 use serde::Deserialize;
+use std::borrow::Cow;
+
+/// The metric that comes first of each request.
+const FIRST: &str = "http_reqs";
 
 pub(super) fn is_head(line: &str) -> bool {
     line.starts_with("metric_name,timestamp,metric_value,")
@@ -53,39 +58,34 @@ struct Tags {
 }
 
 pub(super) struct K6 {
-    /// Columns by number; `None` for JSON.
-    columns: Option<Columns>,
-    open: Option<Open>,
-    ready: Option<Entry>,
+    /// The names of the columns; `None` for JSON.
+    columns: Option<Vec<String>>,
+    open: Option<OpenRequest>,
     is_coarse: bool,
 }
 
-#[derive(Default)]
-struct Columns {
-    url: Option<usize>,
-    name: Option<usize>,
-    method: Option<usize>,
-    status: Option<usize>,
-    proto: Option<usize>,
-    error_code: Option<usize>,
-}
+/// The metrics of a request's phases, in the order of [`OpenRequest::phases`].
+const PHASES: [&str; 6] = [
+    "http_req_blocked",
+    "http_req_connecting",
+    "http_req_tls_handshaking",
+    "http_req_sending",
+    "http_req_waiting",
+    "http_req_receiving",
+];
 
-/// A request whose samples are still coming. Times in milliseconds.
-struct Open {
+/// A request whose samples are still coming.
+struct OpenRequest {
     end: u64,
     tags: Tags,
-    blocked: f64,
-    connecting: f64,
-    tls: f64,
-    send: f64,
-    wait: f64,
-    receive: f64,
+    /// In milliseconds.
+    phases: [f64; PHASES.len()],
 }
 
 impl K6 {
     pub(super) fn csv() -> K6 {
         K6 {
-            columns: Some(Columns::default()),
+            columns: Some(Vec::new()),
             ..K6::json()
         }
     }
@@ -94,119 +94,90 @@ impl K6 {
         K6 {
             columns: None,
             open: None,
-            ready: None,
             is_coarse: false,
         }
     }
 
+    /// Takes a sample. `tags` are those of the first one of a request.
     fn sample(
         &mut self,
         metric: &str,
         time: &str,
         value: f64,
-        tags: impl FnOnce() -> Tags,
-    ) -> bool {
-        if metric == "http_reqs" {
-            self.finish();
+        tags: Option<Tags>,
+    ) -> Result<Option<Entry>, NotARow> {
+        if metric == FIRST {
+            let done = self.finish();
             let Some(stamp) = timestamp::read(time) else {
-                return false;
+                return Err(NotARow(done.map(Box::new)));
             };
             self.is_coarse |= stamp.coarse;
-            self.open = Some(Open {
+            self.open = Some(OpenRequest {
                 end: stamp.nanos,
-                tags: tags(),
-                blocked: 0.0,
-                connecting: 0.0,
-                tls: 0.0,
-                send: 0.0,
-                wait: 0.0,
-                receive: 0.0,
+                tags: tags.unwrap_or_default(),
+                phases: [0.0; PHASES.len()],
             });
-            return true;
+            return Ok(done);
         }
         let Some(open) = &mut self.open else {
-            return true;
+            return Ok(None);
         };
-        match metric {
-            "http_req_blocked" => open.blocked = value,
-            "http_req_connecting" => open.connecting = value,
-            "http_req_tls_handshaking" => open.tls = value,
-            "http_req_sending" => open.send = value,
-            "http_req_waiting" => open.wait = value,
-            "http_req_receiving" => open.receive = value,
-            "http_req_duration" | "http_req_failed" => {}
+        if let Some(phase) = PHASES.iter().position(|name| *name == metric) {
+            open.phases[phase] = value;
+        } else if !matches!(metric, "http_req_duration" | "http_req_failed") {
             // another metric: the request is told
-            _ => self.finish(),
+            return Ok(self.finish());
         }
-        true
+        Ok(None)
     }
 
-    fn csv_row(&mut self, line: &str) -> bool {
+    fn csv_row(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
         let row = cells(line);
-        let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
         if is_head(line) {
-            let find = |name: &str| row.iter().position(|cell| cell == name);
-            self.columns = Some(Columns {
-                url: find("url"),
-                name: find("name"),
-                method: find("method"),
-                status: find("status"),
-                proto: find("proto"),
-                error_code: find("error_code"),
-            });
-            return true;
+            self.columns = Some(row.into_iter().map(Cow::into_owned).collect());
+            return Ok(None);
         }
-        let Ok(value) = cell(2).parse() else {
-            return false;
+        let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
+        let value = cell(2).parse().map_err(|_| NotARow::default())?;
+        let tag = |name: &str| {
+            let mut columns = self.columns.iter().flatten();
+            match columns.position(|column| column == name).map_or("", cell) {
+                "" => Lenient::Nothing,
+                text => Lenient::Text(text.to_owned()),
+            }
         };
-        let columns = self.columns.take().unwrap_or_default();
-        let tag = |column: Option<usize>| match column.map_or("", cell) {
-            "" => Lenient::Nothing,
-            text => Lenient::Text(text.to_owned()),
-        };
-        let is_used = self.sample(cell(0), cell(1), value, || Tags {
-            url: tag(columns.url),
-            name: tag(columns.name),
-            method: tag(columns.method),
-            status: tag(columns.status),
-            proto: tag(columns.proto),
-            error_code: tag(columns.error_code),
+        let tags = (cell(0) == FIRST).then(|| Tags {
+            url: tag("url"),
+            name: tag("name"),
+            method: tag("method"),
+            status: tag("status"),
+            proto: tag("proto"),
+            error_code: tag("error_code"),
         });
-        self.columns = Some(columns);
-        is_used
+        self.sample(cell(0), cell(1), value, tags)
     }
 }
 
 impl Rows for K6 {
-    fn take(&mut self, line: &str) -> bool {
+    fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
         if line.is_empty() {
-            return true;
+            return Ok(None);
         }
         if self.columns.is_some() {
             return self.csv_row(line);
         }
-        let Ok(sample) = serde_json::from_str::<Sample>(line) else {
-            return false;
-        };
+        let sample: Sample = serde_json::from_str(line).map_err(|_| NotARow::default())?;
         if sample.kind.text().as_deref() != Some("Point") {
-            return true;
+            return Ok(None);
         }
-        let (Some(metric), Some(time)) = (sample.metric.text(), sample.data.time.text()) else {
-            return false;
-        };
+        let metric = sample.metric.text().ok_or_else(NotARow::default)?;
+        let time = sample.data.time.text().ok_or_else(NotARow::default)?;
         let value = sample.data.value.number().unwrap_or(0.0);
-        let tags = sample.data.tags;
-        self.sample(&metric, &time, value, || tags.unwrap_or_default())
+        self.sample(&metric, &time, value, sample.data.tags)
     }
 
-    fn next(&mut self) -> Option<Entry> {
-        self.ready.take()
-    }
-
-    fn finish(&mut self) {
-        if let Some(open) = self.open.take() {
-            self.ready = Some(open.entry());
-        }
+    fn finish(&mut self) -> Option<Entry> {
+        self.open.take().map(OpenRequest::entry)
     }
 
     fn is_coarse(&self) -> bool {
@@ -214,39 +185,31 @@ impl Rows for K6 {
     }
 }
 
-impl Open {
+impl OpenRequest {
     fn entry(self) -> Entry {
         let phase = |ms: f64| Some(nanos_of_ms(ms));
         let step = |ms: f64| phase(ms).filter(|&nanos| nanos > 0);
+        let [blocked, connecting, tls, send, wait, receive] = self.phases;
         let timings = Timings {
             // waiting for a free connection, and the name lookup
-            blocked: step(self.blocked - self.connecting - self.tls),
+            blocked: step(blocked - connecting - tls),
             dns: None,
-            connect: step(self.connecting),
-            ssl: step(self.tls),
-            send: phase(self.send),
-            wait: phase(self.wait),
-            receive: phase(self.receive),
+            connect: step(connecting),
+            ssl: step(tls),
+            send: phase(send),
+            wait: phase(wait),
+            receive: phase(receive),
         };
         let took = timings.before_send() + timings.in_flight();
-        let mut entry = Entry::of_tool(self.end.saturating_sub(took));
+        let mut entry = Entry::begun(self.end.saturating_sub(took));
         entry.timings = timings;
         entry.time = took;
-        let url = self.tags.url.text().or(self.tags.name.text());
-        if let Some((origin, path)) = url.and_then(|url| split(&url)) {
-            entry.origin = Some(origin);
-            entry.target = Some(Target::new(&path));
-            entry.full_target = path.into();
-        }
-        entry.method = self.tags.method.text().map(|name| Method::new(&name));
-        entry.protocol = self.tags.proto.text().and_then(|text| protocol(&text));
-        let status = self.tags.status.count();
-        entry.status = status
-            .and_then(|status| u16::try_from(status).ok())
-            .filter(|&status| status > 0);
+        let tags = &self.tags;
+        entry.set_request(tags.url.text().or(tags.name.text()), tags.method.text());
+        entry.protocol = tags.proto.text().and_then(|text| protocol(&text));
+        entry.set_status(tags.status.count());
         if entry.status.is_none() {
-            let code = self.tags.error_code.count().unwrap_or(0);
-            (entry.outcome, entry.dial) = failure(code);
+            (entry.outcome, entry.dial) = failure(tags.error_code.count().unwrap_or(0));
         }
         entry
     }
@@ -284,11 +247,9 @@ mod tests {
         let mut k6 = K6::csv();
         let mut entries = Vec::new();
         for line in text.lines() {
-            assert!(k6.take(line), "{line}");
-            entries.extend(k6.next());
+            entries.extend(k6.take(line).expect(line));
         }
-        k6.finish();
-        entries.extend(k6.next());
+        entries.extend(k6.finish());
         entries
     }
 

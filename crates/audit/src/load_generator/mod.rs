@@ -11,141 +11,179 @@ mod vegeta;
 
 pub(crate) use summary::Summary;
 
-use crate::client::{self, Entry, Source};
+use crate::client::{self, Entry, MAX_ENTRIES, Source};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::format::LoadGenerator;
-use crate::input::Input;
+use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
-
-/// Requests that are read of one file; the rest is counted only.
-const MAX_ENTRIES: usize = 500_000;
-/// The longest line that is read, in bytes.
-const LONGEST: usize = 1 << 20;
-/// How many lines pass between two questions whether to go on.
-const BREATH: u64 = 4096;
 
 /// Takes lines, gives requests.
 trait Rows {
-    /// Takes a line; false where it cannot be understood.
-    fn take(&mut self, line: &str) -> bool;
-    /// The next request that is complete.
-    fn next(&mut self) -> Option<Entry>;
-    /// The file is over: what was still open is complete, or never will be.
-    fn finish(&mut self) {}
+    /// Takes a line, and gives the request that is complete with it, if one is.
+    ///
+    /// # Errors
+    /// The line cannot be understood.
+    fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow>;
+    /// The file is over: the request that was still open, if it is complete.
+    fn finish(&mut self) -> Option<Entry> {
+        None
+    }
     /// Whether times were told to the second.
     fn is_coarse(&self) -> bool {
         false
     }
 }
 
+/// A line that is no row of its tool, and the request that is complete before it, if one is.
+#[derive(Debug, Default)]
+struct NotARow(Option<Box<Entry>>);
+
 /// Where each line but the head is a request.
 struct Each {
     head: &'static str,
     read: fn(&str) -> Option<Entry>,
-    ready: Option<Entry>,
-}
-
-impl Each {
-    fn new(head: &'static str, read: fn(&str) -> Option<Entry>) -> Each {
-        Each {
-            head,
-            read,
-            ready: None,
-        }
-    }
 }
 
 impl Rows for Each {
-    fn take(&mut self, line: &str) -> bool {
+    fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
         if line.is_empty() || line == self.head {
-            return true;
+            return Ok(None);
         }
-        self.ready = (self.read)(line);
-        self.ready.is_some()
-    }
-
-    fn next(&mut self) -> Option<Entry> {
-        self.ready.take()
+        (self.read)(line).map(Some).ok_or_else(NotARow::default)
     }
 }
+
+fn each(head: &'static str, read: fn(&str) -> Option<Entry>) -> Box<dyn Rows> {
+    Box::new(Each { head, read })
+}
+
+/// How the rows of a load generator are told and read.
+struct RowFormat {
+    tool: LoadGenerator,
+    writer: &'static str,
+    /// Whether a file with this first line is one.
+    is_first: fn(&str) -> bool,
+    rows: fn() -> Box<dyn Rows>,
+    /// Its times count from the start of its run.
+    is_relative: bool,
+    /// What is not in its rows, as far as that matters here.
+    missing: Option<&'static str>,
+}
+
+const FORMATS: [RowFormat; 6] = [
+    RowFormat {
+        tool: LoadGenerator::Hey,
+        writer: "hey",
+        is_first: |line| line == hey::HEAD,
+        rows: || each(hey::HEAD, hey::row),
+        is_relative: true,
+        missing: Some(
+            "hey writes no rows for requests that failed, nor when the run was (it begins at 1970), and times to 0.1 ms only: what \
+             took less to connect counts as reused",
+        ),
+    },
+    RowFormat {
+        tool: LoadGenerator::Oha,
+        writer: "oha",
+        is_first: |line| line == oha::HEAD,
+        rows: || each(oha::HEAD, oha::row),
+        is_relative: true,
+        missing: Some(
+            "oha writes no rows for requests that failed, nor when the run was (it begins at 1970)",
+        ),
+    },
+    RowFormat {
+        tool: LoadGenerator::K6Csv,
+        writer: "k6",
+        is_first: k6::is_head,
+        rows: || Box::new(k6::K6::csv()),
+        is_relative: false,
+        missing: None,
+    },
+    RowFormat {
+        tool: LoadGenerator::K6Json,
+        writer: "k6",
+        is_first: k6::is_object,
+        rows: || Box::new(k6::K6::json()),
+        is_relative: false,
+        missing: None,
+    },
+    RowFormat {
+        tool: LoadGenerator::VegetaCsv,
+        writer: "vegeta",
+        is_first: vegeta::is_row,
+        rows: || each("", vegeta::row),
+        is_relative: false,
+        missing: None,
+    },
+    RowFormat {
+        tool: LoadGenerator::VegetaJson,
+        writer: "vegeta",
+        is_first: vegeta::is_object,
+        rows: || each("", vegeta::object),
+        is_relative: false,
+        missing: None,
+    },
+];
 
 impl LoadGenerator {
     /// The tool that a file with these first bytes is from.
     pub(crate) fn tell(prefix: &[u8]) -> Option<LoadGenerator> {
         let end = memchr::memchr(b'\n', prefix).unwrap_or(prefix.len());
         let first = std::str::from_utf8(&prefix[..end]).ok()?.trim();
-        if first == hey::HEAD {
-            Some(LoadGenerator::Hey)
-        } else if first == oha::HEAD {
-            Some(LoadGenerator::Oha)
-        } else if k6::is_head(first) {
-            Some(LoadGenerator::K6Csv)
-        } else if k6::is_object(first) {
-            Some(LoadGenerator::K6Json)
-        } else if vegeta::is_row(first) {
-            Some(LoadGenerator::VegetaCsv)
-        } else if vegeta::is_object(first) {
-            Some(LoadGenerator::VegetaJson)
-        } else {
-            None
-        }
+        let format = FORMATS.iter().find(|format| (format.is_first)(first));
+        format.map(|format| format.tool)
     }
 
-    fn writer(self) -> &'static str {
-        match self {
-            LoadGenerator::Hey => "hey",
-            LoadGenerator::Oha => "oha",
-            LoadGenerator::K6Csv | LoadGenerator::K6Json => "k6",
-            LoadGenerator::VegetaCsv | LoadGenerator::VegetaJson => "vegeta",
-        }
-    }
-
-    fn rows(self) -> Box<dyn Rows> {
-        match self {
-            LoadGenerator::Hey => Box::new(Each::new(hey::HEAD, hey::row)),
-            LoadGenerator::Oha => Box::new(Each::new(oha::HEAD, oha::row)),
-            LoadGenerator::K6Csv => Box::new(k6::K6::csv()),
-            LoadGenerator::K6Json => Box::new(k6::K6::json()),
-            LoadGenerator::VegetaCsv => Box::new(Each::new("", vegeta::row)),
-            LoadGenerator::VegetaJson => Box::new(Each::new("", vegeta::object)),
-        }
+    fn row_format(self) -> &'static RowFormat {
+        &FORMATS[self as usize]
     }
 
     /// When its first requests began, in nanoseconds since 1970; 0 for those that count from their own start.
     pub(crate) fn begins_at(self, prefix: &[u8]) -> Option<u64> {
-        if matches!(self, LoadGenerator::Hey | LoadGenerator::Oha) {
+        let format = self.row_format();
+        if format.is_relative {
             return Some(0);
         }
         let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
-        let mut rows = self.rows();
-        let mut first: Option<u64> = None;
-        for line in String::from_utf8_lossy(&prefix[..whole]).lines() {
-            rows.take(line);
-            while let Some(entry) = rows.next() {
-                first = Some(first.map_or(entry.at, |first| first.min(entry.at)));
-            }
+        let mut rows = (format.rows)();
+        let text = String::from_utf8_lossy(&prefix[..whole]);
+        let entries = text
+            .lines()
+            .filter_map(|line| rows.take(line).unwrap_or_default());
+        entries.map(|entry| entry.at).min()
+    }
+}
+
+/// The requests of a file, and how much of it was read.
+#[derive(Default)]
+struct ReadRows {
+    entries: Vec<Entry>,
+    lines: u64,
+    skipped: u64,
+    /// Requests beyond [`MAX_ENTRIES`].
+    left_out: u64,
+}
+
+impl ReadRows {
+    fn take(&mut self, entry: Option<Entry>) {
+        match entry {
+            Some(_) if self.entries.len() >= MAX_ENTRIES => self.left_out += 1,
+            entry => self.entries.extend(entry),
         }
-        first
     }
 
-    /// What is not in its rows, as far as that matters here.
-    fn caveat(self) -> Option<(&'static str, &'static str)> {
-        Some(match self {
-            LoadGenerator::Hey => (
-                "tool-without-failures",
-                "hey writes no rows for requests that failed, nor when the run was (it begins at 1970), and times to 0.1 ms only: what \
-                 took less to connect counts as reused",
-            ),
-            LoadGenerator::Oha => (
-                "tool-without-failures",
-                "oha writes no rows for requests that failed, nor when the run was (it begins at 1970)",
-            ),
-            LoadGenerator::K6Csv
-            | LoadGenerator::K6Json
-            | LoadGenerator::VegetaCsv
-            | LoadGenerator::VegetaJson => return None,
-        })
+    /// Records what is missing from the requests.
+    fn tell_limits(&self, prefix: &str, format: &RowFormat, scope: &mut EventWriter<'_>) {
+        let ReadRows { lines, skipped, .. } = self;
+        let words = format!("requests beyond the first {MAX_ENTRIES} were not read");
+        scope.incompletes(prefix, &[(self.left_out, "input-too-long", &words)]);
+        let words = format!("of {lines} lines cannot be read: their requests are not counted");
+        scope.incompletes(prefix, &[(*skipped, "lines-not-read", &words)]);
+        if let Some(missing) = format.missing {
+            scope.incomplete("tool-without-failures", format!("{prefix}{missing}"));
+        }
     }
 }
 
@@ -156,78 +194,60 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let mut rows = tool.rows();
-    let mut entries = Vec::new();
-    let (mut lines, mut skipped, mut left_out) = (0_u64, 0, 0_u64);
-    let mut buffer = Vec::new();
-    let mut over = false;
-    while !over {
-        over = !input.window.line(&mut buffer, LONGEST);
-        if over {
-            rows.finish();
-        } else {
-            lines += 1;
-            let text = String::from_utf8_lossy(&buffer);
-            skipped += u64::from(!rows.take(text.trim_end()));
-        }
-        while let Some(entry) = rows.next() {
-            if entries.len() < MAX_ENTRIES {
-                entries.push(entry);
-            } else {
-                left_out += 1;
-            }
-        }
-        over |= lines % BREATH == 0 && !go_on();
-    }
-    if entries.is_empty() {
-        return Err(AuditError::Broken {
-            path: input.path.clone(),
-            format: tool.as_str(),
-            why: "there is no request in it".to_owned(),
-        });
+    let format = tool.row_format();
+    let mut rows = (format.rows)();
+    let mut read = ReadRows::default();
+    input.each_line(LONGEST_LINE, go_on, |line| {
+        let text = String::from_utf8_lossy(line);
+        let taken = rows.take(text.trim_end());
+        read.lines += 1;
+        read.skipped += u64::from(taken.is_err());
+        read.take(taken.unwrap_or_else(|NotARow(before)| before.map(|entry| *entry)));
+        true
+    });
+    read.take(rows.finish());
+    if read.entries.is_empty() {
+        return Err(input.broken("there is no request in it"));
     }
     if tool == LoadGenerator::Oha {
-        oha::name_connections(&mut entries);
+        oha::name_connections(&mut read.entries);
     }
-    let name = input.path.display().to_string();
-    if left_out > 0 {
-        scope.incomplete(
-            "input-too-long",
-            format!("{name}: {left_out} requests beyond the first {MAX_ENTRIES} were not read"),
-        );
-    }
-    if skipped > 0 {
-        scope.incomplete(
-            "lines-not-read",
-            format!(
-                "{name}: {skipped} of {lines} lines cannot be read: their requests are not counted"
-            ),
-        );
-    }
-    if let Some((id, words)) = tool.caveat() {
-        scope.incomplete(id, format!("{name}: {words}"));
-    }
+    let prefix = input.prefix();
+    read.tell_limits(&prefix, format, scope);
     let is_coarse = rows.is_coarse();
     if is_coarse {
         scope.caveat(
             "tool-coarse-times",
             format!(
-                "{name}: times are told to the second only: requests of the same second count as overlapping, so that connections called \
+                "{prefix}times are told to the second only: requests of the same second count as overlapping, so that connections called \
                  avoidable are the fewest (K6_CSV_TIME_FORMAT=rfc3339_nano, or --out json=FILE, tells more)"
             ),
         );
     }
     let source = Source {
-        entries: &entries,
-        writer: tool.writer(),
+        entries: &read.entries,
+        writer: format.writer,
         is_coarse,
         kind: "tool",
         better: "`intact watch -- COMMAND` around the tool tells",
-        name: &name,
+        prefix: &prefix,
     };
     let evidence = client::tell(&source, scope);
+    let count = read.entries.len() as u64 + read.left_out;
     Ok(InputSummary {
         evidence: Some(evidence),
-        ..input.account(Unit::Entries, entries.len() as u64 + left_out, skipped)
+        ..input.account(Unit::Entries, count, read.skipped)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tool_has_its_own_format() {
+        for (at, format) in FORMATS.iter().enumerate() {
+            assert_eq!(format.tool as usize, at);
+        }
+    }
 }

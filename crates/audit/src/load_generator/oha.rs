@@ -13,7 +13,7 @@ pub(super) fn row(line: &str) -> Option<Entry> {
     let [start, dns, dialup, first_byte, time, bytes, status] = cells[..] else {
         return None;
     };
-    let mut entry = Entry::of_tool(seconds(start)?);
+    let mut entry = Entry::begun(seconds(start)?);
     entry.time = seconds(time)?;
     let (dialup, dns, first_byte) = (seconds(dialup)?, seconds(dns)?, seconds(first_byte)?);
     let step = |nanos: u64| (nanos > 0).then_some(nanos);

@@ -2,10 +2,10 @@
 //! reused cannot be seen.
 
 use super::cells::cells;
-use crate::client::{Entry, Timings, split};
+use crate::client::{Entry, Timings};
 use crate::lenient::Lenient;
-use crate::log::timestamp;
-use intact_ledger::{Failure, Method, Outcome, SetupPhase, Target};
+use crate::timestamp;
+use intact_ledger::{Failure, Outcome, SetupPhase};
 use serde::Deserialize;
 
 /// Columns of its CSV, which has no head: timestamp, code, latency, bytes out, bytes in, error, body, attack, seq, method, URL, headers.
@@ -80,20 +80,14 @@ fn hit(line: &str) -> Option<Hit> {
 impl Hit {
     fn entry(&self) -> Option<Entry> {
         let stamp = timestamp::read(&self.timestamp.text()?)?;
-        let mut entry = Entry::of_tool(stamp.nanos);
+        let mut entry = Entry::begun(stamp.nanos);
         entry.time = self.latency.count()?;
         entry.timings = Timings {
             wait: Some(entry.time),
             ..Timings::default()
         };
-        if let Some((origin, path)) = self.url.text().and_then(|url| split(&url)) {
-            entry.origin = Some(origin);
-            entry.target = Some(Target::new(&path));
-            entry.full_target = path.into();
-        }
-        entry.method = self.method.text().map(|name| Method::new(&name));
-        let status = self.code.count()?;
-        entry.status = u16::try_from(status).ok().filter(|&status| status > 0);
+        entry.set_request(self.url.text(), self.method.text());
+        entry.set_status(Some(self.code.count()?));
         entry.body = self.bytes_in.count();
         entry.request_body = self.bytes_out.count();
         if entry.status.is_none() {

@@ -1,7 +1,8 @@
 //! Logs of load balancers with a format of their own: HAProxy's HTTP log, the access and connection logs of AWS's ALB.
 
-use super::line::{Field, Line, protocol, tls_version, whole};
-use super::timestamp;
+use super::line::{Field, Line};
+use crate::fields::{protocol, tls_version, whole};
+use crate::timestamp;
 use std::borrow::Cow;
 
 /// A line of HAProxy's `option httplog`, behind a syslog head or without one.

@@ -2,10 +2,11 @@
 
 use super::line::Line;
 use crate::event_writer::EventWriter;
+use crate::timestamp::Timestamp;
 use intact_ledger::{
-    Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme,
-    Side, Span, Target, Tls,
+    Certainty, Close, ClosePoint, Connection, ConnectionBytes, ConnectionId, Event, Exchange,
+    Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side,
+    Span, Target, Tls,
 };
 use intact_observe::authority::split_authority;
 use intact_observe::user_agent::product;
@@ -18,6 +19,9 @@ const MAX_LIVE: usize = 32_000;
 /// No connection is taken to be silent for longer. Where only the port tells connections apart, one that was is another; and one
 /// that is first seen later than this after the log's beginning was opened in between. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
+/// What is lost where connections are let go.
+const LET_GO: &str =
+    "connections were let go to bound memory: what came later on them counts as other connections";
 /// What stands for a request that the client gave up (nginx).
 const CLIENT_CLOSED: u16 = 499;
 
@@ -121,7 +125,7 @@ impl LogConnections {
         let stamp = line.start.or(line.end)?;
         self.evidence.coarse += u64::from(stamp.coarse);
         self.evidence.timed += u64::from(line.took.is_some());
-        let nanos = |stamp: super::timestamp::Timestamp| stamp.nanos;
+        let nanos = |stamp: Timestamp| stamp.nanos;
         Some(match (line.start.map(nanos), line.end.map(nanos)) {
             (Some(start), end) => Time {
                 start,
@@ -279,22 +283,17 @@ impl LogConnections {
             return;
         };
         let announced_by = moment.map(|_| Side::Server);
-        let closed = Closed {
-            connection: live.id,
-            variant: None,
-            round: None,
-            close: Close {
-                at: scope.nanos(live.last_end),
-                by: None,
-                how: None,
-                announced_by,
-                moment,
-                exchanges: Some(live.carried.max(u64::from(live.most))),
-                bytes: ConnectionBytes::default(),
-                probes: Probes::default(),
-            },
+        let close = Close {
+            at: scope.nanos(live.last_end),
+            by: None,
+            how: None,
+            announced_by,
+            moment,
+            exchanges: Some(live.carried.max(u64::from(live.most))),
+            bytes: ConnectionBytes::default(),
+            probes: Probes::default(),
         };
-        scope.record(Event::Closed(&closed));
+        scope.close(live.id, close);
     }
 
     /// Lets go of those that were silent for long, else of the quarter that was silent longest.
@@ -315,15 +314,8 @@ impl LogConnections {
 
     /// The logs are over.
     pub(crate) fn finish(&mut self, scope: &mut EventWriter<'_>) {
-        if self.let_go > 0 {
-            scope.caveat(
-                "too-many-connections",
-                format!(
-                    "{} connections were let go to bound memory: what came later on them counts as other connections",
-                    self.let_go
-                ),
-            );
-        }
+        let let_go = (self.let_go, "too-many-connections", LET_GO);
+        scope.caveats("", &[let_go]);
         self.live.clear();
     }
 }

@@ -1,6 +1,7 @@
 //! One line of an access log as what it tells, and the names under which logs tell it.
 
-use super::timestamp::{self, Timestamp};
+use crate::fields::{protocol, tls_version, whole};
+use crate::timestamp::{self, Timestamp};
 use intact_ledger::{Protocol, TlsVersion};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -231,37 +232,6 @@ fn finer(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> 
 
 fn nanos(text: &str, unit: f64) -> Option<u64> {
     whole(text.parse::<f64>().ok()? * unit)
-}
-
-/// A time that is not negative and not longer than a month, in nanoseconds.
-pub(crate) fn whole(nanos: f64) -> Option<u64> {
-    (0.0..2.7e15)
-        .contains(&nanos)
-        .then_some(nanos.round() as u64)
-}
-
-/// `HTTP/1.1`, `HTTP/2.0`, `h2`.
-pub(crate) fn protocol(text: &str) -> Option<Protocol> {
-    Some(match text.strip_prefix("HTTP/").unwrap_or(text) {
-        "0.9" => Protocol::Http09,
-        "1.0" => Protocol::Http10,
-        "1.1" => Protocol::Http11,
-        "2" | "2.0" | "h2" => Protocol::Http2,
-        "3" | "3.0" | "h3" => Protocol::Http3,
-        _ => return None,
-    })
-}
-
-/// `TLSv1.3`, `tls1.3`, `TLSv1_2`; a number as in the protocol (772 is 1.3).
-pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
-    let number = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-    Some(match number {
-        "1.3" | "1_3" | "772" => TlsVersion::Tls13,
-        "1.2" | "1_2" | "771" => TlsVersion::Tls12,
-        "1.1" | "1_1" | "770" => TlsVersion::Tls11,
-        "1" | "1.0" | "769" => TlsVersion::Tls10,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -7,24 +7,21 @@ mod json;
 mod line;
 pub(crate) mod log_format;
 mod pattern;
-pub(crate) mod timestamp;
 
 pub(crate) use connections::{LogConnections, exchange, origin};
 pub(crate) use json::Name;
-pub(crate) use line::{Line, protocol, tls_version, whole};
+pub(crate) use line::Line;
 pub(crate) use log_format::LogFormat;
 pub use pattern::{Pattern, PatternError};
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
-use crate::input::Input;
+use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 use connections::Evidence;
 
-/// The longest line that is read, in bytes; longer ones are skipped.
-pub(crate) const LONGEST: usize = 1 << 20;
-/// How many lines pass between two questions whether to go on.
-pub(crate) const BREATH: u64 = 4096;
+/// What is wrong with lines that come before the base.
+const EARLY: &str = "lines are earlier than its first ones: they are put at its beginning";
 
 /// When the first lines begin, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
@@ -61,14 +58,12 @@ pub(crate) fn read(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     pools.begin(begins_at(input.window.available(), dialect));
-    let (mut lines, mut skipped, mut unread) = (0, 0, 0);
-    let mut early = 0;
-    let mut buffer = Vec::new();
-    while input.window.line(&mut buffer, LONGEST) {
-        let text = String::from_utf8_lossy(&buffer);
+    let (mut lines, mut skipped, mut unread, mut early) = (0, 0, 0, 0);
+    input.each_line(LONGEST_LINE, go_on, |line| {
+        let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
-            continue;
+            return true;
         }
         lines += 1;
         let line = dialect.read(text);
@@ -78,31 +73,20 @@ pub(crate) fn read(
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < scope.base));
         let used = line.is_some_and(|line| pools.take(&line, scope));
         skipped += u64::from(!used);
-        if lines % BREATH == 0 && !go_on() {
-            break;
-        }
-    }
+        true
+    });
     if skipped == lines {
-        return Err(AuditError::Broken {
-            path: input.path.clone(),
-            format: "access log",
-            why: "no line of it can be read: give its format with --log-format, as it stands in the server's configuration".to_owned(),
-        });
+        return Err(input.broken("no line of it can be read: give its format with --log-format, as it stands in the server's configuration"));
     }
-    let name = input.path.display().to_string();
+    let prefix = input.prefix();
     if unread > 0 {
         scope.incomplete(
             "lines-not-read",
-            format!("{name}: {unread} of {lines} lines look like requests and are not in the log's format: they are not counted. Give the format with --log-format"),
+            format!("{prefix}{unread} of {lines} lines look like requests and are not in the log's format: they are not counted. Give the format with --log-format"),
         );
     }
-    if early > 0 {
-        scope.caveat(
-            "input-out-of-order",
-            format!("{name}: {early} lines are earlier than its first ones: they are put at its beginning"),
-        );
-    }
-    let (evidence, advice) = tell(dialect, pools.evidence, &name, scope);
+    scope.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
+    let (evidence, advice) = tell(dialect, pools.evidence, &prefix, scope);
     Ok(InputSummary {
         evidence: Some(evidence),
         advice,
@@ -114,7 +98,7 @@ pub(crate) fn read(
 fn tell(
     dialect: &LogFormat,
     evidence: Evidence,
-    name: &str,
+    prefix: &str,
     scope: &mut EventWriter<'_>,
 ) -> (String, Vec<String>) {
     let requests = evidence.by_id + evidence.by_port + evidence.none;
@@ -122,14 +106,14 @@ fn tell(
         scope.caveat(
             "log-coarse-times",
             format!(
-                "{name}: times are told to the second only: requests of the same second count as overlapping, so that connections called avoidable are the fewest"
+                "{prefix}times are told to the second only: requests of the same second count as overlapping, so that connections called avoidable are the fewest"
             ),
         );
     }
     if evidence.timed == 0 && requests > 0 {
         scope.caveat(
             "log-without-durations",
-            format!("{name}: it does not tell how long a request took: latencies are not known"),
+            format!("{prefix}it does not tell how long a request took: latencies are not known"),
         );
     }
     if evidence.none > 0 {
@@ -137,7 +121,7 @@ fn tell(
         scope.caveat(
             "log-without-connections",
             format!(
-                "{name}: {} of {requests} requests have no connection id: how many connections there were and whether they were reused cannot be seen{remedy}",
+                "{prefix}{} of {requests} requests have no connection id: how many connections there were and whether they were reused cannot be seen{remedy}",
                 evidence.none
             ),
         );
@@ -147,7 +131,7 @@ fn tell(
         scope.caveat(
             "log-without-positions",
             format!(
-                "{name}: no position of a request on its connection is logged: {} connections may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
+                "{prefix}no position of a request on its connection is logged: {} connections may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
                 evidence.maybe_older
             ),
         );

@@ -4,13 +4,20 @@ use super::constants::{Constants, Kind, Origin as From};
 use super::event::{EventPhase, RawEvent};
 use super::request::Request;
 use super::socket::Socket;
-use crate::client;
 use crate::event_writer::EventWriter;
+use crate::fields;
 use intact_ledger::{Event, Protocol, Side};
 use std::collections::BTreeMap;
 
 /// Requests, jobs and sockets that are followed at once, each; of more, the oldest are let go.
 const MAX_OPEN: usize = 32_768;
+
+/// What is missing where requests or sockets are let go.
+const LET_GO: &str = "requests or sockets were let go to bound memory";
+/// What is missing where a log begins while connections are open.
+const STRAYS: &str = "requests came on sockets that were open before the log began: these connections are not counted";
+/// What is left out where a log ends while requests are open.
+const UNDER_WAY: &str = "requests were under way when the log ended: they are not counted";
 
 /// What is open, by the number of its source.
 pub(super) struct Assembler {
@@ -205,7 +212,7 @@ impl Assembler {
             // `pm/https://a.example:8443 <https://a.example same_site>`
             let first = group.split(' ').next().unwrap_or_default();
             let url = first.find("http").map_or("", |start| &first[start..]);
-            job.1 = client::split(url)
+            job.1 = fields::split(url)
                 .map(|(origin, _)| origin)
                 .or(job.1.take());
         }
@@ -253,7 +260,7 @@ impl Assembler {
                 socket.is_quic = true;
                 socket.protocol = Some(Protocol::Http3);
                 let host = event.params.host.text().unwrap_or_default();
-                socket.origin = client::split(&format!("https://{host}")).map(|(origin, _)| origin);
+                socket.origin = fields::split(&format!("https://{host}")).map(|(origin, _)| origin);
                 self.insert(id, socket, scope);
             }
             EventPhase::End => self.gone(id, at, scope),
@@ -333,33 +340,15 @@ impl Assembler {
     }
 
     /// The file is over; what it told, in words.
-    pub(super) fn finish(mut self, name: &str, scope: &mut EventWriter<'_>) -> String {
+    pub(super) fn finish(mut self, prefix: &str, scope: &mut EventWriter<'_>) -> String {
         let under_way = self.requests.values().filter(|one| one.has_begun());
-        let under_way = under_way.count();
-        if self.let_go > 0 {
-            scope.incomplete(
-                "too-many-connections",
-                format!(
-                    "{name}: {} requests or sockets were let go to bound memory",
-                    self.let_go
-                ),
-            );
-        }
-        if self.strays > 0 {
-            scope.incomplete(
-                "netlog-strays",
-                format!(
-                    "{name}: {} requests came on sockets that were open before the log began: these connections are not counted",
-                    self.strays
-                ),
-            );
-        }
-        if under_way > 0 {
-            scope.caveat(
-                "end-not-captured",
-                format!("{name}: {under_way} requests were under way when the log ended: they are not counted"),
-            );
-        }
+        let under_way = under_way.count() as u64;
+        let missing = [
+            (self.let_go, "too-many-connections", LET_GO),
+            (self.strays, "netlog-strays", STRAYS),
+        ];
+        scope.incompletes(prefix, &missing);
+        scope.caveats(prefix, &[(under_way, "end-not-captured", UNDER_WAY)]);
         for socket in self.sockets.values_mut() {
             if socket.is_gone() {
                 socket.tell_end(scope);

@@ -17,8 +17,6 @@ use event::RawEvent;
 
 /// The longest line that is read, in bytes: the constants are one.
 const LONGEST: usize = 8 << 20;
-/// How many lines pass between two questions whether to go on.
-const BREATH: u64 = 4096;
 
 /// Whether a file with these first bytes is a NetLog.
 pub(crate) fn is_netlog(prefix: &[u8]) -> bool {
@@ -45,31 +43,25 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let broken = |input: &Input, why: &str| AuditError::Broken {
-        path: input.path.clone(),
-        format: "NetLog",
-        why: why.to_owned(),
-    };
-    let mut buffer = Vec::new();
-    input.window.line(&mut buffer, LONGEST);
-    let Some(constants) = Constants::read(&buffer) else {
-        return Err(broken(
-            input,
+    let mut first = Vec::new();
+    input.window.line(&mut first, LONGEST);
+    let Some(constants) = Constants::read(&first) else {
+        return Err(input.broken(
             "its first line does not hold the constants, as in a file that Chromium wrote",
         ));
     };
     let mut follow = Assembler::new(constants);
     let (mut events, mut skipped) = (0_u64, 0_u64);
     let mut whole = false;
-    while input.window.line(&mut buffer, LONGEST) {
-        let mut line = buffer.trim_ascii();
+    input.each_line(LONGEST, go_on, |line| {
+        let mut line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"\"events\"") {
-            continue;
+            return true;
         }
         // the list ends behind its last event; after it comes the state of the stack
         if line.starts_with(b"\"polledData\"") || line.starts_with(b"]") {
             whole = true;
-            break;
+            return false;
         }
         let without_comma = line.strip_suffix(b",").unwrap_or(line);
         if let Some(last) = without_comma.strip_suffix(b"}]") {
@@ -81,31 +73,28 @@ pub(crate) fn read(
             Some(event) => follow.take(&event, scope),
             None => skipped += 1,
         }
-        if whole || events.is_multiple_of(BREATH) && !go_on() {
-            break;
-        }
-    }
+        !whole
+    });
     if events == skipped {
-        return Err(broken(
-            input,
+        return Err(input.broken(
             "none of its events can be read: one a line is expected, as Chromium writes them",
         ));
     }
-    let name = input.path.display().to_string();
+    let prefix = input.prefix();
     if !whole {
         scope.incomplete(
             "netlog-cut",
-            format!("{name}: it has no end, the browser was still writing or was killed: what was under way then is not counted"),
+            format!("{prefix}it has no end, the browser was still writing or was killed: what was under way then is not counted"),
         );
     }
     // the last line of one that was cut is no event
     if skipped > u64::from(!whole) {
         scope.incomplete(
             "lines-not-read",
-            format!("{name}: {skipped} of {events} events cannot be read: requests in them are not counted"),
+            format!("{prefix}{skipped} of {events} events cannot be read: requests in them are not counted"),
         );
     }
-    let told = follow.finish(&name, scope);
+    let told = follow.finish(&prefix, scope);
     Ok(InputSummary {
         evidence: Some(told),
         ..input.account(Unit::Events, events, skipped)

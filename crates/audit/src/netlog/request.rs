@@ -3,8 +3,8 @@
 use super::constants::Constants;
 use super::event::Params;
 use super::socket::Socket;
-use crate::client;
 use crate::event_writer::EventWriter;
+use crate::fields;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
     Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
@@ -40,7 +40,7 @@ pub(super) struct Request {
 impl Request {
     /// The URL is known, now or anew.
     pub(super) fn aim(&mut self, params: &Params) {
-        if let Some((origin, path)) = params.url.text().and_then(|url| client::split(&url)) {
+        if let Some((origin, path)) = params.url.text().and_then(|url| fields::split(&url)) {
             self.origin = Some(origin);
             self.full_target = path.into();
         }
@@ -75,8 +75,8 @@ impl Request {
     /// Its head goes out.
     pub(super) fn head_out(&mut self, params: &Params, at: u64) {
         self.head_sent.get_or_insert(at);
-        for (name, value) in fields(params) {
-            if name.eq_ignore_ascii_case("connection") && client::closes(value) {
+        for (name, value) in head_fields(params) {
+            if name.eq_ignore_ascii_case("connection") && fields::closes(value) {
                 self.close_sent_by = Some(Side::Client);
             } else if name.eq_ignore_ascii_case("user-agent") {
                 self.agent = product(value);
@@ -90,10 +90,10 @@ impl Request {
         let line = params.headers.first().map_or("", String::as_str);
         let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
         self.status = status.or(self.status);
-        for (name, value) in fields(params) {
+        for (name, value) in head_fields(params) {
             if name.eq_ignore_ascii_case("keep-alive") {
-                client::add_terms(&mut self.terms, value);
-            } else if name.eq_ignore_ascii_case("connection") && client::closes(value) {
+                fields::add_terms(&mut self.terms, value);
+            } else if name.eq_ignore_ascii_case("connection") && fields::closes(value) {
                 self.close_sent_by.get_or_insert(Side::Server);
             }
         }
@@ -111,7 +111,7 @@ impl Request {
         let Some(code) = params.net_error.number().filter(|&code| code < 0.0) else {
             return;
         };
-        let kind = client::failure(constants.error(code as i64));
+        let kind = fields::failure(constants.error(code as i64));
         if let Some((Outcome::Failed(kind), _)) = kind {
             self.failed = Some(kind);
         } else if self.status.is_none() {
@@ -218,7 +218,7 @@ impl Request {
     }
 }
 
-fn fields(params: &Params) -> impl Iterator<Item = (&str, &str)> {
+fn head_fields(params: &Params) -> impl Iterator<Item = (&str, &str)> {
     params.headers.iter().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         Some((name, value.trim()))

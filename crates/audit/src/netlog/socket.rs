@@ -2,11 +2,10 @@
 
 use super::constants::Constants;
 use super::event::Params;
-use crate::client;
 use crate::event_writer::EventWriter;
-use crate::log;
+use crate::fields;
 use intact_ledger::{
-    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId,
+    Certainty, Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId,
     DialFailure, Event, Failure, Handshake, KeepAliveTerms, Origin, Outcome, Probes, Protocol,
     Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
@@ -79,7 +78,7 @@ impl Socket {
         self.ssl.1.get_or_insert(at);
         let mut tls = Tls::default();
         let version = params.version.text().unwrap_or_default();
-        tls.version = log::tls_version(version.trim_start_matches("TLS "));
+        tls.version = fields::tls_version(&version);
         let suite = params.cipher_suite.count();
         let suite = suite.and_then(|suite| u16::try_from(suite).ok());
         tls.cipher = suite.map(|suite| intact_wire::tls::suite_name(suite).into());
@@ -90,7 +89,7 @@ impl Socket {
             });
         }
         let chosen = params.next_proto.text();
-        self.protocol = chosen.as_deref().and_then(client::protocol);
+        self.protocol = chosen.as_deref().and_then(fields::protocol);
         tls.alpn_chosen = chosen.as_deref().map(Into::into);
         self.tls = Some(tls);
         self.fail(params, SetupPhase::Ssl, constants);
@@ -101,7 +100,7 @@ impl Socket {
             return;
         };
         let name = constants.error(code as i64);
-        let kind = match client::failure(name) {
+        let kind = match fields::failure(name) {
             Some((Outcome::Failed(kind), _)) => kind,
             _ if phase == SetupPhase::Ssl => Failure::Tls,
             _ => Failure::Unreachable,
@@ -257,21 +256,16 @@ impl Socket {
         };
         let (by, how) = self.closed_by;
         let given = u64::from(self.given);
-        let closed = Closed {
-            connection,
-            variant: None,
-            round: None,
-            close: Close {
-                at: scope.nanos(gone_at.max(self.last_end)),
-                by,
-                how,
-                announced_by: self.announced_by,
-                moment: (given == 0 && !self.is_opaque()).then_some(ClosePoint::Unused),
-                exchanges: (!self.is_opaque()).then_some(given),
-                bytes: self.bytes,
-                probes: Probes::default(),
-            },
+        let close = Close {
+            at: scope.nanos(gone_at.max(self.last_end)),
+            by,
+            how,
+            announced_by: self.announced_by,
+            moment: (given == 0 && !self.is_opaque()).then_some(ClosePoint::Unused),
+            exchanges: (!self.is_opaque()).then_some(given),
+            bytes: self.bytes,
+            probes: Probes::default(),
         };
-        scope.record(Event::Closed(&closed));
+        scope.close(connection, close);
     }
 }

@@ -2,12 +2,13 @@
 
 use super::conn_state::{self, ConnState};
 use super::record::{Field, Record};
+use super::request::Request;
+use super::service::{PORTS, Service};
 use crate::event_writer::EventWriter;
-use crate::log::{self, Line};
+use crate::fields;
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure, Event,
-    Exchange, Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls,
-    TlsVersion, Transport,
+    Close, CloseKind, ClosePoint, Connection, ConnectionBytes, DialFailure, Event, Exchange,
+    Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, Transport,
 };
 use intact_observe::authority::host_of;
 use intact_observe::user_agent::product;
@@ -15,33 +16,6 @@ use std::net::SocketAddr;
 
 /// No request is taken to last longer than this: `http.log` does not tell. Nanoseconds.
 const LONGEST: u64 = 1_000_000_000;
-/// Where servers of HTTP listen.
-const PORTS: [u16; 8] = [80, 443, 3000, 8000, 8008, 8080, 8443, 8888];
-
-/// What a connection is for, as `service` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Service {
-    Http,
-    Tls,
-    Quic,
-    /// Zeek did not find out; so it is where nothing was said.
-    Unknown,
-    /// Nothing that concerns us.
-    Other,
-}
-
-/// A request as it waits for its turn.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) at: u64,
-    pub(super) ends: Option<(SocketAddr, SocketAddr)>,
-    nth: Option<u32>,
-    one: Exchange,
-    protocol: Option<Protocol>,
-    host: Option<String>,
-    agent: Option<String>,
-}
-
 /// The end of a connection, or of what Zeek saw of it.
 #[derive(Clone, Copy, Debug)]
 struct End {
@@ -100,13 +74,13 @@ impl ZeekConnection {
     pub(super) fn of(record: &Record<'_>) -> Option<ZeekConnection> {
         let at = record.start()?;
         let mut talk = ZeekConnection::begun(at, Some(record.ends()?));
-        talk.service = service(record);
+        talk.service = Service::of(record);
         talk.bytes = [Field::Sent, Field::Received].map(|field| record.number(field));
         talk.missed = record.number(Field::Missed).unwrap_or(0);
         let took = record
             .number(Field::Duration)
             .map(|seconds: f64| seconds * 1e9);
-        let took = took.and_then(log::whole).unwrap_or(0);
+        let took = took.and_then(fields::whole).unwrap_or(0);
         let mut end = End {
             at: at.saturating_add(took),
             by: None,
@@ -160,11 +134,11 @@ impl ZeekConnection {
     pub(super) fn secure(&mut self, record: &Record<'_>) {
         let resumed = record.flag(Field::Resumed);
         let alpn = record.text(Field::Alpn);
-        let protocol = alpn.and_then(log::protocol);
+        let protocol = alpn.and_then(fields::protocol);
         let name = record.text(Field::ServerName);
         let name = name.and_then(|name| host_of(name.as_bytes()));
         let tls = Tls {
-            version: record.text(Field::Version).and_then(version),
+            version: record.text(Field::Version).and_then(fields::tls_version),
             cipher: record.text(Field::Cipher).map(Into::into),
             server_name: name,
             alpn_chosen: alpn.map(Into::into),
@@ -235,10 +209,9 @@ impl ZeekConnection {
         let connection = self.told.as_deref_mut()?;
         let before = connection.clone();
         if connection.origin.is_none() {
-            connection.origin = request.host.as_deref().and_then(|authority| {
-                let server = self.ends.map(|(_, server)| server);
-                origin(authority, server?.port())
-            });
+            connection.origin = self
+                .ends
+                .and_then(|(_, server)| request.origin(server.port()));
         }
         if connection.agent.is_none() {
             connection.agent = request.agent.as_deref().and_then(product);
@@ -325,101 +298,21 @@ impl ZeekConnection {
                 (Some(ClosePoint::after(idle, false)), Some(carried))
             }
         };
-        let closed = Closed {
-            connection: connection.id,
-            variant: None,
-            round: None,
-            close: Close {
-                at: scope.nanos(end.at),
-                by: end.by,
-                how: end.how,
-                announced_by: None,
-                moment,
-                exchanges,
-                bytes: ConnectionBytes {
-                    sent: self.bytes[0].unwrap_or(0),
-                    received: self.bytes[1].unwrap_or(0),
-                },
-                probes: Probes::default(),
+        let close = Close {
+            at: scope.nanos(end.at),
+            by: end.by,
+            how: end.how,
+            announced_by: None,
+            moment,
+            exchanges,
+            bytes: ConnectionBytes {
+                sent: self.bytes[0].unwrap_or(0),
+                received: self.bytes[1].unwrap_or(0),
             },
+            probes: Probes::default(),
         };
-        scope.record(Event::Closed(&closed));
+        scope.close(connection.id, close);
     }
-}
-
-impl Request {
-    /// One as a line of `http.log` tells it; its time is that of its first byte.
-    pub(super) fn of(record: &Record<'_>, scope: &EventWriter<'_>) -> Option<Request> {
-        let at = record.start()?;
-        let text = |field| record.text(field);
-        let line = Line {
-            method: text(Field::Method).map(Into::into),
-            target: text(Field::Target).map(Into::into),
-            status: record.number(Field::Status),
-            sent: record.number(Field::Body).unwrap_or(0),
-            ..Line::default()
-        };
-        if line.method.is_none() && line.target.is_none() {
-            return None;
-        }
-        Some(Request {
-            at,
-            ends: record.ends(),
-            nth: record.number(Field::Nth),
-            one: log::exchange(&line, 0, at, at, scope),
-            protocol: text(Field::Version).and_then(log::protocol),
-            host: text(Field::Host).map(str::to_owned),
-            agent: text(Field::Agent).map(str::to_owned),
-        })
-    }
-}
-
-fn service(record: &Record<'_>) -> Service {
-    let names = record.text(Field::Service).unwrap_or("");
-    let has = |wanted: &str| {
-        names
-            .split(',')
-            .any(|name| name.eq_ignore_ascii_case(wanted))
-    };
-    let tcp = match record.text(Field::Transport) {
-        Some("udp") if has("quic") => return Service::Quic,
-        Some("tcp") | None => true,
-        Some(_) => false,
-    };
-    if !tcp {
-        Service::Other
-    } else if has("http") {
-        Service::Http
-    } else if names.is_empty() {
-        Service::Unknown
-    } else if names.eq_ignore_ascii_case("ssl") {
-        Service::Tls
-    } else {
-        Service::Other
-    }
-}
-
-/// `TLSv12` and the like.
-fn version(name: &str) -> Option<TlsVersion> {
-    Some(match name {
-        "SSLv3" => TlsVersion::Ssl3,
-        "TLSv10" => TlsVersion::Tls10,
-        "TLSv11" => TlsVersion::Tls11,
-        "TLSv12" => TlsVersion::Tls12,
-        "TLSv13" => TlsVersion::Tls13,
-        _ => return None,
-    })
-}
-
-/// Where a request in the clear wanted to go; the port is the connection's.
-fn origin(authority: &str, port: u16) -> Option<Origin> {
-    let line = Line {
-        secure: Some(false),
-        host: Some(authority.into()),
-        ..Line::default()
-    };
-    let named = log::origin(&line)?;
-    Some(Origin { port, ..named })
 }
 
 #[cfg(test)]

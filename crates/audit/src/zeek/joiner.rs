@@ -1,8 +1,10 @@
 //! Puts together what the logs tell, in the order in which it happened: each is written in the order of ends, and none knows of
 //! the others. Connections are kept until they have been told; memory is bounded, and what that costs is said.
 
-use super::connection::{Request, Service, ZeekConnection};
+use super::connection::ZeekConnection;
 use super::record::{Field, Record};
+use super::request::Request;
+use super::service::Service;
 use crate::event_writer::EventWriter;
 use crate::format::Log;
 use std::cmp::{Ordering, Reverse};
@@ -18,6 +20,12 @@ const MAX_WAITING: usize = 32_768;
 const MAX_SERVERS: usize = 65_536;
 /// A connection whose end is not known is forgotten after this silence. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
+
+/// What is missing where `conn.log` is cut.
+const STRAYS: &str = "connections that conn.log does not have (still open when it was cut?): how these ended is not known";
+/// What is missing where Zeek lost packets.
+const MISSED: &str =
+    "connections Zeek did not see all bytes (missed_bytes): requests in these are not counted";
 
 /// What is due at a time. At the same time a request's end comes before its connection's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -269,24 +277,9 @@ impl Joiner {
                 format!("Zeek's http.log does not tell how long a request took: {taken_for}"),
             );
         }
-        if connections && self.strays > 0 {
-            scope.incomplete(
-                "zeek-strays",
-                format!(
-                    "requests came on {} connections that conn.log does not have (still open when it was cut?): how these ended is not known",
-                    self.strays
-                ),
-            );
-        }
-        if self.with_missing > 0 {
-            scope.incomplete(
-                "packets-missing",
-                format!(
-                    "of {} connections Zeek did not see all bytes (missed_bytes): requests in these are not counted",
-                    self.with_missing
-                ),
-            );
-        }
+        let strays = if connections { self.strays } else { 0 };
+        scope.incompletes("requests came on ", &[(strays, "zeek-strays", STRAYS)]);
+        scope.incompletes("of ", &[(self.with_missing, "packets-missing", MISSED)]);
         if self.hurried > 0 {
             scope.caveat(
                 "too-many-connections",

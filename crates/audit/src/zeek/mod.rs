@@ -5,16 +5,23 @@ mod conn_state;
 mod connection;
 mod joiner;
 mod record;
+mod request;
+mod service;
 
 pub(crate) use joiner::Joiner;
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::format::Log;
-use crate::input::Input;
+use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
-use crate::log::{BREATH, LONGEST};
 use record::RecordLayout;
+
+/// Why a file is none of the logs that its first lines announce.
+const NO_RECORD: &str = "no line of it has the columns that its head names";
+/// What is wrong with lines that come before the base.
+const EARLY: &str =
+    "lines tell of something that began before its first ones: it is put at the beginning";
 
 /// Which log begins like this.
 pub(crate) fn tell(prefix: &[u8]) -> Option<Log> {
@@ -42,22 +49,16 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let broken = |path: &std::path::Path| AuditError::Broken {
-        path: path.to_owned(),
-        format: log.as_str(),
-        why: "no line of it has the columns that its head names".to_owned(),
-    };
     let Some((_, layout)) = RecordLayout::tell(input.window.available()) else {
-        return Err(broken(&input.path));
+        return Err(input.broken(NO_RECORD));
     };
     let (mut lines, mut skipped, mut early) = (0, 0, 0);
-    let mut buffer = Vec::new();
     weave.begin(log);
-    while input.window.line(&mut buffer, LONGEST) {
-        let text = String::from_utf8_lossy(&buffer);
+    input.each_line(LONGEST_LINE, go_on, |line| {
+        let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches(['\r', '\n']);
         if text.is_empty() || text.starts_with('#') {
-            continue;
+            return true;
         }
         lines += 1;
         let record = layout.read(text);
@@ -65,22 +66,12 @@ pub(crate) fn read(
         early += u64::from(start.is_some_and(|start| start < scope.base));
         let used = record.is_some_and(|record| weave.take(log, &record, scope));
         skipped += u64::from(!used);
-        if lines % BREATH == 0 && !go_on() {
-            break;
-        }
-    }
+        true
+    });
     if lines > 0 && skipped == lines && !weave.knows_anything() {
-        return Err(broken(&input.path));
+        return Err(input.broken(NO_RECORD));
     }
-    if early > 0 {
-        scope.caveat(
-            "input-out-of-order",
-            format!(
-                "{}: {early} lines tell of something that began before its first ones: it is put at the beginning",
-                input.path.display()
-            ),
-        );
-    }
+    scope.caveats(&input.prefix(), &[(early, "input-out-of-order", EARLY)]);
     Ok(InputSummary {
         evidence: Some(evidence(log).to_owned()),
         ..input.account(Unit::Lines, lines, skipped)

@@ -2,7 +2,8 @@
 
 use crate::format::Log;
 use crate::lenient::Lenient;
-use crate::log::{Name, timestamp};
+use crate::log::Name;
+use crate::timestamp;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -105,7 +106,7 @@ impl<'a> Record<'a> {
 
     /// When it began, in nanoseconds since 1970.
     pub(super) fn start(&self) -> Option<u64> {
-        timestamp::read(self.text(Field::Start)?).map(|stamp| stamp.nanos)
+        timestamp::nanos(self.text(Field::Start)?)
     }
 
     /// The client's end and the server's.

@@ -1,5 +1,7 @@
 //! The decisions of `observe`: bytes with times in, rows out. TLS is tested by the captures of `audit` and the programs of `watch`.
 
+mod splits;
+
 use intact_ledger::{
     CloseKind, ClosePoint, Closed, Connection, ConnectionId, Event, Exchange, Failure,
     FingerprintKey, Nanos, Outcome, Phase, Protocol, Reuse, Row, Side as LedgerSide, Sink, Span,
@@ -81,11 +83,15 @@ impl Observed {
         self
     }
 
-    fn finish(mut self, at: u64, ending: Ending) -> Finished {
+    fn finish_rows(mut self, at: u64, ending: Ending) -> Vec<Row> {
         let at = Nanos(at * MS);
         self.connection.finish(at, ending, &mut self.run);
+        self.run.rows
+    }
+
+    fn finish(self, at: u64, ending: Ending) -> Finished {
         let mut finished = Finished::default();
-        for row in self.run.rows {
+        for row in self.finish_rows(at, ending) {
             match row {
                 Row::Opened(connection) | Row::Revised(connection) => {
                     finished.connection = Some(*connection);
@@ -106,7 +112,7 @@ impl Observed {
 }
 
 /// The rows of a connection that is over.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Finished {
     connection: Option<Connection>,
     exchanges: Vec<Exchange>,

@@ -7,6 +7,7 @@
 pub mod hpack;
 pub mod writer;
 
+mod block;
 mod data;
 mod error;
 mod frame;

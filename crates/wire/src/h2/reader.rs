@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use super::block::Open;
 use super::data::{DataFrame, Part};
 use super::error::Error;
-use super::frame::{Data, Frame, Head, Headers, Priority, PushPromise, STREAM_MASK};
+use super::frame::{Data, Frame, Head};
 use super::{DEFAULT_MAX_FRAME_SIZE, FRAME_HEADER_LEN, PREFACE, flag, kind};
 use crate::ParseStep;
 
@@ -60,25 +61,6 @@ enum State {
     Failed(Error),
 }
 
-/// What the frame that opened a header block said.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    stream: u32,
-    opener: Opener,
-    frames: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Opener {
-    Headers {
-        end_stream: bool,
-        priority: Option<Priority>,
-    },
-    Push {
-        promised: u32,
-    },
-}
-
 /// What an input held, by position: nothing is borrowed until the search is over.
 enum Found {
     /// Nothing complete; the whole input was used.
@@ -126,11 +108,6 @@ impl FrameReader {
         }
     }
 
-    /// Follows a change of our SETTINGS_MAX_FRAME_SIZE.
-    pub fn allow_frame_size(&mut self, bytes: u32) {
-        self.limits.frame = bytes;
-    }
-
     /// Whether the stream may end here: between frames, with no header block open.
     pub fn is_between_frames(&self) -> bool {
         matches!(self.state, State::Frame | State::First) && self.held.is_empty()
@@ -165,33 +142,8 @@ impl FrameReader {
                     Err(error) => return Err(self.fail(error)),
                 }
             }
-            Found::Block(
-                Open {
-                    stream,
-                    opener,
-                    frames,
-                },
-                place,
-            ) => {
-                let block = place.within(input, &self.whole, &self.block);
-                Some(match opener {
-                    Opener::Headers {
-                        end_stream,
-                        priority,
-                    } => Frame::Headers(Headers {
-                        stream,
-                        block,
-                        end_stream,
-                        priority,
-                        frames,
-                    }),
-                    Opener::Push { promised } => Frame::PushPromise(PushPromise {
-                        stream,
-                        promised,
-                        block,
-                        frames,
-                    }),
-                })
+            Found::Block(open, place) => {
+                Some(open.frame(place.within(input, &self.whole, &self.block)))
             }
         };
         Ok(ParseStep {
@@ -351,24 +303,10 @@ impl FrameReader {
     ) -> Result<Found, Error> {
         let payload = place.within(input, &self.whole, &[]);
         let (open, fragment) = match self.state {
-            State::Block(open) => (
-                Open {
-                    frames: open.frames + 1,
-                    ..open
-                },
-                0..payload.len(),
-            ),
+            State::Block(open) => (open.continued(), 0..payload.len()),
             _ => {
                 self.block.clear();
-                let (opener, fragment) = Opener::parse(head, payload)?;
-                (
-                    Open {
-                        stream: head.stream,
-                        opener,
-                        frames: 1,
-                    },
-                    fragment,
-                )
+                Open::parse(head, payload)?
             }
         };
         let complete = head.has(flag::END_HEADERS);
@@ -405,47 +343,5 @@ impl FramePosition {
             Self::Whole(from, _) => Self::Whole(from + part.start, from + part.end),
             Self::Block => Self::Block,
         }
-    }
-}
-
-impl Opener {
-    /// What HEADERS or PUSH_PROMISE says, and where in its payload the first fragment of the block lies.
-    fn parse(head: &Head, payload: &[u8]) -> Result<(Self, Range<usize>), Error> {
-        let unpadded = head.unpad(payload)?;
-        let at = |bytes: usize| unpadded.start + bytes..unpadded.end;
-        let fields = &payload[unpadded.clone()];
-        if head.kind == kind::PUSH_PROMISE {
-            let promised = fields.first_chunk().ok_or(Error::FrameSize {
-                frame: "PUSH_PROMISE",
-                length: head.length,
-            })?;
-            return Ok((
-                Self::Push {
-                    promised: u32::from_be_bytes(*promised) & STREAM_MASK,
-                },
-                at(4),
-            ));
-        }
-        let end_stream = head.has(flag::END_STREAM);
-        if !head.has(flag::PRIORITY) {
-            return Ok((
-                Self::Headers {
-                    end_stream,
-                    priority: None,
-                },
-                at(0),
-            ));
-        }
-        let priority = fields.first_chunk().ok_or(Error::FrameSize {
-            frame: "HEADERS",
-            length: head.length,
-        })?;
-        Ok((
-            Self::Headers {
-                end_stream,
-                priority: Some(Priority::parse(*priority)),
-            },
-            at(5),
-        ))
     }
 }

@@ -37,6 +37,7 @@ mod observer;
 mod parser;
 mod request;
 mod response;
+mod seen;
 
 pub use crate::ParseStep;
 pub use error::{Error, Part, Snippet};

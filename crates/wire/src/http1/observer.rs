@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use super::error::Error;
-use super::message::{Eof, Framing, Persistence};
-use super::request::{RequestEvent, RequestHead, RequestParser};
-use super::response::{Kind, ResponseEvent, ResponseHead, ResponseParser};
+use super::message::{Eof, Persistence};
+use super::request::{RequestEvent, RequestParser};
+use super::response::{Kind, ResponseEvent, ResponseParser};
 use crate::Side;
-use crate::exchange::{Event, Exchange, Outcome, Request, Response};
+use crate::exchange::{Event, Exchange, Outcome, Response};
 
 /// Reads both directions of one connection.
 #[derive(Debug, Default)]
@@ -75,11 +75,20 @@ impl Http1Observer {
         self.open.len()
     }
 
-    /// Takes the next bytes of one direction.
-    pub fn read(&mut self, from: Side, bytes: &[u8], at: u64, mut visit: impl FnMut(Event<'_>)) {
+    /// Takes the next bytes of one direction, and gives back those that are no HTTP/1 because the protocol was switched.
+    pub fn read<'a>(
+        &mut self,
+        from: Side,
+        bytes: &'a [u8],
+        at: u64,
+        mut visit: impl FnMut(Event<'_>),
+    ) -> &'a [u8] {
         match from {
-            _ if self.switched_at.is_some() => {}
-            Side::Client => self.read_requests(bytes, at, &mut visit),
+            _ if self.switched_at.is_some() => bytes,
+            Side::Client => {
+                self.read_requests(bytes, at, &mut visit);
+                &[]
+            }
             Side::Server => self.read_responses(bytes, at, &mut visit),
         }
     }
@@ -183,10 +192,16 @@ impl Http1Observer {
         }
     }
 
-    fn read_responses(&mut self, mut input: &[u8], at: u64, visit: &mut impl FnMut(Event<'_>)) {
+    /// Gives back what follows a switch of protocols.
+    fn read_responses<'a>(
+        &mut self,
+        mut input: &'a [u8],
+        at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) -> &'a [u8] {
         if self.response_side.out_of_step {
             if !input.starts_with(b"HTTP/1.") {
-                return;
+                return &[];
             }
             self.resume_responses(visit);
         }
@@ -194,7 +209,10 @@ impl Http1Observer {
             self.response_side.started_at.get_or_insert(at);
             let step = match self.responses.parse(input) {
                 Ok(step) => step,
-                Err(error) => return self.lose_responses(Some(error), visit),
+                Err(error) => {
+                    self.lose_responses(Some(error), visit);
+                    return &[];
+                }
             };
             input = &input[step.consumed..];
             match step.event {
@@ -209,21 +227,7 @@ impl Http1Observer {
                 Some(ResponseEvent::Head(head)) => {
                     let started_at = self.response_side.started_at.take().unwrap_or(at);
                     let response = head.seen(started_at, at);
-                    match self.open.front_mut() {
-                        Some(open) if open.exchange.response.is_none() => {
-                            open.exchange.response = Some(response);
-                        }
-                        _ => {
-                            let exchange = Exchange {
-                                response: Some(response),
-                                ..Exchange::default()
-                            };
-                            self.open.push_front(Open {
-                                exchange,
-                                kind: Kind::Plain,
-                            });
-                        }
-                    }
+                    self.begin_response(response);
                 }
                 Some(ResponseEvent::Body(bytes)) => {
                     self.response_side.started_at = None;
@@ -234,15 +238,34 @@ impl Http1Observer {
                     self.response_side.started_at = None;
                     self.end_response(after, at, visit);
                     if after == Persistence::Tunnel {
-                        return;
+                        return input;
                     }
                 }
                 None => {
                     if self.responses.finish() != Eof::InHead {
                         self.response_side.started_at = None;
                     }
-                    return;
+                    return &[];
                 }
+            }
+        }
+    }
+
+    /// A response begins: to the first request, or to none.
+    fn begin_response(&mut self, response: Response) {
+        match self.open.front_mut() {
+            Some(open) if open.exchange.response.is_none() => {
+                open.exchange.response = Some(response);
+            }
+            _ => {
+                let exchange = Exchange {
+                    response: Some(response),
+                    ..Exchange::default()
+                };
+                self.open.push_front(Open {
+                    exchange,
+                    kind: Kind::Plain,
+                });
             }
         }
     }
@@ -327,44 +350,6 @@ fn take_body(
 fn report(open: Option<Open>, outcome: Outcome, visit: &mut impl FnMut(Event<'_>)) {
     if let Some(open) = open {
         visit(Event::Done(&open.exchange, outcome));
-    }
-}
-
-impl RequestHead<'_> {
-    fn seen(&self, started_at: u64, head_at: u64) -> Request {
-        Request {
-            method: self.method().to_vec(),
-            target: self.target().to_vec(),
-            authority: self.header("host").map(<[u8]>::to_vec),
-            agent: self.header("user-agent").map(<[u8]>::to_vec),
-            version: Some(self.version),
-            started_at,
-            head_at,
-            ended_at: None,
-            head_len: self.as_bytes().len() as u64,
-            body_len: 0,
-            close: !self.persistent(),
-        }
-    }
-}
-
-impl ResponseHead<'_> {
-    fn seen(&self, started_at: u64, head_at: u64) -> Response {
-        Response {
-            status: self.status(),
-            version: Some(self.version),
-            started_at,
-            head_at,
-            head_len: self.as_bytes().len() as u64,
-            announced_len: match self.framing {
-                Framing::Length(length) => Some(length),
-                _ => None,
-            },
-            keep_alive: self.keep_alive,
-            close: !self.persistent(),
-            solicited: self.solicited,
-            ..Response::default()
-        }
     }
 }
 

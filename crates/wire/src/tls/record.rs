@@ -103,11 +103,6 @@ impl RecordReader {
             }),
         })
     }
-
-    /// Whether the stream may end here: between records.
-    pub fn is_between_records(&self) -> bool {
-        self.held.is_empty()
-    }
 }
 
 /// Refuses a header as soon as its first bytes cannot be one; `None` while it is incomplete.

@@ -130,47 +130,61 @@ impl RelayDirection {
             if !self.readable || self.fin || self.is_full() {
                 return Stop::Waiting;
             }
-            match from.read(scratch) {
-                Ok(0) => {
-                    self.fin = true;
-                    if let Some(delay) = &mut self.delay {
-                        delay.depart_end(Instant::now());
-                    }
-                    if !self.shown_late {
-                        see(ReadResult::Fin);
-                    }
-                }
-                Ok(count) => {
-                    self.taken += count as u64;
-                    let bytes = &scratch[..count];
-                    // a short read has emptied the socket; only an end may follow without another event
-                    self.readable = count == scratch.len() || self.closing;
-                    if !self.shown_late {
-                        see(ReadResult::Bytes(bytes));
-                    }
-                    if let Some(delay) = &mut self.delay {
-                        delay.depart(Instant::now(), bytes);
-                        continue;
-                    }
-                    match to.write(bytes) {
-                        Ok(written) => self.held.extend_from_slice(&bytes[written..]),
-                        Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
-                        Err(_) => return Stop::SinkReset,
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    let Some(delay) = &mut self.delay else {
-                        return Stop::SourceReset;
-                    };
-                    delay.depart_end(Instant::now());
-                    self.fin = true;
-                    self.reset = true;
-                }
+            if let Some(stop) = self.take(from, to, scratch, &mut see) {
+                return stop;
             }
         }
         Stop::Turn
+    }
+
+    /// Reads once, and passes on what there is room for. Why the pass stops, if it does.
+    fn take(
+        &mut self,
+        from: &mut TcpStream,
+        to: &mut TcpStream,
+        scratch: &mut [u8],
+        see: &mut impl FnMut(ReadResult<'_>),
+    ) -> Option<Stop> {
+        match from.read(scratch) {
+            Ok(0) => {
+                self.fin = true;
+                if let Some(delay) = &mut self.delay {
+                    delay.depart_end(Instant::now());
+                }
+                if !self.shown_late {
+                    see(ReadResult::Fin);
+                }
+            }
+            Ok(count) => {
+                self.taken += count as u64;
+                let bytes = &scratch[..count];
+                // a short read has emptied the socket; only an end may follow without another event
+                self.readable = count == scratch.len() || self.closing;
+                if !self.shown_late {
+                    see(ReadResult::Bytes(bytes));
+                }
+                if let Some(delay) = &mut self.delay {
+                    delay.depart(Instant::now(), bytes);
+                    return None;
+                }
+                match to.write(bytes) {
+                    Ok(written) => self.held.extend_from_slice(&bytes[written..]),
+                    Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
+                    Err(_) => return Some(Stop::SinkReset),
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => {
+                let Some(delay) = &mut self.delay else {
+                    return Some(Stop::SourceReset);
+                };
+                delay.depart_end(Instant::now());
+                self.fin = true;
+                self.reset = true;
+            }
+        }
+        None
     }
 
     /// Holds what has arrived over the emulated distance ready for writing.

@@ -54,7 +54,7 @@ struct RelayedPair {
     /// The program has, and its options were looked at once.
     has_spoken: bool,
     /// `None` once observing it has failed.
-    observation: Option<ObservedConnection>,
+    observed: Option<ObservedConnection>,
 }
 
 /// Carries the data of all connections.
@@ -64,7 +64,7 @@ pub(crate) struct Relay<'a> {
     /// Orders that were taken in one go.
     taken: Vec<RelayCommand>,
     clock: Clock,
-    books: RunContext<'a>,
+    run: RunContext<'a>,
     links: HashMap<ConnectionId, Box<RelayedPair>>,
     again: Vec<ConnectionId>,
     /// One way of the emulated distance.
@@ -99,7 +99,7 @@ impl<'a> Relay<'a> {
             orders,
             taken: Vec::new(),
             clock,
-            books: RunContext::new(observer, config, keys),
+            run: RunContext::new(observer, config, keys),
             links: HashMap::new(),
             again: Vec::new(),
             distance: config.round_trip / 2,
@@ -138,7 +138,7 @@ impl<'a> Relay<'a> {
             if let Err(error) = self.poll.poll(&mut events, Some(wait))
                 && error.kind() != io::ErrorKind::Interrupted
             {
-                self.books.cut();
+                self.run.cut();
                 break;
             }
             // before the events: they may be of connections that are handed over in there
@@ -161,9 +161,9 @@ impl<'a> Relay<'a> {
         for id in left {
             self.close(id);
         }
-        self.books.settle_keys(Instant::now() + KEYS_AFTER_END);
+        self.run.settle_keys(Instant::now() + KEYS_AFTER_END);
         self.part();
-        self.books.finish();
+        self.run.finish();
     }
 
     fn is_over(&self) -> bool {
@@ -189,31 +189,31 @@ impl<'a> Relay<'a> {
         for link in self.links.values_mut() {
             if link.has_spoken {
                 self.looks
-                    .look(link.place.take().as_ref(), &mut link.observation);
+                    .look(link.place.take().as_ref(), &mut link.observed);
             }
-            observe(&mut link.observation, &mut self.books, |seen, books| {
-                seen.tick(now, books);
+            observe(&mut link.observed, &mut self.run, |seen, run| {
+                seen.tick(now, run);
             });
         }
         self.part();
-        self.books.tick();
+        self.run.tick();
     }
 
     /// Ends the observations of connections that are over and wait for nothing any more.
     fn part(&mut self) {
-        for (at, mut observation) in std::mem::take(&mut self.parting) {
-            self.end_observation(at, &mut observation);
+        for (at, mut observed) in std::mem::take(&mut self.parting) {
+            self.end_observation(at, &mut observed);
         }
     }
 
-    fn end_observation(&mut self, at: Nanos, observation: &mut Option<ObservedConnection>) {
-        let waits = |seen: &ObservedConnection| seen.awaits_secrets(&self.books);
-        if self.parting.len() < MOST_PARTING && observation.as_ref().is_some_and(waits) {
-            self.parting.push((at, observation.take()));
+    fn end_observation(&mut self, at: Nanos, observed: &mut Option<ObservedConnection>) {
+        let waits = |seen: &ObservedConnection| seen.awaits_secrets(&self.run);
+        if self.parting.len() < MOST_PARTING && observed.as_ref().is_some_and(waits) {
+            self.parting.push((at, observed.take()));
         } else {
-            observe(observation, &mut self.books, |seen, books| {
+            observe(observed, &mut self.run, |seen, run| {
                 // where neither side ended it, the run was stopped
-                seen.finish(at, Ending::Observed, books);
+                seen.finish(at, Ending::Observed, run);
             });
         }
     }
@@ -224,7 +224,7 @@ impl<'a> Relay<'a> {
         for order in taken.drain(..) {
             match order {
                 RelayCommand::Carry(carriage) => self.carry(*carriage),
-                RelayCommand::Record(row) => self.books.record(row.as_event()),
+                RelayCommand::Record(row) => self.run.record(row.as_event()),
                 RelayCommand::Finish => self.finishing = Some(Instant::now() + DRAIN),
             }
         }
@@ -239,9 +239,9 @@ impl<'a> Relay<'a> {
             place,
         } = carriage;
         let id = about.id;
-        let reading = self.books.tls_reading(about.owner.as_ref());
-        let mut observation = ObservedConnection::new(about, false, reading);
-        observation.hear_client();
+        let reading = self.run.tls_reading(about.owner.as_ref());
+        let mut observed = ObservedConnection::new(about, false, reading);
+        observed.hear_client();
         let link = RelayedPair {
             near,
             far,
@@ -249,7 +249,7 @@ impl<'a> Relay<'a> {
             back: RelayDirection::over(self.distance, true),
             place,
             has_spoken: false,
-            observation: Some(observation),
+            observed: Some(observed),
         };
         self.links.insert(id, Box::new(link));
     }
@@ -281,17 +281,17 @@ impl<'a> Relay<'a> {
             far,
             out,
             back,
-            observation,
+            observed,
             place,
             has_spoken,
         } = &mut **link;
         let clock = self.clock;
-        let books = &mut self.books;
+        let run = &mut self.run;
         let mut see = |from: Side, came: ReadResult<'_>| {
             let at = clock.now();
-            observe(observation, books, |seen, books| match came {
-                ReadResult::Bytes(bytes) => seen.read(from, bytes, at, books),
-                ReadResult::Fin => seen.end(from, CloseKind::Fin, at, books),
+            observe(observed, run, |seen, run| match came {
+                ReadResult::Bytes(bytes) => seen.read(from, bytes, at, run),
+                ReadResult::Fin => seen.end(from, CloseKind::Fin, at, run),
             });
         };
         // the answer first: what the program sends now may be its reply to that
@@ -307,8 +307,8 @@ impl<'a> Relay<'a> {
         };
         if let Some(side) = reset_by {
             let at = self.clock.now();
-            observe(observation, &mut self.books, |seen, books| {
-                seen.end(side, CloseKind::Rst, at, books);
+            observe(observed, &mut self.run, |seen, run| {
+                seen.end(side, CloseKind::Rst, at, run);
             });
             socket::reset_on_close(match side {
                 Side::Server => near,
@@ -320,7 +320,7 @@ impl<'a> Relay<'a> {
                 socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken())
             };
             if !(agree(near, out) && agree(far, back)) {
-                self.books.count_difference();
+                self.run.count_difference();
             }
             self.close(id);
         } else if back_stop == Stop::Turn || out_stop == Stop::Turn {
@@ -335,7 +335,7 @@ impl<'a> Relay<'a> {
             // the program awaits its answer by now, and not us
             if !*has_spoken && out.has_spoken() {
                 *has_spoken = true;
-                self.looks.look_now_and_then(place.as_ref(), observation);
+                self.looks.look_now_and_then(place.as_ref(), observed);
             }
         }
     }
@@ -345,7 +345,7 @@ impl<'a> Relay<'a> {
         let Some(mut link) = self.links.remove(&id) else {
             return;
         };
-        self.end_observation(self.clock.now(), &mut link.observation);
+        self.end_observation(self.clock.now(), &mut link.observed);
     }
 }
 
@@ -360,14 +360,14 @@ fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut
 
 /// Shows something to an observation; one that breaks is given up.
 fn observe(
-    observation: &mut Option<ObservedConnection>,
-    books: &mut RunContext<'_>,
+    observed: &mut Option<ObservedConnection>,
+    run: &mut RunContext<'_>,
     show: impl FnOnce(&mut ObservedConnection, &mut RunContext<'_>),
 ) {
-    if let Some(seen) = observation
-        && catch_unwind(AssertUnwindSafe(|| show(seen, books))).is_err()
+    if let Some(seen) = observed
+        && catch_unwind(AssertUnwindSafe(|| show(seen, run))).is_err()
     {
-        *observation = None;
-        books.count_fault();
+        *observed = None;
+        run.count_fault();
     }
 }

@@ -25,7 +25,7 @@ impl Looks {
     pub(super) fn look_now_and_then(
         &mut self,
         place: Option<&SocketLocation>,
-        observation: &mut Option<ObservedConnection>,
+        observed: &mut Option<ObservedConnection>,
     ) {
         if self.in_vain >= EAGER {
             self.passed_over += 1;
@@ -34,19 +34,19 @@ impl Looks {
             }
             self.passed_over = 0;
         }
-        self.look(place, observation);
+        self.look(place, observed);
     }
 
     /// Looks at the socket of a connection.
     pub(super) fn look(
         &mut self,
         place: Option<&SocketLocation>,
-        observation: &mut Option<ObservedConnection>,
+        observed: &mut Option<ObservedConnection>,
     ) {
         let interval = place
             .and_then(SocketLocation::copy)
             .and_then(|socket| socket::probe_interval(&socket));
-        match (interval, observation) {
+        match (interval, observed) {
             (Some(interval), Some(seen)) => {
                 self.in_vain = 0;
                 seen.note_probes(interval);

@@ -93,12 +93,7 @@ impl ConnectCalls {
             return UNTOUCHED;
         };
         if let Some(call) = self.held_call(cookie) {
-            if cx.notifications.is_valid(call.dial.notice.id) {
-                return Some(NotificationResponse::Error(libc::EALREADY));
-            }
-            // a signal interrupted the call, and the program makes it again
-            call.dial.notice = *notice;
-            return None;
+            return take_again(&mut call.dial, notice, cx);
         }
         // what was read is the caller's only if it still waits
         if !request.is_followed(cx) || !cx.notifications.is_valid(notice.id) {
@@ -118,19 +113,17 @@ impl ConnectCalls {
             passthrough.follow(notice, cookie, about, Unwatched::Steered, cx);
             return UNTOUCHED;
         }
-        socket::connect_at_once(&socket);
-        let far = match far_socket(&socket, local, unmapped(wanted)) {
-            Ok(far) if far.as_raw_fd() < cx.last_descriptor => far,
-            _ => {
+        let far = match dial_far(&socket, local, unmapped(wanted), cx) {
+            Ok(far) => far,
+            Err(DialError::NoSocket) => {
                 passthrough.follow(notice, cookie, about, Unwatched::NoRelay, cx);
                 return UNTOUCHED;
             }
+            Err(DialError::Refused(number)) => {
+                cx.record.failed(about, number);
+                return Some(NotificationResponse::Error(number));
+            }
         };
-        if let Err(error) = begin(&far, unmapped(wanted)) {
-            let number = error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
-            cx.record.failed(about, number);
-            return Some(NotificationResponse::Error(number));
-        }
         let blocking = !socket.nonblocking().unwrap_or(false);
         let now = Instant::now();
         let dial = Dial {
@@ -236,6 +229,45 @@ impl ConnectCalls {
             cx.record.given_up(call.dial.about);
         }
     }
+}
+
+/// The program makes a call again that is held for it.
+fn take_again(
+    dial: &mut Dial,
+    notice: &Notification,
+    cx: &CallContext,
+) -> Option<NotificationResponse> {
+    if cx.notifications.is_valid(dial.notice.id) {
+        return Some(NotificationResponse::Error(libc::EALREADY));
+    }
+    // a signal interrupted the call
+    dial.notice = *notice;
+    None
+}
+
+/// Why there is no socket on its way to the destination.
+enum DialError {
+    /// There is no socket or descriptor for it.
+    NoSocket,
+    /// The kernel refused at once, with this error number.
+    Refused(i32),
+}
+
+/// Begins to connect a socket of ours in the place of the program's, which then connects to us.
+fn dial_far(
+    socket: &Socket,
+    local: SocketAddr,
+    to: SocketAddr,
+    cx: &CallContext,
+) -> Result<Socket, DialError> {
+    socket::connect_at_once(socket);
+    let far = far_socket(socket, local, to).map_err(|_| DialError::NoSocket)?;
+    if far.as_raw_fd() >= cx.last_descriptor {
+        return Err(DialError::NoSocket);
+    }
+    begin(&far, to)
+        .map_err(|error| DialError::Refused(error.raw_os_error().unwrap_or(libc::ECONNREFUSED)))?;
+    Ok(far)
 }
 
 /// A socket of ours in the place of the program's, bound to the same address and port if that is bound.

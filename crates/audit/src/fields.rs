@@ -1,16 +1,12 @@
-//! What the tools of clients have in common: how they write times, URLs, versions and failures.
+//! What the formats have in common: how they write durations, URLs, versions and failures.
 
-use intact_ledger::{Failure, KeepAliveTerms, Origin, Outcome, Protocol, Scheme, SetupPhase};
+use intact_ledger::{
+    Failure, KeepAliveTerms, Origin, Outcome, Protocol, Scheme, SetupPhase, TlsVersion,
+};
 
 const NANOS_PER_MS: f64 = 1e6;
 /// Longer timings are nonsense: a week, in milliseconds.
 const LONGEST_MS: f64 = 604_800_000.0;
-
-/// A time as ISO 8601, in nanoseconds since 1970.
-pub(crate) fn nanos(text: &str) -> Option<u64> {
-    let time: jiff::Timestamp = text.trim().parse().ok()?;
-    u64::try_from(time.as_nanosecond()).ok()
-}
 
 /// Milliseconds in nanoseconds, within reason.
 pub(crate) fn nanos_of_ms(ms: f64) -> u64 {
@@ -64,18 +60,45 @@ pub(crate) fn split(url: &str) -> Option<(Origin, String)> {
     Some((origin, path))
 }
 
-/// The version as tools write it.
+/// A duration that is not negative and not longer than a month, in nanoseconds.
+pub(crate) fn whole(nanos: f64) -> Option<u64> {
+    (0.0..2.7e15)
+        .contains(&nanos)
+        .then_some(nanos.round() as u64)
+}
+
+/// The version of HTTP: `HTTP/1.1`, `HTTP/2.0`, `h2`.
 pub(crate) fn protocol(version: &str) -> Option<Protocol> {
-    let version = version.trim().to_ascii_lowercase();
-    Some(match version.trim_start_matches("http/") {
+    let version = version.trim();
+    let number = match version.split_at_checked(5) {
+        Some((name, number)) if name.eq_ignore_ascii_case("http/") => number,
+        _ => version,
+    };
+    Some(match number {
         "0.9" => Protocol::Http09,
         "1.0" => Protocol::Http10,
         "1.1" => Protocol::Http11,
-        "2" | "2.0" | "h2" | "h2c" => Protocol::Http2,
+        "2" | "2.0" => Protocol::Http2,
         "3" | "3.0" => Protocol::Http3,
-        other if other == "h3" || other.starts_with("h3-") || other.contains("quic") => {
-            Protocol::Http3
-        }
+        name => match name.to_ascii_lowercase().as_str() {
+            "h2" | "h2c" => Protocol::Http2,
+            name if name == "h3" || name.starts_with("h3-") || name.contains("quic") => {
+                Protocol::Http3
+            }
+            _ => return None,
+        },
+    })
+}
+
+/// `TLSv1.3`, `tls1.3`, `TLSv1_2`, `TLSv12`; a number as in the protocol (772 is 1.3).
+pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
+    let number = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    Some(match number {
+        "1.3" | "1_3" | "13" | "772" => TlsVersion::Tls13,
+        "1.2" | "1_2" | "12" | "771" => TlsVersion::Tls12,
+        "1.1" | "1_1" | "11" | "770" => TlsVersion::Tls11,
+        "1" | "1.0" | "10" | "769" => TlsVersion::Tls10,
+        "3" | "768" => TlsVersion::Ssl3,
         _ => return None,
     })
 }

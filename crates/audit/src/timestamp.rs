@@ -1,4 +1,4 @@
-//! Times as logs write them, read without allocation: a log has millions.
+//! Times as the formats write them, read without allocation: a log has millions.
 
 /// A point in time as a log tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,11 @@ pub(crate) struct Timestamp {
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+/// A time in nanoseconds since 1970, see [`read`].
+pub(crate) fn nanos(text: &str) -> Option<u64> {
+    read(text).map(|stamp| stamp.nanos)
+}
 
 /// A time in any form that logs use: `10/Oct/2000:13:55:36 -0700`, ISO 8601, seconds or milliseconds since 1970.
 pub(crate) fn read(text: &str) -> Option<Timestamp> {

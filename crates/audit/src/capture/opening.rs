@@ -1,0 +1,64 @@
+//! Which end of a new connection is the client, by its first packet.
+
+use intact_observe::{DetectedProtocol, detect_client, detect_server};
+use intact_wire::Side;
+use intact_wire::tcp::Segment;
+use std::net::SocketAddr;
+
+/// Which end of a new connection is the client, and whether its start was seen.
+pub(super) struct Opening {
+    pub(super) client: SocketAddr,
+    pub(super) server: SocketAddr,
+    pub(super) late: bool,
+}
+
+/// The ends of a new connection; `None` for a segment that says nothing of a connection whose start was not seen.
+pub(super) fn opening(
+    source: SocketAddr,
+    target: SocketAddr,
+    segment: &Segment<'_>,
+) -> Option<Opening> {
+    let by_client = |late| Opening {
+        client: source,
+        server: target,
+        late,
+    };
+    let by_server = |late| Opening {
+        client: target,
+        server: source,
+        late,
+    };
+    if segment.syn {
+        return Some(match segment.ack {
+            None => by_client(false),
+            Some(_) => by_server(false),
+        });
+    }
+    if segment.len == 0 {
+        return None;
+    }
+    let client_guess = detect_client(segment.payload);
+    let server_guess = detect_server(segment.payload);
+    let says_client = matches!(
+        client_guess,
+        DetectedProtocol::Http1 | DetectedProtocol::Http2
+    );
+    let says_server = server_guess == DetectedProtocol::Http1;
+    // TLS: a ClientHello is handshake message 1, a ServerHello 2
+    let hello = match segment.payload {
+        [0x16, 0x03, _, _, _, 1, ..] => Some(Side::Client),
+        [0x16, 0x03, _, _, _, 2, ..] => Some(Side::Server),
+        _ => None,
+    };
+    let from_client = match hello {
+        Some(side) => side == Side::Client,
+        None if says_client != says_server => says_client,
+        // servers listen on the smaller port
+        None => source.port() > target.port(),
+    };
+    Some(if from_client {
+        by_client(true)
+    } else {
+        by_server(true)
+    })
+}

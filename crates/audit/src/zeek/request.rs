@@ -1,0 +1,58 @@
+//! A request of Zeek's `http.log`, until it is put on its connection.
+
+use super::record::{Field, Record};
+use crate::event_writer::EventWriter;
+use crate::fields;
+use crate::log::{self, Line};
+use intact_ledger::{Exchange, Origin, Protocol};
+use std::net::SocketAddr;
+
+/// A request as it waits for its turn.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) at: u64,
+    pub(super) ends: Option<(SocketAddr, SocketAddr)>,
+    pub(super) nth: Option<u32>,
+    pub(super) one: Exchange,
+    pub(super) protocol: Option<Protocol>,
+    host: Option<String>,
+    pub(super) agent: Option<String>,
+}
+
+impl Request {
+    /// One as a line of `http.log` tells it; its time is that of its first byte.
+    pub(super) fn of(record: &Record<'_>, scope: &EventWriter<'_>) -> Option<Request> {
+        let at = record.start()?;
+        let text = |field| record.text(field);
+        let line = Line {
+            method: text(Field::Method).map(Into::into),
+            target: text(Field::Target).map(Into::into),
+            status: record.number(Field::Status),
+            sent: record.number(Field::Body).unwrap_or(0),
+            ..Line::default()
+        };
+        if line.method.is_none() && line.target.is_none() {
+            return None;
+        }
+        Some(Request {
+            at,
+            ends: record.ends(),
+            nth: record.number(Field::Nth),
+            one: log::exchange(&line, 0, at, at, scope),
+            protocol: text(Field::Version).and_then(fields::protocol),
+            host: text(Field::Host).map(str::to_owned),
+            agent: text(Field::Agent).map(str::to_owned),
+        })
+    }
+
+    /// Where a request in the clear wanted to go; the port is the connection's.
+    pub(super) fn origin(&self, port: u16) -> Option<Origin> {
+        let line = Line {
+            secure: Some(false),
+            host: self.host.as_deref().map(Into::into),
+            ..Line::default()
+        };
+        let named = log::origin(&line)?;
+        Some(Origin { port, ..named })
+    }
+}

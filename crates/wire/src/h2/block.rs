@@ -1,0 +1,95 @@
+//! The frame that opens a header block (RFC 9113 sections 6.2 and 6.6): its own fields, and where the block begins.
+
+use std::ops::Range;
+
+use super::error::Error;
+use super::frame::{Frame, Head, Headers, Priority, PushPromise, STREAM_MASK};
+use super::{flag, kind};
+
+/// What the frame that opened a header block said.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    pub(super) stream: u32,
+    opener: Opener,
+    /// How many frames the block has so far.
+    pub(super) frames: u32,
+}
+
+/// The fields of the frame before its block.
+#[derive(Debug, Clone, Copy)]
+enum Opener {
+    Headers {
+        end_stream: bool,
+        priority: Option<Priority>,
+    },
+    Push {
+        promised: u32,
+    },
+}
+
+impl Open {
+    /// What HEADERS or PUSH_PROMISE says, and where in its payload the first fragment of the block lies.
+    pub(super) fn parse(head: &Head, payload: &[u8]) -> Result<(Self, Range<usize>), Error> {
+        let unpadded = head.unpad(payload)?;
+        let fields = &payload[unpadded.clone()];
+        let size = |frame| Error::FrameSize {
+            frame,
+            length: head.length,
+        };
+        let (opener, len) = if head.kind == kind::PUSH_PROMISE {
+            let promised = fields.first_chunk().ok_or(size("PUSH_PROMISE"))?;
+            let promised = u32::from_be_bytes(*promised) & STREAM_MASK;
+            (Opener::Push { promised }, 4)
+        } else {
+            let (priority, len) = if head.has(flag::PRIORITY) {
+                let priority = fields.first_chunk().ok_or(size("HEADERS"))?;
+                (Some(Priority::parse(*priority)), 5)
+            } else {
+                (None, 0)
+            };
+            let end_stream = head.has(flag::END_STREAM);
+            let opener = Opener::Headers {
+                end_stream,
+                priority,
+            };
+            (opener, len)
+        };
+        let open = Self {
+            stream: head.stream,
+            opener,
+            frames: 1,
+        };
+        Ok((open, unpadded.start + len..unpadded.end))
+    }
+
+    /// With one more frame.
+    pub(super) fn continued(self) -> Self {
+        Self {
+            frames: self.frames + 1,
+            ..self
+        }
+    }
+
+    /// The frame with its whole block.
+    pub(super) fn frame(self, block: &[u8]) -> Frame<'_> {
+        let Self { stream, frames, .. } = self;
+        match self.opener {
+            Opener::Headers {
+                end_stream,
+                priority,
+            } => Frame::Headers(Headers {
+                stream,
+                block,
+                end_stream,
+                priority,
+                frames,
+            }),
+            Opener::Push { promised } => Frame::PushPromise(PushPromise {
+                stream,
+                promised,
+                block,
+                frames,
+            }),
+        }
+    }
+}

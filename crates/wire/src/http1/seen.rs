@@ -1,0 +1,46 @@
+//! The header sections of requests and responses, as observed exchanges show them.
+
+use super::message::Framing;
+use super::request::RequestHead;
+use super::response::ResponseHead;
+use crate::exchange::{Request, Response};
+
+impl RequestHead<'_> {
+    /// What an observed exchange shows of it; times in nanoseconds.
+    pub(super) fn seen(&self, started_at: u64, head_at: u64) -> Request {
+        Request {
+            method: self.method().to_vec(),
+            target: self.target().to_vec(),
+            authority: self.header("host").map(<[u8]>::to_vec),
+            agent: self.header("user-agent").map(<[u8]>::to_vec),
+            version: Some(self.version),
+            started_at,
+            head_at,
+            ended_at: None,
+            head_len: self.as_bytes().len() as u64,
+            body_len: 0,
+            close: !self.persistent(),
+        }
+    }
+}
+
+impl ResponseHead<'_> {
+    /// What an observed exchange shows of it; times in nanoseconds.
+    pub(super) fn seen(&self, started_at: u64, head_at: u64) -> Response {
+        Response {
+            status: self.status(),
+            version: Some(self.version),
+            started_at,
+            head_at,
+            head_len: self.as_bytes().len() as u64,
+            announced_len: match self.framing {
+                Framing::Length(length) => Some(length),
+                _ => None,
+            },
+            keep_alive: self.keep_alive,
+            close: !self.persistent(),
+            solicited: self.solicited,
+            ..Response::default()
+        }
+    }
+}
