@@ -28,7 +28,7 @@ use crate::figures::{Requests, TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
-use intact_ledger::{Caveat, Outcome, Reuse, Row, Sink, Tally};
+use intact_ledger::{Caveat, Row, Sink, Tally};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -176,15 +176,7 @@ fn counts(tally: &Tally) -> TrafficCounts {
     let (requests, connections) = (&mut all.requests, &mut all.connections);
     for cell in &tally.cells {
         for group in &cell.groups {
-            let count = group.count();
-            requests.total += count;
-            match group.key.outcome {
-                Outcome::Ok => requests.ok += count,
-                Outcome::Failed(kind) => *requests.failed.entry(kind.id()).or_default() += count,
-            }
-            if group.key.reuse == Some(Reuse::Reused) {
-                all.reused += count;
-            }
+            all.reused += requests.add_group(group);
         }
         for (&status, count) in &cell.status {
             *requests.status.entry(status).or_default() += count;

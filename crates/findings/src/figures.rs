@@ -2,7 +2,7 @@
 
 use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
 use crate::unobserved::Unobserved;
-use intact_ledger::{Failure, Histogram};
+use intact_ledger::{Failure, Group, Histogram, Outcome, Reuse};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -114,6 +114,21 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Counts the requests of a group by outcome. Returns how many of them reused a connection. A group has no status.
+    pub(crate) fn add_group(&mut self, group: &Group) -> u64 {
+        let count = group.count();
+        self.total += count;
+        match group.key.outcome {
+            Outcome::Ok => self.ok += count,
+            Outcome::Failed(kind) => *self.failed.entry(kind.id()).or_default() += count,
+        }
+        if group.key.reuse == Some(Reuse::Reused) {
+            count
+        } else {
+            0
+        }
+    }
+
     /// How many failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()

@@ -2,7 +2,7 @@
 
 use super::variant::{RoundFigures, Warmup};
 use crate::figures::{Connections, Latency, Requests};
-use intact_ledger::{Cell, Group, Outcome, Reuse, Tally};
+use intact_ledger::{Cell, Group, Tally};
 
 /// The sums over the rounds of a variant.
 pub(super) struct MeasuredRounds {
@@ -69,15 +69,7 @@ impl MeasuredRounds {
         };
         let mut reused = 0;
         for group in self.all.groups.iter().filter(|group| !group.key.warmup) {
-            let count = group.count();
-            requests.total += count;
-            match group.key.outcome {
-                Outcome::Ok => requests.ok += count,
-                Outcome::Failed(kind) => *requests.failed.entry(kind.id()).or_default() += count,
-            }
-            if group.key.reuse == Some(Reuse::Reused) {
-                reused += count;
-            }
+            reused += requests.add_group(group);
         }
         (requests, reused)
     }
