@@ -6,8 +6,9 @@
 
 use crate::platform::others::Others;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
+use crate::platform::supervisor::origin;
 use crate::{Clock, Unwatched, WatchError, WatchSink};
-use intact_ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
+use intact_ledger::{Caveat, Connection, ConnectionId, Owner, Row};
 use intact_sys::process;
 use intact_sys::signals::Signals;
 use intact_sys::sock_diag::{self, SocketReport};
@@ -117,7 +118,7 @@ impl<'a> Follower<'a> {
         let poll = Poll::new().map_err(setup("epoll"))?;
         let timer = Timer::new().map_err(setup("timerfd"))?;
         let signals = Signals::take_over().map_err(setup("signalfd"))?;
-        let outside = SockDiagTracker::new().map_err(setup("sock_diag"))?;
+        let outside = SockDiagTracker::new(None).map_err(setup("sock_diag"))?;
         for (descriptor, token) in [
             (outside.as_raw_fd(), ENDS),
             (signals.as_raw_fd(), SIGNALS),
@@ -265,11 +266,7 @@ impl<'a> Follower<'a> {
         self.next_id += 1;
         about.local = Some(told.local);
         about.peer = Some(told.peer);
-        about.origin = Some(Origin {
-            scheme: Scheme::Tcp,
-            host: told.peer.ip().to_canonical().to_string().into(),
-            port: told.peer.port(),
-        });
+        about.origin = Some(origin(told.peer));
         about.owner = Some(owner);
         self.outside.follow(told.cookie, about, None);
     }

@@ -2,6 +2,7 @@
 
 mod attach;
 mod filter;
+mod inspection;
 mod others;
 mod program;
 mod relay;

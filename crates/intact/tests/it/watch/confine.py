@@ -1,6 +1,7 @@
 """Runs a command under a seccomp filter that refuses system calls, as a container's profile does.
 
-confine.py ERROR CALL,.. COMMAND...: the calls fail with that error, EPERM or ENOSYS.
+confine.py ERROR CALL,.. COMMAND...: the calls fail with that error, EPERM or ENOSYS. The call `proc_mem` is reading and writing
+/proc/PID/mem: at the high offsets that addresses are, and no file has.
 """
 
 import ctypes
@@ -15,7 +16,11 @@ CALLS = {
     "pidfd_getfd": (438, 438),
     "pidfd_open": (434, 434),
     "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pread64": (17, 67),
+    "pwrite64": (18, 68),
 }
+ALIASES = {"process_vm_readv": ["process_vm_readv", "process_vm_writev"], "proc_mem": ["pread64", "pwrite64"]}
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 LOAD, IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
@@ -30,7 +35,11 @@ def instruction(code, value, over=0):
 
 program = instruction(LOAD, 0)
 for call in calls:
-    program += instruction(IF_EQUAL, CALLS[call][column], 1) + instruction(RETURN, FAIL | error)
+    for name in ALIASES.get(call, [call]):
+        # the high half of the offset
+        body = instruction(LOAD, 44) + instruction(IF_EQUAL, 0, 1) if call == "proc_mem" else b""
+        body += (instruction(RETURN, ALLOW) if body else b"") + instruction(RETURN, FAIL | error)
+        program += instruction(IF_EQUAL, CALLS[name][column], len(body) // 8) + body
 program += instruction(RETURN, ALLOW)
 buffer = ctypes.create_string_buffer(program, len(program))
 filter = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
