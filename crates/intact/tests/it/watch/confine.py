@@ -1,7 +1,7 @@
 """Runs a command under a seccomp filter that refuses system calls, as a container's profile does.
 
-confine.py ERROR CALL,.. COMMAND...: the calls fail with that error, EPERM or ENOSYS. The call `proc_mem` is reading and writing
-/proc/PID/mem: at the high offsets that addresses are, and no file has.
+confine.py ERROR CALL,.. COMMAND...: the calls fail with that error, EPERM or ENOSYS. `proc_mem` is reading and writing
+/proc/PID/mem: at the high offsets that addresses are, and no file has. `give_descriptor` is SECCOMP_IOCTL_NOTIF_ADDFD.
 """
 
 import ctypes
@@ -12,6 +12,7 @@ import sys
 
 # numbers of x86-64 and of aarch64
 CALLS = {
+    "ioctl": (16, 29),
     "getpriority": (140, 141),
     "pidfd_getfd": (438, 438),
     "pidfd_open": (434, 434),
@@ -20,7 +21,12 @@ CALLS = {
     "pread64": (17, 67),
     "pwrite64": (18, 68),
 }
-ALIASES = {"process_vm_readv": ["process_vm_readv", "process_vm_writev"], "proc_mem": ["pread64", "pwrite64"]}
+ALIASES = {
+    "process_vm_readv": ["process_vm_readv", "process_vm_writev"],
+    "proc_mem": ["pread64", "pwrite64"],
+    "give_descriptor": ["ioctl"],
+}
+NOTIF_ADDFD = 0x40182103
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 LOAD, IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
@@ -35,10 +41,14 @@ def instruction(code, value, over=0):
 
 program = instruction(LOAD, 0)
 for call in calls:
-    for name in ALIASES.get(call, [call]):
+    fail, allow = instruction(RETURN, FAIL | error), instruction(RETURN, ALLOW)
+    body = {
         # the high half of the offset
-        body = instruction(LOAD, 44) + instruction(IF_EQUAL, 0, 1) if call == "proc_mem" else b""
-        body += (instruction(RETURN, ALLOW) if body else b"") + instruction(RETURN, FAIL | error)
+        "proc_mem": instruction(LOAD, 44) + instruction(IF_EQUAL, 0, 1) + allow + fail,
+        # the low half of the second argument
+        "give_descriptor": instruction(LOAD, 24) + instruction(IF_EQUAL, NOTIF_ADDFD, 1) + fail + allow,
+    }.get(call, fail)
+    for name in ALIASES.get(call, [call]):
         program += instruction(IF_EQUAL, CALLS[name][column], len(body) // 8) + body
 program += instruction(RETURN, ALLOW)
 buffer = ctypes.create_string_buffer(program, len(program))
