@@ -145,6 +145,17 @@ pub fn has_signal(thread: u32) -> bool {
     (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") != 0
 }
 
+/// The numbers of the processors that are switched on.
+pub fn online_processors() -> Vec<usize> {
+    let list = fs::read_to_string("/sys/devices/system/cpu/online");
+    let list = list.unwrap_or_else(|_| "0".to_owned());
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    list.trim().split(',').filter_map(range).flatten().collect()
+}
+
 /// The ids of all processes.
 pub fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -81,6 +81,18 @@ impl SockDiagTracker {
         self.open.insert(cookie, followed);
     }
 
+    /// Records a connection that had ended by then, and was never followed.
+    pub(crate) fn record_ended(
+        &mut self,
+        mut about: Connection,
+        told: SocketReport,
+        at: Nanos,
+        tell: &mut dyn FnMut(Row),
+    ) {
+        about.certainty = Certainty::Inferred(WHY.into());
+        self.count += u64::from(record(about, told, self.excluded, true, at, tell));
+    }
+
     /// A followed socket was disconnected and connects again. The kernel will report its end once, with
     /// the figures of the last connection.
     pub(crate) fn replace(&mut self, cookie: u64) {
