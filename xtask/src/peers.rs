@@ -77,6 +77,14 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("libnss3-tools"),
     },
     Peer {
+        program: "podman",
+        source: Source::Debian("podman"),
+    },
+    Peer {
+        program: "runc",
+        source: Source::Debian("runc"),
+    },
+    Peer {
         program: "h2spec",
         source: Source::Go("github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible"),
     },

@@ -77,6 +77,18 @@ impl Guard {
     }
 }
 
+/// Runs `act` with the process id of a child of ours that does nothing, and ends the child.
+///
+/// # Errors
+/// Those of fork(2) and pipe(2).
+pub fn with_idle_child<T>(act: impl FnOnce(u32) -> T) -> io::Result<T> {
+    // SAFETY: the child does nothing.
+    let mut child = unsafe { Guard::start(c"intact-idle", None, || ()) }?;
+    let done = act(child.process());
+    child.finish();
+    Ok(done)
+}
+
 /// Closes all descriptors from that number on: a reader who waits for the end of our output must not wait for a child's.
 fn close_from(first: libc::c_int) {
     /// Where the kernel closes no range (before Linux 5.9), descriptors below this number are closed one by one.

@@ -3,7 +3,9 @@
 mod descriptors;
 mod memory;
 
-pub use descriptors::{ProcessIdentity, Processes, SocketLocation, try_copy_descriptor};
+pub use descriptors::{
+    ProcessIdentity, Processes, SocketLocation, socket_inode, try_copy_descriptor, try_socket_inode,
+};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use memory::write_memory;
 pub use memory::{page_size, read_memory, try_read_memory};
@@ -12,6 +14,7 @@ use crate::checked;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,7 +73,8 @@ pub fn is_single_threaded() -> io::Result<bool> {
     Ok(fs::read_dir("/proc/self/task")?.count() == 1)
 }
 
-/// Makes orphaned descendants children of ours: Yama's scope 1 permits to inspect descendants only.
+/// Makes orphaned descendants children of ours: Yama's scope 1 permits to inspect descendants only, and the first process of a
+/// container may collect no orphans.
 ///
 /// # Errors
 /// Those of prctl(2).
@@ -110,6 +114,24 @@ pub fn reap() -> Option<ReapedChild> {
     })
 }
 
+/// Collects orphans that we adopted and that ended in a process namespace below ours. Its first process cannot end before that.
+pub fn reap_from_inner_namespaces() {
+    let own = namespace_depth("self");
+    for child in children(std::process::id()) {
+        if namespace_depth(&child.to_string()) > own {
+            // SAFETY: waits for this child only, without blocking, and stores nothing.
+            unsafe { libc::waitpid(child as i32, std::ptr::null_mut(), libc::WNOHANG) };
+        }
+    }
+}
+
+/// The number of process namespaces in which a process has an id; 0 where /proc does not show it.
+fn namespace_depth(process: &str) -> usize {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    ids.map_or(0, |ids| ids.split_whitespace().count())
+}
+
 /// Whether a signal is pending for a thread that does not block it.
 pub fn has_signal(thread: u32) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else {
@@ -121,6 +143,17 @@ pub fn has_signal(thread: u32) -> bool {
             .unwrap_or(0)
     };
     (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") != 0
+}
+
+/// The numbers of the processors that are switched on.
+pub fn online_processors() -> Vec<usize> {
+    let list = fs::read_to_string("/sys/devices/system/cpu/online");
+    let list = list.unwrap_or_else(|_| "0".to_owned());
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    list.trim().split(',').filter_map(range).flatten().collect()
 }
 
 /// The ids of all processes.
@@ -190,18 +223,18 @@ pub fn network_namespace(process: u32) -> Option<u64> {
 /// The process has ended, or we may not inspect it.
 pub fn each_socket(process: u32, mut visit: impl FnMut(u32)) -> io::Result<()> {
     for entry in fs::read_dir(format!("/proc/{process}/fd"))?.flatten() {
-        let inode = fs::read_link(entry.path()).ok().and_then(|target| {
-            let inode = target
-                .to_str()?
-                .strip_prefix("socket:[")?
-                .strip_suffix(']')?;
-            inode.parse().ok()
-        });
-        if let Some(inode) = inode {
+        let target = fs::read_link(entry.path());
+        if let Some(inode) = target.ok().and_then(|target| inode_of(&target)) {
             visit(inode);
         }
     }
     Ok(())
+}
+
+/// The inode of the socket that an entry of /proc/PID/fd names.
+fn inode_of(target: &Path) -> Option<u32> {
+    let inode = target.to_str()?.strip_prefix("socket:[")?;
+    inode.strip_suffix(']')?.parse().ok()
 }
 
 fn process_of(thread: u32) -> Option<u32> {

@@ -50,8 +50,9 @@ const PEER: usize = 24;
 const COOKIE: usize = 44;
 const INODE: usize = 68;
 const TCP_LISTEN: u8 = 10;
-/// All states except those without counts, of which there may be many: TIME_WAIT and half-open sockets.
-const STATES: u32 = !(1 << 6 | 1 << 3 | 1 << 12);
+/// All states except those without counts, of which there may be many (TIME_WAIT and half-open sockets), and except sockets that
+/// are bound and nothing more, which Linux lists from 6.8 on.
+const STATES: u32 = !(1 << 6 | 1 << 3 | 1 << 12 | 1 << 13);
 const BYTES_ACKED: usize = 120;
 const BYTES_RECEIVED: usize = 128;
 const SEGS_OUT: usize = 136;
@@ -124,6 +125,20 @@ pub fn list(mut visit: impl FnMut(SocketReport)) -> io::Result<()> {
         dump(family, libc::IPPROTO_TCP, &mut visit)?;
     }
     Ok(())
+}
+
+/// The TCP socket with this cookie, if it listens, connects or is connected.
+///
+/// # Errors
+/// Those of [`list`].
+pub fn find(cookie: u64) -> io::Result<Option<SocketReport>> {
+    let mut found = None;
+    list(|report| {
+        if report.cookie == cookie {
+            found = Some(report);
+        }
+    })?;
+    Ok(found)
 }
 
 /// Calls `visit` for each socket of a family and a protocol.

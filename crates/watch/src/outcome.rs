@@ -121,14 +121,19 @@ impl Unwatched {
     }
 }
 
-/// The words for a system call that is refused for every process, with the remedies.
-fn refused(call: &str, error: i32) -> String {
-    let error = match error {
+/// The name of an error number that a container or kernel refuses a system call with.
+pub(crate) fn error_name(number: i32) -> String {
+    match number {
         libc::EPERM => "EPERM".to_owned(),
         libc::EACCES => "EACCES".to_owned(),
         libc::ENOSYS => "ENOSYS".to_owned(),
         other => format!("error {other}"),
-    };
+    }
+}
+
+/// The words for a system call that is refused for every process, with the remedies.
+fn refused(call: &str, error: i32) -> String {
+    let error = error_name(error);
     format!(
         "this container or kernel refuses {call} ({error}), so that no connection could be watched. \
          Start the container with --cap-add SYS_PTRACE or --security-opt seccomp=unconfined. \

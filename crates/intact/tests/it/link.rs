@@ -125,6 +125,32 @@ fn the_exit_code_is_the_commands() {
     }
 }
 
+/// The first process of most containers with a shell to look around: it collects no orphans.
+#[test]
+fn a_link_ends_where_the_first_process_collects_no_orphans() {
+    let script = "mount -t proc proc /proc || exit 77
+(timeout -s KILL 60 \"$0\" link rtt=0 --port 8000 --server \"exec python3 -m http.server 8000\" -- true; echo \"exit $?\") &
+exec tail -f /dev/null";
+    let mut container = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "--pid", "--fork"])
+        .args(["--kill-child", "sh", "-c", script])
+        .arg(env!("CARGO_BIN_EXE_intact"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut lines = BufReader::new(container.stdout.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    container.kill().unwrap();
+    container.wait().unwrap();
+    match line.as_str() {
+        "" | "exit 4\n" => skip("a link without a process that collects orphans", &line),
+        _ => assert_eq!(line, "exit 0\n"),
+    }
+}
+
 #[test]
 fn a_wrong_spec_is_a_usage_error_that_names_the_key() {
     let out = intact(&["link", "rtt=30ms,bandwith=1mbit", "--", "true"]);

@@ -133,6 +133,13 @@ impl ReadyProgram {
     pub(crate) fn id(&self) -> String {
         self.child.id().to_string()
     }
+
+    /// Sends it a line, and ends its standard input.
+    pub(crate) fn go_on(&mut self) {
+        if let Some(mut input) = self.input.take() {
+            input.write_all(b"\n").unwrap();
+        }
+    }
 }
 
 impl Drop for ReadyProgram {

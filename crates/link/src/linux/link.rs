@@ -19,6 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// An emulated link. It exists as long as this value, and ends with the process that has it, however that ends.
 #[derive(Debug)]
@@ -37,11 +38,16 @@ struct Owned {
     keeper: Child,
 }
 
+/// How often orphans are collected while the link ends.
+const ORPHANS: Duration = Duration::from_millis(2);
+
 impl Link {
     /// Makes a link and measures its round trip. `helper` is a command that calls [`keep`] first thing.
     ///
-    /// Where a container forbids process or mount namespaces the link goes without, and says so among its caveats.
+    /// Where a container forbids process or mount namespaces the link goes without, and says so among its caveats. This
+    /// process becomes the parent of orphans (`PR_SET_CHILD_SUBREAPER`).
     pub fn start(spec: &Spec, helper: impl Fn() -> Command) -> Result<Link, LinkError> {
+        process::adopt_orphans().map_err(LinkError::Helper)?;
         let mut isolation = Isolation {
             processes: true,
             names: true,
@@ -237,7 +243,11 @@ impl Drop for Owned {
     fn drop(&mut self) {
         // closing the channel ends the keeper, which waits for all that is on the link
         drop(self.channel.take());
-        let _ = self.keeper.wait();
+        // a command whose proxy was killed is an orphan of ours by now, and the link ends after it
+        while let Ok(None) = self.keeper.try_wait() {
+            process::reap_from_inner_namespaces();
+            std::thread::sleep(ORPHANS);
+        }
     }
 }
 

@@ -1,8 +1,9 @@
-//! The descriptors of other processes (pidfd_getfd(2)).
+//! The descriptors of other processes: copies (pidfd_getfd(2)), and which sockets they are (/proc/PID/fd).
 
-use super::{command, process_of};
+use super::{command, inode_of, process_of};
 use crate::{checked, socket};
 use std::collections::HashMap;
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -117,6 +118,30 @@ pub fn try_copy_descriptor(child: u32) -> io::Result<()> {
         // the kernel checks the permission before it looks for the descriptor
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(()),
         copied => copied.map(drop),
+    }
+}
+
+/// The inode of the socket that a thread has under a descriptor.
+///
+/// # Errors
+/// EBADF: there is no such descriptor, or no such thread; ENOTSOCK; EACCES: we may not inspect the process.
+pub fn socket_inode(thread: u32, number: i32) -> io::Result<u32> {
+    let read = fs::read_link(format!("/proc/{thread}/fd/{number}"));
+    let target = read.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::from_raw_os_error(libc::EBADF),
+        _ => error,
+    })?;
+    inode_of(&target).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTSOCK))
+}
+
+/// Tries to see a descriptor of a child of ours.
+///
+/// # Errors
+/// This system refuses it for every process.
+pub fn try_socket_inode(child: u32) -> io::Result<()> {
+    match socket_inode(child, libc::STDIN_FILENO) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK)) => Ok(()),
+        seen => seen.map(drop),
     }
 }
 

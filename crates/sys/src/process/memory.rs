@@ -1,13 +1,49 @@
-//! The memory of other processes (process_vm_readv(2)).
+//! The memory of other processes: process_vm_readv(2), or /proc/PID/mem where a container refuses that.
 
 use crate::checked;
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// Copies bytes out of a process.
 ///
 /// # Errors
-/// Those of process_vm_readv(2); EFAULT if fewer bytes than `into` has could be copied.
+/// Those of process_vm_readv(2), or of /proc/PID/mem where the first is refused; EFAULT if fewer bytes than `into` has could be
+/// copied.
 pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
+    match read_by_call(thread, address, into) {
+        Err(error) if is_refused(&error) => read_by_file(thread, address, into),
+        done => done,
+    }
+}
+
+/// Tries to copy a byte out of a child of ours that has not run another program: by process_vm_readv(2), and by /proc/PID/mem.
+pub fn try_read_memory(child: u32) -> [io::Result<()>; 2] {
+    static BYTE: u8 = 1;
+    let address = (&raw const BYTE) as u64;
+    [read_by_call, read_by_file].map(|read| read(child, address, &mut [0]))
+}
+
+/// Copies bytes into a process whose call waits for our response.
+///
+/// # Errors
+/// Those of process_vm_writev(2), or of /proc/PID/mem where the first is refused; EFAULT if fewer bytes than `from` has could
+/// be copied.
+pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
+    match write_by_call(thread, address, from) {
+        Err(error) if is_refused(&error) => write_by_file(thread, address, from),
+        done => done,
+    }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS)
+    )
+}
+
+fn read_by_call(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
     let ours = libc::iovec {
         iov_base: into.as_mut_ptr().cast(),
         iov_len: into.len(),
@@ -23,20 +59,7 @@ pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()>
     whole(count, into.len())
 }
 
-/// Tries to copy a byte out of a child of ours that has not run another program.
-///
-/// # Errors
-/// This system refuses it for every process.
-pub fn try_read_memory(child: u32) -> io::Result<()> {
-    static BYTE: u8 = 1;
-    read_memory(child, (&raw const BYTE) as u64, &mut [0])
-}
-
-/// Copies bytes into a process whose call waits for our response.
-///
-/// # Errors
-/// Those of process_vm_writev(2); EFAULT if fewer bytes than `from` has could be copied.
-pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
+fn write_by_call(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
     let ours = libc::iovec {
         iov_base: from.as_ptr().cast_mut().cast(),
         iov_len: from.len(),
@@ -52,6 +75,28 @@ pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result
     whole(count, from.len())
 }
 
+fn read_by_file(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
+    let memory = OpenOptions::new().read(true).open(path(thread))?;
+    memory.read_exact_at(into, address).map_err(not_mapped)
+}
+
+fn write_by_file(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
+    let memory = OpenOptions::new().write(true).open(path(thread))?;
+    memory.write_all_at(from, address).map_err(not_mapped)
+}
+
+fn path(thread: u32) -> String {
+    format!("/proc/{thread}/mem")
+}
+
+/// The error of the system calls where the file has another one.
+fn not_mapped(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        None | Some(libc::EIO) => io::Error::from_raw_os_error(libc::EFAULT),
+        Some(_) => error,
+    }
+}
+
 fn whole(count: i64, wanted: usize) -> io::Result<()> {
     if usize::try_from(count) == Ok(wanted) {
         Ok(())
@@ -64,4 +109,31 @@ fn whole(count: i64, wanted: usize) -> io::Result<()> {
 pub fn page_size() -> u64 {
     // SAFETY: takes and gives plain numbers.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_reads_and_writes_what_the_calls_do() {
+        let (this, mut place) = (std::process::id(), [7u8; 3]);
+        let address = (&raw mut place) as u64;
+        for (read, write) in [
+            (
+                read_by_call as fn(u32, u64, &mut [u8]) -> _,
+                write_by_call as fn(u32, u64, &[u8]) -> _,
+            ),
+            (read_by_file, write_by_file),
+        ] {
+            let mut copy = [0; 3];
+            read(this, address, &mut copy).unwrap();
+            assert_eq!(copy, [7; 3]);
+            write(this, address, &[7; 3]).unwrap();
+            let unmapped = read(this, 8, &mut copy).unwrap_err();
+            assert_eq!(unmapped.raw_os_error(), Some(libc::EFAULT));
+            let unmapped = write(this, 8, &copy).unwrap_err();
+            assert_eq!(unmapped.raw_os_error(), Some(libc::EFAULT));
+        }
+    }
 }

@@ -44,11 +44,6 @@ impl FallbackResponder {
         Ok(FallbackResponder { page, guard })
     }
 
-    /// The guard's process id.
-    pub(super) fn process(&self) -> u32 {
-        self.guard.process()
-    }
-
     /// A call is about to be taken.
     pub(super) fn begin(&self) {
         self.page.state.store(TAKING, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use super::ARCH_32;
 use super::fallback_responder::FallbackResponder;
 use crate::{checked, process};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// From linux/seccomp.h; libc has no name for it.
 const SYNC_WAKE_UP: u32 = 1;
@@ -69,12 +69,6 @@ impl NotificationListener {
             descriptor,
             fallback,
         }
-    }
-
-    /// The id of a child of ours that has not run another program; this process's id if there is no such child.
-    pub fn own_child(&self) -> u32 {
-        let child = self.fallback.as_ref().map(FallbackResponder::process);
-        child.unwrap_or_else(std::process::id)
     }
 
     /// Ends the process that would answer in our place: the filtered processes have ended.
@@ -167,6 +161,54 @@ impl NotificationListener {
         }
     }
 
+    /// Whether the kernel can give descriptors of ours to callers (Linux 5.14).
+    pub fn can_give_descriptors(&self) -> bool {
+        // no call has this id
+        let tried = self.give_descriptor(0, self.descriptor.as_fd(), true);
+        tried.is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT))
+    }
+
+    /// Gives the caller a descriptor of what `ours` is, and answers its call with the number of that.
+    ///
+    /// # Errors
+    /// ENOENT: the caller no longer waits; EMFILE: it has no descriptor left; else the kernel cannot do it. The call is not
+    /// answered.
+    pub fn give_descriptor(
+        &self,
+        id: u64,
+        ours: BorrowedFd<'_>,
+        closes_on_exec: bool,
+    ) -> io::Result<()> {
+        let given = libc::seccomp_notif_addfd {
+            id,
+            flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+            srcfd: ours.as_raw_fd() as u32,
+            newfd: 0,
+            newfd_flags: if closes_on_exec {
+                libc::O_CLOEXEC as u32
+            } else {
+                0
+            },
+        };
+        // SAFETY: the kernel reads the structure.
+        checked(unsafe {
+            libc::ioctl(
+                self.descriptor.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_ADDFD as _,
+                &raw const given,
+            )
+        })?;
+        self.forget(id);
+        Ok(())
+    }
+
+    /// A call is answered.
+    fn forget(&self, id: u64) {
+        if let Some(fallback) = &self.fallback {
+            fallback.forget(id);
+        }
+    }
+
     /// Whether the caller still waits: memory that was read before this is the caller's.
     pub fn is_valid(&self, id: u64) -> bool {
         // SAFETY: the kernel reads one u64.
@@ -203,9 +245,7 @@ impl NotificationListener {
                 &raw mut raw,
             )
         };
-        if let Some(fallback) = &self.fallback {
-            fallback.forget(id);
-        }
+        self.forget(id);
         sent == 0
     }
 }

@@ -1,13 +1,15 @@
 //! Follows programs that run already, from outside: their TCP connections are looked up again and
 //! again, and the kernel reports when one ends. No data is seen.
 //!
-//! A connection that comes and goes between two looks has no owner. [`Others`] counts what may have
-//! been one, and the run is then incomplete.
+//! Of a connection that comes and goes between two looks only the kernel's trace of connects knows the owner, where we may
+//! read it. Elsewhere [`Others`] counts what may have been one, and the run is then incomplete.
 
+use crate::platform::connect_trace::{ConnectTrace, TracedOwner};
 use crate::platform::others::Others;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
+use crate::platform::supervisor::origin;
 use crate::{Clock, Unwatched, WatchError, WatchSink};
-use intact_ledger::{Caveat, Connection, ConnectionId, Origin, Owner, Row, Scheme};
+use intact_ledger::{Caveat, Connection, ConnectionId, Nanos, Owner, Row};
 use intact_sys::process;
 use intact_sys::signals::Signals;
 use intact_sys::sock_diag::{self, SocketReport};
@@ -70,6 +72,8 @@ struct Follower<'a> {
     signals: Signals,
     outside: SockDiagTracker,
     others: Others,
+    /// An error where it is not permitted.
+    trace: io::Result<ConnectTrace>,
     looks: Looks,
     /// Our own network namespace, the only one whose sockets are listed.
     namespace: Option<u64>,
@@ -117,7 +121,7 @@ impl<'a> Follower<'a> {
         let poll = Poll::new().map_err(setup("epoll"))?;
         let timer = Timer::new().map_err(setup("timerfd"))?;
         let signals = Signals::take_over().map_err(setup("signalfd"))?;
-        let outside = SockDiagTracker::new().map_err(setup("sock_diag"))?;
+        let outside = SockDiagTracker::new(None).map_err(setup("sock_diag"))?;
         for (descriptor, token) in [
             (outside.as_raw_fd(), ENDS),
             (signals.as_raw_fd(), SIGNALS),
@@ -135,6 +139,7 @@ impl<'a> Follower<'a> {
             signals,
             outside,
             others: Others::default(),
+            trace: ConnectTrace::start(clock, subjects),
             looks: Looks::default(),
             namespace: process::network_namespace(std::process::id()),
             elsewhere: BTreeSet::new(),
@@ -190,11 +195,30 @@ impl<'a> Follower<'a> {
     }
 
     fn take_ends(&mut self, observer: &mut dyn WatchSink) {
-        self.outside.take_ends(
-            self.clock.now(),
-            &mut |row: Row| observer.record(row.as_event()),
-            &mut |told| self.others.end(told),
-        );
+        let now = self.clock.now();
+        let mut tell = |row: Row| observer.record(row.as_event());
+        let mut strangers = Vec::new();
+        self.outside
+            .take_ends(now, &mut tell, &mut |told| strangers.push(*told));
+        // after the ends: what was connected before them is there
+        if let Ok(trace) = &mut self.trace {
+            trace.update();
+        }
+        for told in strangers {
+            match self.traced_owner(&told) {
+                Some(TracedOwner::Followed(connect)) => {
+                    self.others.forget(told.cookie);
+                    let about = self.connection(&told, connect.at, connect.owner);
+                    self.outside.record_ended(about, told, now, &mut tell);
+                }
+                Some(TracedOwner::Other) => self.others.forget(told.cookie),
+                None => self.others.end(&told),
+            }
+        }
+    }
+
+    fn traced_owner(&mut self, told: &SocketReport) -> Option<TracedOwner> {
+        self.trace.as_mut().ok()?.take_owner(told)
     }
 
     /// Looks at all sockets, and whose the new ones are.
@@ -210,18 +234,31 @@ impl<'a> Follower<'a> {
         })?;
         self.others.begin_look(served, &there);
         there.retain(|told| !(self.outside.follows(told.cookie) || self.others.knows(told.cookie)));
-        if there.is_empty() {
+        if let Ok(trace) = &mut self.trace {
+            trace.update();
+        }
+        let mut unowned = Vec::new();
+        for told in there {
+            match self.traced_owner(&told) {
+                Some(TracedOwner::Followed(connect)) => {
+                    self.follow(&told, connect.at, connect.owner);
+                }
+                Some(TracedOwner::Other) => self.others.note_owner(told.cookie),
+                None => unowned.push(told),
+            }
+        }
+        if unowned.is_empty() {
             return Ok(());
         }
         let is_first = self.looks.last.is_none();
         let owners = self.owners();
-        for told in there {
+        for told in unowned {
             let owner = owners.get(&told.inode);
             // a port that somebody listens on is the accepting side's
             match owner.filter(|_| !self.others.is_accepted(&told)) {
                 Some(owner) => {
                     self.earlier += u64::from(is_first);
-                    self.follow(&told, owner.clone());
+                    self.follow(&told, self.clock.now(), owner.clone());
                 }
                 None => self.others.see(&told, is_first),
             }
@@ -260,18 +297,20 @@ impl<'a> Follower<'a> {
         owners
     }
 
-    fn follow(&mut self, told: &SocketReport, owner: Owner) {
-        let mut about = Connection::new(ConnectionId(self.next_id), self.clock.now());
+    fn follow(&mut self, told: &SocketReport, at: Nanos, owner: Owner) {
+        let about = self.connection(told, at, owner);
+        self.outside.follow(told.cookie, about, None);
+    }
+
+    /// A connection of a followed process that was opened then.
+    fn connection(&mut self, told: &SocketReport, at: Nanos, owner: Owner) -> Connection {
+        let mut about = Connection::new(ConnectionId(self.next_id), at);
         self.next_id += 1;
         about.local = Some(told.local);
         about.peer = Some(told.peer);
-        about.origin = Some(Origin {
-            scheme: Scheme::Tcp,
-            host: told.peer.ip().to_canonical().to_string().into(),
-            port: told.peer.port(),
-        });
+        about.origin = Some(origin(told.peer));
         about.owner = Some(owner);
-        self.outside.follow(told.cookie, about, None);
+        about
     }
 
     fn finish(mut self, observer: &mut dyn WatchSink) {
@@ -295,18 +334,29 @@ impl<'a> Follower<'a> {
     fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         let (gone, dropped) = (self.others.unexplained(), self.outside.overruns());
-        if gone > 0 || dropped > 0 {
-            let more = if dropped > 0 {
+        let lost = self.trace.as_ref().map_or(0, ConnectTrace::lost);
+        if gone > 0 || dropped > 0 || lost > 0 {
+            let more = if dropped > 0 || lost > 0 {
                 ", and the kernel dropped reports of more"
             } else {
                 ""
             };
+            let without = match &self.trace {
+                Ok(_) => String::new(),
+                Err(error) => format!(
+                    ". The kernel's trace of connects would show them: it needs root or CAP_PERFMON ({error})"
+                ),
+            };
             let words = format!(
-                "sockets are looked up every {} ms (at most {} ms apart), so shorter connections can be missed. Sockets of this machine that were closed before their owner was seen: {gone}{more}",
+                "sockets are looked up every {} ms (at most {} ms apart), so shorter connections can be missed{without}. Sockets of this machine that were closed before their owner was seen: {gone}{more}",
                 PACE.as_millis(),
                 self.looks.longest.max(PACE).as_millis()
             );
             caveats.push(Caveat::incomplete("unwatched-short", words));
+        }
+        if self.trace.is_ok() {
+            let words = "Observed by sock_diag and the kernel's trace of connects (sock:inet_sock_set_state): connections and bytes are counted, requests cannot be seen";
+            caveats.push(Caveat::new("observed-by-trace", words));
         }
         if let Some(error) = &self.looks.error {
             let words = format!(

@@ -40,6 +40,8 @@ const QUESTION: u32 = 512;
 pub(crate) struct FilteredCalls {
     /// `getpeername` and `getsockname`: where a relay has to keep up appearances.
     pub(crate) names: bool,
+    /// `socket`, `bind` and `listen`: where sockets are made for the program.
+    pub(crate) sockets: bool,
     /// The end of a process: what is in its memory may still be looked for.
     pub(crate) ends: bool,
     /// Datagrams that may be questions to a name server, and answers.
@@ -65,6 +67,18 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     if asked.names {
         call(libc::SYS_getpeername, &[ASK]);
         call(libc::SYS_getsockname, &[ASK]);
+    }
+    if asked.sockets {
+        let of_the_internet = [
+            load(low(0)),
+            if_equal(libc::AF_INET as u32, 1),
+            unless_equal(libc::AF_INET6 as u32, 1),
+            ASK,
+            ALLOW,
+        ];
+        call(libc::SYS_socket, &of_the_internet);
+        call(libc::SYS_bind, &[ASK]);
+        call(libc::SYS_listen, &[ASK]);
     }
     if asked.ends {
         call(libc::SYS_exit_group, &[ASK]);
@@ -178,6 +192,7 @@ mod tests {
     const ALL: FilteredCalls = FilteredCalls {
         names: true,
         questions: true,
+        sockets: true,
         ends: true,
     };
     const ASK: u32 = SECCOMP_RET_USER_NOTIF;
@@ -194,6 +209,7 @@ mod tests {
             FilteredCalls {
                 ends: false,
                 names: false,
+                sockets: false,
                 questions: false,
             },
         ] {
@@ -228,6 +244,24 @@ mod tests {
         }
         assert_eq!(says(ARCH_32, 4, 3), ALLOW);
         assert_eq!(says(0xc000_0016, CONNECTS_32[0], 3), ALLOW);
+    }
+
+    #[test]
+    fn sockets_of_the_internet_are_asked_about_where_they_are_made_for_the_program() {
+        let socket = |family: i32| says(ALL, libc::SYS_socket, [family as u64, 1, 0, 0, 0, 0]);
+        assert_eq!((socket(libc::AF_INET), socket(libc::AF_INET6)), (ASK, ASK));
+        assert_eq!(
+            (socket(libc::AF_UNIX), socket(libc::AF_NETLINK)),
+            (ALLOW, ALLOW)
+        );
+        let plain = FilteredCalls {
+            sockets: false,
+            ..ALL
+        };
+        for call in [libc::SYS_socket, libc::SYS_bind, libc::SYS_listen] {
+            assert_eq!(says(ALL, call, [2, 0, 0, 0, 0, 0]), ASK);
+            assert_eq!(says(plain, call, [2, 0, 0, 0, 0, 0]), ALLOW);
+        }
     }
 
     #[test]

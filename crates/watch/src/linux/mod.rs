@@ -1,7 +1,9 @@
 //! Watching on Linux: the supervisor answers calls, the relay carries data, `observe` reads the data.
 
 mod attach;
+mod connect_trace;
 mod filter;
+mod inspection;
 mod others;
 mod program;
 mod relay;

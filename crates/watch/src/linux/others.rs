@@ -51,6 +51,11 @@ impl Others {
         self.served.contains(&told.local.port())
     }
 
+    /// Another process connected this socket.
+    pub(crate) fn note_owner(&mut self, cookie: u64) {
+        self.known.insert(cookie, Seen::NotOurs);
+    }
+
     /// No followed process has this socket in this look.
     pub(crate) fn see(&mut self, told: &SocketReport, is_first_look: bool) {
         let has_owner = told.inode != 0;
@@ -67,6 +72,12 @@ impl Others {
         if has_owner {
             self.known.insert(told.cookie, Seen::Once);
         }
+    }
+
+    /// A socket has ended whose owner is known.
+    pub(crate) fn forget(&mut self, cookie: u64) {
+        self.unexplained.remove(&cookie);
+        self.known.remove(&cookie);
     }
 
     /// A socket has ended that is not followed.

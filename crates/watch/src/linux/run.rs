@@ -2,6 +2,7 @@
 //! time a look at what is open.
 
 use crate::platform::filter::{self, FilteredCalls};
+use crate::platform::inspection::Inspection;
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
 use crate::platform::run_context::FAULT;
@@ -32,8 +33,10 @@ pub fn run(
     let signals = Signals::take_over().map_err(setup("signalfd"))?;
     let mut command = prepare(program, config).map_err(setup("the program's terminal"))?;
     let holds = ExitHolds::default();
+    let inspection = Inspection::of_this_system(config.mode);
+    let is_relayed = inspection.mode(config.mode) != Mode::Passthrough;
     let keys = match &config.keys {
-        Some(logging) if config.mode != Mode::Passthrough => {
+        Some(logging) if is_relayed => {
             let (keys, environment) = Keys::prepare(logging, holds.clone())
                 .map_err(setup("the key log (--keys off does without)"))?;
             command.envs(environment);
@@ -42,8 +45,9 @@ pub fn run(
         _ => None,
     };
     let code = filter::program(FilteredCalls {
-        names: config.mode != Mode::Passthrough,
-        questions: config.mode != Mode::Passthrough,
+        names: is_relayed,
+        questions: is_relayed,
+        sockets: inspection.makes_sockets(),
         ends: keys.is_some(),
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
@@ -54,7 +58,7 @@ pub fn run(
     let finishing = Finishing(orders.clone());
     let program = WatchedProgram::new(child.id(), signals, began);
     let record = RunRecord::new(orders, clock, config);
-    let supervisor = Supervisor::new(listener, program, record, holds, config)
+    let supervisor = Supervisor::new(listener, program, record, holds, inspection, config)
         .map_err(setup("the supervisor"))?;
     let (outcome, carried) = std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()

@@ -2,13 +2,16 @@
 //! they were gone. What they carried cannot be seen from there.
 
 use crate::Clock;
+use crate::platform::supervisor::origin;
 use intact_ledger::{
     Caveat, Certainty, Close, CloseKind, Closed, Connection, ConnectionBytes, DialFailure, Failure,
     Nanos, Probes, Row, SetupPhase, Side,
 };
+use intact_sys::address::unmapped;
 use intact_sys::sock_diag::{self, Destroyed, SocketReport};
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -28,6 +31,8 @@ pub(crate) struct SockDiagTracker {
     /// Cookies of those that have ended since somebody began to look around.
     ended: HashSet<u64>,
     count: u64,
+    /// A destination that is not recorded.
+    excluded: Option<SocketAddr>,
     /// Connections whose socket was connected again before the kernel reported their end.
     replaced: u64,
 }
@@ -44,13 +49,15 @@ struct Followed {
 }
 
 impl SockDiagTracker {
-    pub(crate) fn new() -> io::Result<SockDiagTracker> {
+    /// `excluded`: a destination that is not recorded.
+    pub(crate) fn new(excluded: Option<SocketAddr>) -> io::Result<SockDiagTracker> {
         Ok(SockDiagTracker {
             destroyed: Destroyed::subscribe()?,
             open: HashMap::new(),
             places: HashMap::new(),
             ended: HashSet::new(),
             count: 0,
+            excluded,
             replaced: 0,
         })
     }
@@ -58,7 +65,6 @@ impl SockDiagTracker {
     /// Follows the socket with this cookie, which is about to connect, by this descriptor of its process where that is known.
     pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection, descriptor: Option<i32>) {
         about.certainty = Certainty::Inferred(WHY.into());
-        self.count += 1;
         let place = about.owner.as_ref().map(|owner| owner.pid).zip(descriptor);
         // who has another socket in that place has closed the one before
         if let Some(before) = place.and_then(|place| self.places.insert(place, cookie))
@@ -73,6 +79,18 @@ impl SockDiagTracker {
             closed: None,
         };
         self.open.insert(cookie, followed);
+    }
+
+    /// Records a connection that had ended by then, and was never followed.
+    pub(crate) fn record_ended(
+        &mut self,
+        mut about: Connection,
+        told: SocketReport,
+        at: Nanos,
+        tell: &mut dyn FnMut(Row),
+    ) {
+        about.certainty = Certainty::Inferred(WHY.into());
+        self.count += u64::from(record(about, told, self.excluded, true, at, tell));
     }
 
     /// A followed socket was disconnected and connects again. The kernel will report its end once, with
@@ -94,6 +112,8 @@ impl SockDiagTracker {
             open,
             places,
             ended,
+            count,
+            excluded,
             ..
         } = self;
         destroyed.read(|told| match open.remove(&told.cookie) {
@@ -107,7 +127,7 @@ impl SockDiagTracker {
                     places.remove(&place);
                 }
                 let at = one.closed.map_or(at, |closed| closed.min(at));
-                record(one.about, told, true, at, tell);
+                *count += u64::from(record(one.about, told, *excluded, true, at, tell));
             }
             None => stranger(&told),
         });
@@ -142,12 +162,17 @@ impl SockDiagTracker {
     /// Asks for what is still open, and tells what was missed.
     pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let at = clock.now();
-        let open = &mut self.open;
+        let SockDiagTracker {
+            open,
+            count,
+            excluded,
+            ..
+        } = &mut self;
         if !open.is_empty() {
             // what a failed list leaves out counts as missed
             let _ = sock_diag::list(|told| {
                 if let Some(one) = open.remove(&told.cookie) {
-                    record(one.about, told, false, at, tell);
+                    *count += u64::from(record(one.about, told, *excluded, false, at, tell));
                 }
             });
         }
@@ -185,13 +210,27 @@ impl AsRawFd for SockDiagTracker {
     }
 }
 
+/// Records a connection; returns whether it was one. Its peer may be unknown until now.
 fn record(
     mut about: Connection,
     told: SocketReport,
+    excluded: Option<SocketAddr>,
     is_gone: bool,
     at: Nanos,
     tell: &mut dyn FnMut(Row),
-) {
+) -> bool {
+    if about.peer.is_none() {
+        let peer = unmapped(told.peer);
+        // no port: the kernel refused the connect itself
+        if told.local.port() == 0 || excluded == Some(peer) {
+            return false;
+        }
+        // a reset clears the port of the peer
+        if peer.port() != 0 {
+            about.peer = Some(peer);
+            about.origin = Some(origin(peer));
+        }
+    }
     if !told.was_established {
         let (kind, detail) = if told.was_answered {
             (
@@ -230,4 +269,5 @@ fn record(
     if was_opened && is_gone {
         tell(Row::Closed(closed));
     }
+    true
 }

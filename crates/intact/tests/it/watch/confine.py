@@ -1,6 +1,7 @@
 """Runs a command under a seccomp filter that refuses system calls, as a container's profile does.
 
-confine.py ERROR CALL,.. COMMAND...: the calls fail with that error, EPERM or ENOSYS.
+confine.py ERROR CALL,.. COMMAND...: the calls fail with that error, EPERM or ENOSYS. `proc_mem` is reading and writing
+/proc/PID/mem: at the high offsets that addresses are, and no file has. `give_descriptor` is SECCOMP_IOCTL_NOTIF_ADDFD.
 """
 
 import ctypes
@@ -11,11 +12,21 @@ import sys
 
 # numbers of x86-64 and of aarch64
 CALLS = {
+    "ioctl": (16, 29),
     "getpriority": (140, 141),
     "pidfd_getfd": (438, 438),
     "pidfd_open": (434, 434),
     "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pread64": (17, 67),
+    "pwrite64": (18, 68),
 }
+ALIASES = {
+    "process_vm_readv": ["process_vm_readv", "process_vm_writev"],
+    "proc_mem": ["pread64", "pwrite64"],
+    "give_descriptor": ["ioctl"],
+}
+NOTIF_ADDFD = 0x40182103
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 LOAD, IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
@@ -30,7 +41,15 @@ def instruction(code, value, over=0):
 
 program = instruction(LOAD, 0)
 for call in calls:
-    program += instruction(IF_EQUAL, CALLS[call][column], 1) + instruction(RETURN, FAIL | error)
+    fail, allow = instruction(RETURN, FAIL | error), instruction(RETURN, ALLOW)
+    body = {
+        # the high half of the offset
+        "proc_mem": instruction(LOAD, 44) + instruction(IF_EQUAL, 0, 1) + allow + fail,
+        # the low half of the second argument
+        "give_descriptor": instruction(LOAD, 24) + instruction(IF_EQUAL, NOTIF_ADDFD, 1) + fail + allow,
+    }.get(call, fail)
+    for name in ALIASES.get(call, [call]):
+        program += instruction(IF_EQUAL, CALLS[name][column], len(body) // 8) + body
 program += instruction(RETURN, ALLOW)
 buffer = ctypes.create_string_buffer(program, len(program))
 filter = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod clients;
+mod container;
 mod large;
 mod live;
 mod names;

@@ -1,5 +1,5 @@
-//! Containers and kernels that refuse `pidfd_getfd` or `process_vm_readv`: the program runs as it would
-//! alone, nothing of it is seen, and every document says so and why.
+//! Containers and kernels that refuse `pidfd_getfd` or `process_vm_readv`: the program runs as it would alone, another way
+//! sees its connections, and every document names that way. Where no way is left, every document says so and why.
 
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use crate::peers::{program, skip};
@@ -18,11 +18,35 @@ for _ in range(2):
 ";
 const PRINTED: &[u8] = b"b'HTTP/1.0 200 OK'\nb'HTTP/1.0 200 OK'\n";
 
-/// A call, and the id of the caveat on its refusal.
-const CALLS: [(&str, &str); 2] = [
-    ("pidfd_getfd", "unwatched-no-descriptors"),
-    ("process_vm_readv", "unwatched-no-memory"),
+/// Calls that are refused, and the caveats on the ways that are in use instead.
+const REPLACED: [(&str, &[(&str, &str)]); 4] = [
+    ("pidfd_getfd", &[SOCKETS]),
+    ("process_vm_readv", &[MEMORY]),
+    ("pidfd_getfd,process_vm_readv", &[SOCKETS, MEMORY]),
+    (
+        "pidfd_getfd,process_vm_readv,proc_mem",
+        &[SOCKETS, SOCK_DIAG],
+    ),
 ];
+const SOCKETS: (&str, &str) = (
+    "observed-by-made-sockets",
+    "Observed by sockets that intact makes for the program, because this container or kernel refuses pidfd_getfd",
+);
+const MEMORY: (&str, &str) = (
+    "observed-by-memory-file",
+    "Observed by /proc/PID/mem, because this container or kernel refuses process_vm_readv",
+);
+const SOCK_DIAG: (&str, &str) = (
+    "observed-by-sock-diag",
+    "Observed by sock_diag, because this container or kernel refuses process_vm_readv",
+);
+
+/// Calls without which nothing is seen, the one that is named, and the id of the caveat.
+const NEEDED: (&str, &str, &str) = (
+    "pidfd_getfd,give_descriptor",
+    "pidfd_getfd",
+    "unwatched-no-descriptors",
+);
 
 /// A stage with the filter and a server; `None` where Python is missing.
 struct Container {
@@ -97,25 +121,39 @@ fn caveats(document: &Value) -> Vec<Caveat> {
     serde_json::from_value(document["caveats"].clone()).unwrap()
 }
 
-/// The page and the document say that these calls are refused, with that error, and what to do.
-fn assert_refused(page: &str, document: &Value, error: &str, calls: &str) {
+/// The page and the document name the ways that see the connections, and have all of them.
+fn assert_observed(page: &str, document: &Value, error: &str, ways: &[(&str, &str)]) {
     let caveats = caveats(document);
-    for (call, id) in CALLS {
-        let told: Vec<&Caveat> = caveats.iter().filter(|one| one.id.ends_with(id)).collect();
-        if !calls.split(',').any(|one| one == call) {
-            assert!(told.is_empty(), "{call} works: {caveats:?}");
-            continue;
-        }
-        assert_eq!(told.len(), 1, "{caveats:?}");
-        assert!(told[0].incomplete, "{told:?}");
-        for words in [
-            &format!("this container or kernel refuses {call} ({error})"),
-            "--cap-add SYS_PTRACE or --security-opt seccomp=unconfined",
-            "`intact watch --pid` works without it",
-        ] {
-            assert!(told[0].message.contains(words), "{words}: {told:?}");
-            assert!(page.contains(words), "{words}: {page}");
-        }
+    let named: Vec<&Caveat> = caveats
+        .iter()
+        .filter(|one| one.id.starts_with("observed-by"))
+        .collect();
+    assert_eq!(named.len(), ways.len(), "{caveats:?}");
+    for (caveat, (id, words)) in named.iter().zip(ways) {
+        assert!(caveat.id == *id && !caveat.incomplete, "{caveat:?}");
+        let words = format!("{words} ({error})");
+        assert!(caveat.message.starts_with(&words), "{caveat:?}");
+        assert!(page.contains(&words), "{words}: {page}");
+    }
+    assert_eq!(document["connections"]["opened"], 2, "{page}");
+    let missing = |one: &&Caveat| one.incomplete && one.id != "cannot-see-inside";
+    assert_eq!(caveats.iter().find(missing), None, "{page}");
+}
+
+/// The page and the document say that these calls are refused, with that error, and what to do.
+fn assert_refused(page: &str, document: &Value, error: &str) {
+    let (_, call, id) = NEEDED;
+    let caveats = caveats(document);
+    let told: Vec<&Caveat> = caveats.iter().filter(|one| one.id.ends_with(id)).collect();
+    assert_eq!(told.len(), 1, "{caveats:?}");
+    assert!(told[0].incomplete, "{told:?}");
+    for words in [
+        &format!("this container or kernel refuses {call} ({error})"),
+        "--cap-add SYS_PTRACE or --security-opt seccomp=unconfined",
+        "`intact watch --pid` works without it",
+    ] {
+        assert!(told[0].message.contains(words), "{words}: {told:?}");
+        assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("No connection was opened"), "{page}");
     assert!(!page.contains("Nothing to gain"), "{page}");
@@ -127,23 +165,41 @@ fn assert_refused(page: &str, document: &Value, error: &str, calls: &str) {
 }
 
 #[test]
-fn what_a_container_refuses_is_named_in_page_and_document() {
+fn where_a_container_refuses_a_call_another_way_sees_the_connections() {
     let Some(container) = Container::build("watch in a container") else {
         return;
     };
-    for calls in [
-        "pidfd_getfd",
-        "process_vm_readv",
-        "pidfd_getfd,process_vm_readv",
-    ] {
+    for (calls, ways) in REPLACED {
         for error in ["EPERM", "ENOSYS"] {
             for mode in ["auto", "passthrough"] {
                 let (page, document) = container.watch(&[], error, calls, mode);
-                assert_refused(&page, &document, error, calls);
-                assert_eq!(document["connections"]["opened"], 0, "{document}");
+                assert_observed(&page, &document, error, ways);
+                let reads = mode == "auto" && !calls.contains("proc_mem");
+                let requests = if reads { 2 } else { 0 };
+                assert_eq!(document["requests"]["total"], requests, "{calls}: {page}");
             }
         }
     }
+}
+
+#[test]
+fn what_is_refused_is_named_in_page_and_document_where_no_way_is_left() {
+    let Some(container) = Container::build("watch of nothing in a container") else {
+        return;
+    };
+    for error in ["EPERM", "ENOSYS"] {
+        for mode in ["auto", "passthrough"] {
+            let (page, document) = container.watch(&[], error, NEEDED.0, mode);
+            assert_refused(&page, &document, error);
+            assert_eq!(document["connections"]["opened"], 0, "{document}");
+        }
+    }
+    // only the relay may be used, and it needs the address of each connect
+    let calls = "process_vm_readv,proc_mem";
+    let (page, document) = container.watch(&[], "EPERM", calls, "relay");
+    let words = "this container or kernel refuses process_vm_readv (EPERM), so that no connection";
+    assert!(page.contains(words), "{page}");
+    assert!(caveats(&document)[0].incomplete, "{document}");
 }
 
 #[test]
@@ -151,52 +207,112 @@ fn so_it_is_for_other_users_and_in_user_namespaces() {
     let Some(container) = Container::build("watch in a container, as nobody") else {
         return;
     };
-    let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
-    let nobody = ["setpriv", &user, &group, "--clear-groups"];
-    let namespace = ["unshare", "--user", "--map-root-user"];
-    let mut starts = Vec::new();
-    if is_root() {
-        starts.push(nobody.to_vec());
-    }
-    for mut start in [Vec::new(), nobody.to_vec()] {
-        start.extend(namespace);
-        let tried = Command::new(start[0])
-            .args(&start[1..])
-            .arg("true")
-            .output();
-        if tried.is_ok_and(|out| out.status.success()) {
-            starts.push(start);
-        }
-    }
+    let starts = other_users();
     if starts.is_empty() {
         return skip(
             "watch in a container, as nobody",
             "no other user, no user namespace",
         );
     }
-    for start in &starts {
-        for (call, _) in CALLS {
-            let (page, document) = container.watch(start, "EPERM", call, "auto");
-            assert_refused(&page, &document, "EPERM", call);
+    for start in starts {
+        let start: Vec<&str> = start.iter().map(String::as_str).collect();
+        for (calls, ways) in REPLACED {
+            let (page, document) = container.watch(&start, "EPERM", calls, "auto");
+            assert_observed(&page, &document, "EPERM", ways);
         }
+        let (page, document) = container.watch(&start, "EPERM", NEEDED.0, "auto");
+        assert_refused(&page, &document, "EPERM");
         // a filter that refuses neither
-        let (page, document) = container.watch(start, "EPERM", "getpriority", "auto");
+        let (page, document) = container.watch(&start, "EPERM", "getpriority", "auto");
         assert_eq!(document["connections"]["opened"], 2, "{start:?}: {page}");
         assert_eq!(caveats(&document), [], "{start:?}: {page}");
     }
 }
 
+/// Commands that run another as another user, or in a user namespace.
+fn other_users() -> Vec<Vec<String>> {
+    let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let nobody: Vec<String> = words(&["setpriv", &user, &group, "--clear-groups"]);
+    let namespace: Vec<String> = words(&["unshare", "--user", "--map-root-user"]);
+    let mut starts = vec![namespace.clone()];
+    if is_root() {
+        starts.push(nobody.clone());
+        starts.push([nobody, namespace].concat());
+    }
+    starts.retain(|start| {
+        let tried = Command::new(&start[0])
+            .args(&start[1..])
+            .arg("true")
+            .output();
+        tried.is_ok_and(|out| out.status.success())
+    });
+    starts
+}
+
+/// What must not last longer than the program's own socket: its port, and its connection.
+const CLOSES: &str = "
+import errno, socket, sys, time
+def free_port(kind):
+    first = socket.socket(type=kind)
+    first.bind(('127.0.0.1', 0))
+    place = first.getsockname()
+    first.close()
+    second = socket.socket(type=kind)
+    second.bind(place)
+free_port(socket.SOCK_STREAM)
+free_port(socket.SOCK_DGRAM)
+listener = socket.socket()
+listener.listen()
+place = listener.getsockname()
+listener.close()
+try: socket.create_connection(('127.0.0.1', place[1]))
+except OSError as error: print(errno.errorcode[error.errno])
+# many that are never connected, then one that is bound first
+held = [socket.socket() for _ in range(400)]
+bound = socket.socket()
+bound.bind(('127.0.0.1', 0))
+for one in [bound, held[0], held[-1]]:
+    one.connect(('127.0.0.1', int(sys.argv[1])))
+    one.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')
+    print(one.recv(15), one.getpeername()[1] == int(sys.argv[1]))
+";
+
 #[test]
-fn a_run_in_which_nothing_could_be_watched_says_so_without_any_connection() {
-    let Some(container) = Container::build("watch of nothing in a container") else {
+fn a_socket_of_ours_lasts_no_longer_than_the_programs() {
+    let Some(container) = Container::build("watch of closed sockets in a container") else {
         return;
     };
-    for (call, _) in CALLS {
-        let json = container.stage.path("nothing.json");
-        let option = format!("--json={}", text(&json));
-        let out = container.run(&[], "EPERM", call, &["watch", &option, "--", "true"]);
-        assert_refused(&page(&out), &read(&json), "EPERM", call);
-    }
+    container.stage.write("closes.py", CLOSES);
+    let (json, script) = (
+        container.stage.path("closes.json"),
+        container.stage.path("closes.py"),
+    );
+    let (option, port) = (format!("--json={}", text(&json)), container.port());
+    let words = ["watch", "-q", &option, "--", PYTHON, text(&script), &port];
+    let out = container.run(&[], "EPERM", "pidfd_getfd", &words);
+    let answer = "b'HTTP/1.0 200 OK' True\n";
+    let printed = format!("ECONNREFUSED\n{}", answer.repeat(3));
+    assert_eq!(String::from_utf8_lossy(&out.stdout), printed, "{out:?}");
+    let document = read(&json);
+    assert_eq!(document["connections"]["opened"], 3, "{document}");
+    assert_eq!(
+        document["connections"]["failed"]["refused"], 1,
+        "{document}"
+    );
+    // the first was bound, and of the held ones the oldest have no copy: the kernel reports those
+    assert_eq!(document["requests"]["total"], 1, "{document}");
+}
+
+#[test]
+fn a_run_in_which_nothing_could_be_watched_says_so_without_any_connection() {
+    let Some(container) = Container::build("watch of no connection in a container") else {
+        return;
+    };
+    let json = container.stage.path("nothing.json");
+    let option = format!("--json={}", text(&json));
+    let out = container.run(&[], "EPERM", NEEDED.0, &["watch", &option, "--", "true"]);
+    assert_refused(&page(&out), &read(&json), "EPERM");
 }
 
 #[test]
@@ -213,7 +329,7 @@ fn gates_fail_with_the_reason() {
     ] {
         for command in [&["true"][..], &[PYTHON, text(&client), &port]] {
             let words = [&["watch", "-q"], &gate[..], &["--"], command].concat();
-            let out = container.run(&[], "ENOSYS", "pidfd_getfd", &words);
+            let out = container.run(&[], "ENOSYS", NEEDED.0, &words);
             assert_eq!(out.status.code(), Some(1), "{words:?}: {out:?}");
             let reason = "this container or kernel refuses pidfd_getfd (ENOSYS)";
             assert!(page(&out).contains(reason), "{words:?}: {out:?}");
@@ -222,7 +338,24 @@ fn gates_fail_with_the_reason() {
 }
 
 #[test]
-fn compare_and_lambda_name_it_too() {
+fn gates_count_the_connections_that_another_way_sees() {
+    let Some(container) = Container::build("gates in a container, observed") else {
+        return;
+    };
+    let client = container.stage.path("client.py");
+    let port = container.port();
+    for (calls, _) in REPLACED {
+        for (gate, code) in [("connections <= 1", 1), ("connections <= 2", 0)] {
+            let words = ["watch", "-q", "--require", gate, "--"];
+            let words = [&words[..], &[PYTHON, text(&client), &port]].concat();
+            let out = container.run(&[], "EPERM", calls, &words);
+            assert_eq!(out.status.code(), Some(code), "{calls} {gate}: {out:?}");
+        }
+    }
+}
+
+#[test]
+fn compare_and_lambda_use_the_same_ways() {
     let Some(container) = Container::build("compare and lambda in a container") else {
         return;
     };
@@ -234,17 +367,37 @@ fn compare_and_lambda_name_it_too() {
     let all = [&words[..], &command, &command].concat();
     let out = container.run(&[], "EPERM", "pidfd_getfd", &all);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert_refused(&page(&out), &read(&json), "EPERM", "pidfd_getfd");
+    assert!(page(&out).contains(SOCKETS.1), "{out:?}");
+    let document = read(&json);
+    assert!(
+        !caveats(&document).iter().any(|one| one.incomplete),
+        "{document}"
+    );
+    assert_eq!(document["requests"]["total"], 4, "{document}");
+    let out = container.run(&[], "EPERM", NEEDED.0, &all);
+    assert_refused(&page(&out), &read(&json), "EPERM");
 
     let json = container.stage.path("lambda.json");
     let option = format!("--json={}", text(&json));
-    let words = ["lambda", "-n", "2", &option, "--", PYTHON, "-c", FUNCTION];
-    let out = container.run(&[], "ENOSYS", "process_vm_readv", &words);
+    let function = FUNCTION.replace("PORT", &port);
+    let words = ["lambda", "-n", "2", &option, "--", PYTHON, "-c", &function];
+    for (calls, requests) in [
+        ("pidfd_getfd", 2),
+        ("pidfd_getfd,process_vm_readv,proc_mem", 0),
+    ] {
+        let out = container.run(&[], "ENOSYS", calls, &words);
+        assert_eq!(out.status.code(), Some(0), "{out:?}");
+        assert!(page(&out).contains(SOCKETS.1), "{out:?}");
+        let document = read(&json);
+        assert_eq!(document["connections"]["opened"], 2, "{document}");
+        assert_eq!(document["requests"]["total"], requests, "{document}");
+    }
+    let out = container.run(&[], "ENOSYS", NEEDED.0, &words);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert_refused(&page(&out), &read(&json), "ENOSYS", "process_vm_readv");
+    assert_refused(&page(&out), &read(&json), "ENOSYS");
 }
 
-/// Answers each event with itself.
+/// Answers each event with itself, and asks the server once for each.
 const FUNCTION: &str = r#"
 import http.client, os
 api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
@@ -252,6 +405,9 @@ root = "/2018-06-01/runtime/invocation/"
 while True:
     api.request("GET", root + "next")
     answer = api.getresponse()
+    server = http.client.HTTPConnection("127.0.0.1", PORT)
+    server.request("GET", "/")
+    server.getresponse().read()
     event, id = answer.read(), answer.headers["Lambda-Runtime-Aws-Request-Id"]
     api.request("POST", root + id + "/response", event)
     api.getresponse().read()
@@ -276,7 +432,7 @@ sys.stdin.read()
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let document = read(&json);
     assert_eq!(document["connections"]["opened"], 3, "{document}");
-    let refused = |one: &Caveat| CALLS.iter().any(|(_, id)| one.id == *id);
+    let refused = |one: &Caveat| [NEEDED.2, SOCKETS.0, MEMORY.0].contains(&one.id.as_str());
     assert!(!caveats(&document).iter().any(refused), "{document}");
 }
 

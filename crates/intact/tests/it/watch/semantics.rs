@@ -137,6 +137,22 @@ fn so_does_one_behind_an_emulated_distance() {
     assert!(different.is_empty(), "{different:#?}");
 }
 
+/// A container's default profile, and one that leaves no way to read memory.
+#[test]
+fn so_does_one_whose_sockets_we_make() {
+    if program("python3", "watch semantics in a container").is_none() {
+        return;
+    }
+    let stage = Stage::set();
+    stage.write("confine.py", include_str!("confine.py"));
+    let filter = stage.path("confine.py");
+    for calls in ["pidfd_getfd", "pidfd_getfd,process_vm_readv,proc_mem"] {
+        let start = [PYTHON, text(&filter), "EPERM", calls];
+        let different = stage.differences(&start, &["watch", "--quiet"]);
+        assert!(different.is_empty(), "{calls}: {different:#?}");
+    }
+}
+
 #[test]
 fn a_relay_that_runs_out_of_descriptors_leaves_the_rest_to_the_kernel() {
     if program("python3", "watch of many connections").is_none() {

@@ -5,6 +5,7 @@ mod tree;
 
 use crate::platform::code::Images;
 use crate::{Gap, Profile, ProfileError};
+use intact_sys::process::online_processors;
 use perf::Ring;
 use std::fs;
 use std::io;
@@ -95,7 +96,7 @@ fn open(whom: &[(usize, Option<u32>)]) -> Result<(Vec<Ring>, bool), ProfileError
     let mut kernel = true;
     let room = perf::room_for(whom.len());
     for &(subject, thread) in whom {
-        for cpu in perf::cpus() {
+        for cpu in online_processors() {
             let mut opened = Ring::open(thread, cpu, subject, kernel, room);
             // what the kernel does may be hidden while what programs do is not
             if kernel && rings.is_empty() && opened.as_ref().is_err_and(is_refusal) {

@@ -243,14 +243,3 @@ pub(super) fn wait(rings: &[Ring], milliseconds: i32) {
         std::thread::sleep(std::time::Duration::from_millis(milliseconds as u64));
     }
 }
-
-/// The numbers of the processors that are on.
-pub(super) fn cpus() -> Vec<usize> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online");
-    let list = list.unwrap_or_else(|_| "0".to_owned());
-    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    list.trim().split(',').filter_map(range).flatten().collect()
-}

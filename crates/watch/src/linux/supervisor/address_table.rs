@@ -2,9 +2,10 @@
 
 use super::call_context::CallContext;
 use super::lookups::Lookups;
+use super::made_sockets::ProgramSocket;
 use intact_sys::address;
 use intact_sys::seccomp::{Notification, NotificationResponse};
-use intact_sys::socket;
+use intact_sys::{sock_diag, socket};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -80,13 +81,17 @@ fn try_report_address(
         return None;
     }
     let [_, place, len_place, ..] = notice.arguments;
-    let socket = cx.notifications.copy_descriptor(notice).ok()?;
-    let cookie = socket::cookie(&socket).ok()?;
+    let ProgramSocket { cookie, copy, .. } = cx.notifications.socket(notice).ok()?;
     lookups.look_before_program(cookie, cx);
     let addresses = cx.addresses.find(cookie)?;
     // before it is connected, and after it was disconnected, the kernel is right
     let asks_peer = notice.call == libc::SYS_getpeername;
-    if asks_peer && !lookups.follows(cookie) && !socket::is_connected(&socket) {
+    let is_connected = || match &copy {
+        Some(socket) => socket::is_connected(socket),
+        None => sock_diag::find(cookie)
+            .is_ok_and(|found| found.is_some_and(|socket| socket.was_established)),
+    };
+    if asks_peer && !lookups.follows(cookie) && !is_connected() {
         return None;
     }
     let bytes = address::write(which(addresses), addresses.v6);

@@ -4,22 +4,25 @@
 
 use super::call_context::CallContext;
 use super::lookups::Lookups;
+use super::made_sockets::ProgramSocket;
+use super::notifications::Destination;
 use crate::Unwatched;
 use crate::platform::filter::is_indirect_32;
 use intact_ledger::{Connection, Nanos, Owner};
-use intact_sys::address::{AddressKind, unmapped};
+use intact_sys::address::unmapped;
 use intact_sys::seccomp::{Notification, NotificationResponse};
-use intact_sys::socket;
+use intact_sys::{sock_diag, socket};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// A `connect` of a TCP socket.
 pub(super) struct ConnectRequest {
     pub(super) began: Nanos,
-    pub(super) wanted: SocketAddr,
-    /// A copy of the program's socket.
-    pub(super) socket: OwnedFd,
+    /// Absent where the program's memory cannot be read.
+    pub(super) wanted: Option<SocketAddr>,
     pub(super) cookie: u64,
+    /// A copy of the program's socket; absent where only the kernel has it.
+    pub(super) socket: Option<OwnedFd>,
 }
 
 impl ConnectRequest {
@@ -32,42 +35,60 @@ impl ConnectRequest {
         const UNTOUCHED: NotificationResponse = NotificationResponse::Continue;
         let began = cx.record.now();
         let disconnects = !cx.addresses.is_empty();
-        let (named, socket) = cx
+        let (destination, socket) = cx
             .notifications
             .examine(notice, disconnects, &mut cx.record)
             .ok_or(UNTOUCHED)?;
-        let AddressKind::Inet(wanted) = named else {
-            if let Ok(cookie) = socket::cookie(&socket) {
+        let ProgramSocket {
+            cookie,
+            protocol,
+            copy,
+        } = socket;
+        let wanted = match destination {
+            Destination::Address(wanted) => Some(wanted),
+            Destination::Unknown => None,
+            Destination::Disconnect => {
                 cx.addresses.forget(cookie);
-            }
-            return Err(UNTOUCHED);
-        };
-        match socket::protocol(&socket).unwrap_or(0) {
-            libc::IPPROTO_TCP => {}
-            libc::IPPROTO_UDP => return Err(lookups.connect(notice, socket, wanted, cx)),
-            // may carry HTTP, and is not followed
-            libc::IPPROTO_MPTCP => {
-                cx.record.unwatched(Unwatched::Multipath);
                 return Err(UNTOUCHED);
             }
-            _ => return Err(UNTOUCHED),
+        };
+        match (protocol, wanted, copy) {
+            (libc::IPPROTO_TCP, _, socket) => {
+                cx.notifications.release(cookie);
+                Ok(ConnectRequest {
+                    began,
+                    wanted,
+                    cookie,
+                    socket,
+                })
+            }
+            (libc::IPPROTO_UDP, Some(wanted), Some(copy)) => {
+                Err(lookups.connect(notice, copy, wanted, cx))
+            }
+            // may carry HTTP, and is not followed
+            (libc::IPPROTO_MPTCP, _, _) => {
+                cx.notifications.release(cookie);
+                cx.record.unwatched(Unwatched::Multipath);
+                Err(UNTOUCHED)
+            }
+            _ => Err(UNTOUCHED),
         }
-        let cookie = socket::cookie(&socket).map_err(|_| UNTOUCHED)?;
-        Ok(ConnectRequest {
-            began,
-            wanted,
-            socket,
-            cookie,
-        })
     }
 
     /// Whether this begins a connection that can be followed.
     pub(super) fn is_followed(&self, cx: &mut CallContext) -> bool {
         // connected, connecting or listening: the kernel has the right response
-        if cx.excluded == Some(unmapped(self.wanted)) || !socket::is_idle(&self.socket) {
+        let is_idle = match &self.socket {
+            Some(socket) => socket::is_idle(socket),
+            None => sock_diag::find(self.cookie).is_ok_and(|found| found.is_none()),
+        };
+        let is_excluded = self.wanted.is_some() && cx.excluded == self.wanted.map(unmapped);
+        if is_excluded || !is_idle {
             return false;
         }
-        let is_here = socket::namespace(&self.socket) == cx.namespace;
+        // those that we made are in our own namespace
+        let socket = self.socket.as_ref();
+        let is_here = socket.is_none_or(|socket| socket::namespace(socket) == cx.namespace);
         if !is_here {
             cx.record.unwatched(Unwatched::OtherNamespace);
         }
@@ -77,7 +98,7 @@ impl ConnectRequest {
 
 /// The connection that a call requests, with the lookup that it waited for.
 pub(super) fn requested(
-    wanted: SocketAddr,
+    wanted: Option<SocketAddr>,
     began: Nanos,
     owner: Option<Owner>,
     lookups: &mut Lookups,
@@ -103,10 +124,9 @@ pub(super) fn count_connect_32(notice: &Notification, cx: &mut CallContext) -> O
     let (named, socket) = cx
         .notifications
         .examine(&direct, disconnects, &mut cx.record)?;
-    if matches!(named, AddressKind::Inet(_)) && socket::protocol(&socket).ok()? == libc::IPPROTO_TCP
-    {
-        let cookie = socket::cookie(&socket).ok()?;
-        cx.record.unwatched_socket(cookie, Unwatched::ThirtyTwoBits);
+    if matches!(named, Destination::Address(_)) && socket.protocol == libc::IPPROTO_TCP {
+        cx.record
+            .unwatched_socket(socket.cookie, Unwatched::ThirtyTwoBits);
     }
     Some(())
 }

@@ -13,17 +13,18 @@ mod call_context;
 mod connect_calls;
 mod connect_request;
 mod delayed_exits;
-mod inspection;
 mod lookups;
+mod made_sockets;
 mod notifications;
 mod passthrough;
 mod run_record;
 mod unseen_scan;
 mod watched_program;
 
-pub(crate) use run_record::RunRecord;
+pub(crate) use run_record::{RunRecord, origin};
 pub(crate) use watched_program::WatchedProgram;
 
+use crate::platform::inspection::Inspection;
 use crate::platform::secrets::ExitHolds;
 use crate::{Config, Mode, Outcome, Unwatched};
 use address_table::{AddressTable, report_address};
@@ -83,16 +84,18 @@ impl Supervisor {
         program: WatchedProgram,
         record: RunRecord,
         holds: ExitHolds,
+        inspection: Inspection,
         config: &Config,
     ) -> io::Result<Supervisor> {
+        let mode = inspection.mode(config.mode);
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
-        let notifications = Notifications::new(listener, &poll, CALLS)?;
+        let notifications = Notifications::new(listener, inspection, &poll, CALLS)?;
         program.register(&registry, SIGNALS)?;
         let mut passthrough = Passthrough::default();
-        if config.mode == Mode::Passthrough {
+        if mode == Mode::Passthrough {
             notifications.hand_over_on_one_cpu();
-            passthrough.subscribe(&registry)?;
+            passthrough.subscribe(config.apart, &registry)?;
         }
         let timer = Timer::new()?;
         let source = timer.as_raw_fd();
@@ -106,7 +109,7 @@ impl Supervisor {
             notifications,
             record,
             addresses: AddressTable::default(),
-            mode: config.mode,
+            mode,
             excluded: config.apart,
             namespace: connects.namespace(),
             last_descriptor: RawFd::try_from(limit).unwrap_or(RawFd::MAX),
@@ -129,8 +132,8 @@ impl Supervisor {
     pub(crate) fn run(mut self) -> Outcome {
         let mut events = Events::with_capacity(256);
         // now, so that the record of a run that is killed has them too
-        for reason in self.cx.notifications.refused() {
-            self.cx.record.row(Row::Caveat(reason.caveat(0)));
+        for caveat in self.cx.notifications.inspection().caveats() {
+            self.cx.record.row(Row::Caveat(caveat));
         }
         // the program may have ended before its signal was blocked
         self.program.reap(self.cx.record.now());
@@ -140,6 +143,7 @@ impl Supervisor {
                 self.passthrough.deadline(),
                 self.exits.deadline(),
                 self.unseen.due(),
+                self.cx.notifications.due(),
             ];
             self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
@@ -157,6 +161,7 @@ impl Supervisor {
             self.exits.release(cx);
             self.unseen.begin(&mut self.passthrough, cx);
             self.lookups.settle(false, cx);
+            cx.notifications.sweep();
         }
         self.finish()
     }
@@ -222,6 +227,8 @@ impl Supervisor {
                 return passthrough.connect(notice, lookups, cx);
             }
             libc::SYS_connect => return connects.connect(notice, lookups, passthrough, cx),
+            libc::SYS_socket => return made_sockets::make(notice, cx),
+            libc::SYS_bind | libc::SYS_listen => return Some(made_sockets::release(notice, cx)),
             libc::SYS_exit_group => return exits.exit(notice, cx),
             libc::SYS_getpeername => {
                 return Some(report_address(notice, |real| real.peer, lookups, cx));
@@ -262,7 +269,7 @@ impl Supervisor {
         lookups.settle(true, &mut cx);
         connects.finish(&cx);
         passthrough.finish(&cx);
-        let refused = cx.notifications.refused();
+        let refused = cx.notifications.inspection().refused();
         program.outcome(cx.record.finish(refused))
     }
 }

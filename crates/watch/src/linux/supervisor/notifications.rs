@@ -2,33 +2,54 @@
 //!
 //! Does not decide what a call means.
 
-use super::inspection::Inspection;
+use super::made_sockets::{MadeSockets, ProgramSocket};
 use super::run_record::RunRecord;
 use crate::Unwatched;
+use crate::platform::inspection::Inspection;
 use intact_ledger::Owner;
 use intact_sys::address::{self, AddressKind};
-use intact_sys::process::{Processes, SocketLocation};
+use intact_sys::process::{Processes, SocketLocation, network_namespace};
 use intact_sys::seccomp::{Notification, NotificationListener, NotificationResponse};
 use mio::{Poll, Token};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// The listener of the filter, and the processes that call.
 pub(super) struct Notifications {
     listener: NotificationListener,
     processes: Processes,
     inspection: Inspection,
+    /// Where the program's sockets are ours.
+    made: Option<MadeSockets>,
+}
+
+/// What a `connect` names.
+pub(super) enum Destination {
+    /// An address of the Internet.
+    Address(std::net::SocketAddr),
+    /// None: a socket is to be disconnected.
+    Disconnect,
+    /// The program's memory cannot be read.
+    Unknown,
 }
 
 impl Notifications {
-    /// Takes the listener, has the loop wake for it, and tries whether processes can be inspected.
-    pub(super) fn new(listener: OwnedFd, poll: &Poll, token: Token) -> io::Result<Notifications> {
+    /// Takes the listener, and has the loop wake for it.
+    pub(super) fn new(
+        listener: OwnedFd,
+        mut inspection: Inspection,
+        poll: &Poll,
+        token: Token,
+    ) -> io::Result<Notifications> {
         let listener = NotificationListener::new(listener);
         listener.register(poll, token.0)?;
-        let inspection = Inspection::try_on(listener.own_child());
+        if inspection.makes_sockets() && !listener.can_give_descriptors() {
+            inspection.cannot_give_sockets();
+        }
         Ok(Notifications {
             listener,
             processes: Processes::default(),
+            made: inspection.makes_sockets().then(MadeSockets::default),
             inspection,
         })
     }
@@ -63,9 +84,43 @@ impl Notifications {
         self.listener.stop_fallback();
     }
 
-    /// Why this system allows no inspection of processes; empty where it refuses nothing.
-    pub(super) fn refused(&self) -> &[Unwatched] {
-        self.inspection.refused()
+    /// The ways in which processes are inspected here.
+    pub(super) fn inspection(&self) -> &Inspection {
+        &self.inspection
+    }
+
+    /// The sockets that we made for the program, where we make them.
+    pub(super) fn made(&mut self) -> Option<&mut MadeSockets> {
+        self.made.as_mut()
+    }
+
+    /// When [`Self::sweep`] is due.
+    pub(super) fn due(&self) -> Option<std::time::Instant> {
+        self.made.as_ref().and_then(MadeSockets::due)
+    }
+
+    /// Drops sockets of ours that the program has closed.
+    pub(super) fn sweep(&mut self) {
+        if let Some(made) = &mut self.made {
+            made.sweep();
+        }
+    }
+
+    /// Drops our copy of a socket, where we keep one.
+    pub(super) fn release(&mut self, cookie: u64) {
+        if let Some(made) = &mut self.made {
+            made.release(cookie);
+        }
+    }
+
+    /// See [`NotificationListener::give_descriptor`].
+    pub(super) fn give(
+        &self,
+        id: u64,
+        ours: BorrowedFd<'_>,
+        closes_on_exec: bool,
+    ) -> io::Result<()> {
+        self.listener.give_descriptor(id, ours, closes_on_exec)
     }
 
     /// The process that a call comes from.
@@ -77,37 +132,72 @@ impl Notifications {
         })
     }
 
-    /// A copy of the descriptor that the call has as its first argument.
-    pub(super) fn copy_descriptor(&mut self, notice: &Notification) -> io::Result<OwnedFd> {
+    /// The socket that the call has as its first argument.
+    pub(super) fn socket(&mut self, notice: &Notification) -> io::Result<ProgramSocket> {
         let number = notice.arguments[0] as i32;
-        self.processes.copy_descriptor(notice.thread, number)
+        match &self.made {
+            Some(made) => made.find(notice.thread, number),
+            None => {
+                let copy = self.processes.copy_descriptor(notice.thread, number)?;
+                ProgramSocket::of(copy)
+            }
+        }
     }
 
-    /// Where the socket that [`Self::copy_descriptor`] has copied is found later.
+    /// Where the socket that [`Self::socket`] has copied is found later.
     pub(super) fn location(&self, notice: &Notification, cookie: u64) -> Option<SocketLocation> {
         let number = notice.arguments[0] as i32;
         self.processes.place(notice.thread, number, cookie)
     }
 
-    /// The address that a `connect` names, and a copy of its socket; `None` where neither concerns us.
+    /// The destination that a `connect` names, and its socket; `None` where neither concerns us.
     pub(super) fn examine(
         &mut self,
         notice: &Notification,
         disconnects: bool,
         record: &mut RunRecord,
-    ) -> Option<(AddressKind, OwnedFd)> {
+    ) -> Option<(Destination, ProgramSocket)> {
+        let destination = self.destination(notice, disconnects, record)?;
+        match self.socket(notice) {
+            // of a socket that nobody saw being made
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if let Destination::Address(_) = destination {
+                    let is_here = network_namespace(notice.thread)
+                        .is_none_or(|there| Some(there) == network_namespace(std::process::id()));
+                    record.unwatched(if is_here {
+                        Unwatched::Unseen
+                    } else {
+                        Unwatched::OtherNamespace
+                    });
+                }
+                None
+            }
+            socket => Some((destination, self.inspected(notice, socket, record)?)),
+        }
+    }
+
+    fn destination(
+        &self,
+        notice: &Notification,
+        disconnects: bool,
+        record: &mut RunRecord,
+    ) -> Option<Destination> {
+        if !self.inspection.reads_memory() && self.inspection.refused().is_empty() {
+            return Some(Destination::Unknown);
+        }
         let [_, place, len, ..] = notice.arguments;
         let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
         let mut bytes = [0; address::MAX_LEN];
         self.inspected(notice, notice.read_memory(place, &mut bytes[..len]), record)?;
-        let named = address::parse(&bytes[..len])?;
         // of all other families only the request to disconnect concerns us
         let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
-        if named == AddressKind::Other && !(disconnects && family == libc::AF_UNSPEC) {
-            return None;
+        match address::parse(&bytes[..len])? {
+            AddressKind::Inet(wanted) => Some(Destination::Address(wanted)),
+            AddressKind::Other if disconnects && family == libc::AF_UNSPEC => {
+                Some(Destination::Disconnect)
+            }
+            AddressKind::Other => None,
         }
-        let copied = self.copy_descriptor(notice);
-        Some((named, self.inspected(notice, copied, record)?))
     }
 
     /// The value that was read of the caller. Where that failed, counts a connection that is not watched, unless the

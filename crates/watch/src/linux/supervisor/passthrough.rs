@@ -13,7 +13,8 @@ use intact_sys::socket;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How late an end may be read: the next connect has it read first.
@@ -30,8 +31,14 @@ pub(super) struct Passthrough {
 
 impl Passthrough {
     /// Has the kernel report the ends of sockets.
-    pub(super) fn subscribe(&mut self, registry: &Registry) -> io::Result<()> {
-        let tracker = SockDiagTracker::new()?;
+    ///
+    /// `excluded`: a destination that is not recorded.
+    pub(super) fn subscribe(
+        &mut self,
+        excluded: Option<SocketAddr>,
+        registry: &Registry,
+    ) -> io::Result<()> {
+        let tracker = SockDiagTracker::new(excluded)?;
         register(registry, &tracker)?;
         self.tracker = Some(tracker);
         Ok(())
@@ -63,7 +70,7 @@ impl Passthrough {
             socket,
             cookie,
         } = request;
-        self.notice_replaced(cookie, &socket);
+        self.notice_replaced(cookie, socket.as_ref());
         let owner = cx.notifications.owner(notice.thread);
         // a copy would delay the end of the connection, should the program close it now
         drop(socket);
@@ -80,11 +87,12 @@ impl Passthrough {
     }
 
     /// An idle socket connects: counts the connection that it had before, where that is followed.
-    pub(super) fn notice_replaced(&mut self, cookie: u64, socket: &impl AsFd) {
+    /// Without the socket, its connect is taken for one that failed and is made again.
+    pub(super) fn notice_replaced(&mut self, cookie: u64, socket: Option<&OwnedFd>) {
         if let Some(tracker) = &mut self.tracker
             && tracker.follows(cookie)
             // else its connect has failed, and is made again or asked for its error
-            && socket::is_blank(socket)
+            && socket.is_some_and(socket::is_blank)
         {
             tracker.replace(cookie);
         }
@@ -101,7 +109,7 @@ impl Passthrough {
     ) {
         if self.tracker.is_none() && cx.mode != Mode::Relay {
             // without it, the connection counts as unwatched
-            let _ = self.subscribe(&cx.registry);
+            let _ = self.subscribe(cx.excluded, &cx.registry);
         }
         match &mut self.tracker {
             Some(tracker) => tracker.follow(cookie, about, Some(notice.arguments[0] as i32)),

@@ -58,21 +58,16 @@ impl RunRecord {
     /// A connection as the program requests it.
     pub(super) fn connection(
         &self,
-        wanted: SocketAddr,
+        wanted: Option<SocketAddr>,
         began: Nanos,
         owner: Option<Owner>,
     ) -> Connection {
-        let peer = unmapped(wanted);
         let mut about = Connection::new(self.numbers.connection(), began);
         about.variant = self.position.map(|position| position.variant);
         about.round = self.position.map(|position| position.round);
         about.environment = self.position.and_then(|position| position.environment);
-        about.peer = Some(peer);
-        about.origin = Some(Origin {
-            scheme: Scheme::Tcp,
-            host: peer.ip().to_string().into(),
-            port: peer.port(),
-        });
+        about.peer = wanted.map(unmapped);
+        about.origin = about.peer.map(origin);
         about.owner = owner;
         about
     }
@@ -141,6 +136,15 @@ impl RunRecord {
             self.row(Row::Caveat(reason.caveat(*count)));
         }
         self.unwatched
+    }
+}
+
+/// The origin of a connection of which nothing is known but its peer.
+pub(crate) fn origin(peer: SocketAddr) -> Origin {
+    Origin {
+        scheme: Scheme::Tcp,
+        host: peer.ip().to_canonical().to_string().into(),
+        port: peer.port(),
     }
 }
 

@@ -89,9 +89,6 @@ impl ConnectCalls {
             Err(response) => return Some(response),
         };
         let cookie = request.cookie;
-        let Some(local) = socket::local_address(&request.socket) else {
-            return UNTOUCHED;
-        };
         if let Some(call) = self.held_call(cookie) {
             return take_again(&mut call.dial, notice, cx);
         }
@@ -105,10 +102,17 @@ impl ConnectCalls {
             socket,
             ..
         } = request;
-        let socket = Socket::from(socket);
-        passthrough.notice_replaced(cookie, &socket);
+        passthrough.notice_replaced(cookie, socket.as_ref());
         let owner = cx.notifications.owner(notice.thread);
         let about = requested(wanted, began, owner, lookups, cx);
+        let (Some(socket), Some(wanted)) = (socket, wanted) else {
+            passthrough.follow(notice, cookie, about, Unwatched::NoRelay, cx);
+            return UNTOUCHED;
+        };
+        let Some(local) = socket::local_address(&socket) else {
+            return UNTOUCHED;
+        };
+        let socket = Socket::from(socket);
         if socket::is_steered(&socket) {
             passthrough.follow(notice, cookie, about, Unwatched::Steered, cx);
             return UNTOUCHED;

@@ -24,8 +24,7 @@ impl Lookups {
         if self.sockets.is_empty() {
             return None;
         }
-        let copied = cx.notifications.copy_descriptor(notice);
-        let cookie = socket::cookie(&copied.ok()?).ok()?;
+        let cookie = cx.notifications.socket(notice).ok()?.cookie;
         self.sockets.get_mut(&cookie)?.is_asked = true;
         self.look_at_answer(cookie, cx);
         Some(())

@@ -129,6 +129,7 @@ impl Lookups {
         };
         self.release(cookie, cx);
         if server.port() != PORT {
+            cx.notifications.release(cookie);
             return NotificationResponse::Continue;
         }
         self.follow(notice, cookie, copy, server, cx);

@@ -1,10 +1,10 @@
 //! Questions to name servers, as the program sends them.
 
 use super::{CallContext, Lookups};
+use crate::platform::supervisor::made_sockets::ProgramSocket;
 use intact_sys::address::{self, AddressKind, unmapped};
 use intact_sys::process::read_memory;
 use intact_sys::seccomp::Notification;
-use intact_sys::socket;
 use intact_wire::dns::{self, PORT};
 use std::net::SocketAddr;
 
@@ -68,10 +68,9 @@ impl Lookups {
         server: Option<SocketAddr>,
         cx: &mut CallContext,
     ) -> Option<u64> {
-        let copied = cx.notifications.copy_descriptor(notice).ok()?;
-        let cookie = socket::cookie(&copied).ok()?;
+        let ProgramSocket { cookie, copy, .. } = cx.notifications.socket(notice).ok()?;
         match server {
-            Some(server) => self.follow(notice, cookie, copied, server, cx),
+            Some(server) => self.follow(notice, cookie, copy?, server, cx),
             None => {
                 self.sockets.get(&cookie)?;
             }
