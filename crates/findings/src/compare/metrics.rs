@@ -102,6 +102,10 @@ impl CompareFacts {
         program: &ProgramFacts,
         low: impl Fn(&TimeDifference) -> Option<f64>,
     ) -> Result<Measured, NoData> {
+        // the time of failures is no saving
+        if let Some(reason) = program.no_success() {
+            return Err(NoData::CannotSee(reason));
+        }
         let uncompared =
             NoData::NotMeasured("the others are compared with it, or it is a stored ledger");
         let b = (&*program.name, program.rounds.len());

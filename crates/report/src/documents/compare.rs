@@ -1,16 +1,16 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
 
-use super::bench::saving;
 use super::common::{by_round, caveats, method, page as start, round_line, significance};
 use crate::json;
 use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::compare::{
-    CompareFacts, CountStatistic, FindingChange, FindingState, ProgramFacts, RoundFigures,
-    TimeStatistic,
+    CompareFacts, CountStatistic, FigureChange, FindingChange, FindingState, ProgramFacts,
+    RoundFigures, TimeStatistic,
 };
+use intact_findings::stats::Interval;
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
 use intact_units::plural;
 
 /// Programs in one chart.
@@ -45,11 +45,24 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         _ => "Programs, one run each on average",
     };
     page.section(Section::new("programs", title).summary(programs(&facts.variants)));
-    let title = "Less than the first program, round by round";
+    let title = "Against the first program, round by round";
     page.section(Section::new("differences", title).summary(differences(facts)));
+    let [gone, new] = if facts.is_experiment {
+        ["Findings that are gone", "New findings, and what to change"]
+    } else {
+        [
+            "Findings of the first ledger only",
+            "Findings of a further ledger only, and what to change",
+        ]
+    };
     for (state, id, title) in [
-        (FindingState::Gone, "gone", "Findings that are gone"),
-        (FindingState::New, "new", "New findings, and what to change"),
+        (FindingState::Gone, "gone", gone),
+        (FindingState::New, "new", new),
+        (
+            FindingState::NotTested,
+            "not-tested",
+            "Findings that were not tested again",
+        ),
         (FindingState::Unchanged, "unchanged", "Findings that stay"),
     ] {
         page.section(changes(facts, state, Section::new(id, title)));
@@ -70,29 +83,61 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     page
 }
 
-/// The first difference of times as a number.
+/// The largest difference that was shown, as a number; the others in its caption.
 fn headline(facts: &CompareFacts) -> Option<Headline> {
-    let mut comparisons = facts.comparisons.iter();
-    let first = comparisons.find_map(|one| Some((one, one.saved_share?)));
-    match first {
-        Some((one, share)) if one.significant == Some(true) => {
-            saving(share, text!("{} per run", one.statistic.words()))
-        }
-        Some((one, _)) => {
-            let caption = text!("in {} that could be shown", one.statistic.words());
-            Headline::new("no difference", Assessment::Neutral, caption)
-        }
-        None => {
-            let opened = facts.variants.iter().take(2);
-            let opened = opened.map(|one| Count(one.connections.opened).to_string());
-            let opened: Vec<String> = opened.collect();
-            Headline::new(
-                opened.join(" → "),
-                Assessment::Neutral,
-                "connections opened",
-            )
-        }
+    let shown = facts.outcomes.iter().find(|one| one.shown().count() > 0);
+    let Some((outcome, largest)) = shown.and_then(|one| Some((one, one.shown().next()?))) else {
+        return undecided(facts);
+    };
+    let sign = match largest.change {
+        Some(change) if change.value >= 1.0 => "",
+        Some(change) if change.value < 0.0 => "−",
+        _ => "+",
+    };
+    let number = largest.amount().map(|amount| format!("{sign}{amount}"));
+    let values = format!(
+        "{} → {}",
+        largest.value(largest.a),
+        largest.value(largest.b)
+    );
+    let mut caption = largest.compared_name() + " per run";
+    if let Some(ends) = largest.interval() {
+        caption += &format!(" (95 % interval {ends})");
     }
+    for one in outcome.shown().skip(1) {
+        let amount = one.amount().unwrap_or_default();
+        let interval = one.interval().map(|ends| format!(" ({ends})"));
+        let interval = interval.unwrap_or_default();
+        caption += &format!(", {amount} {}{interval}", one.compared_name());
+    }
+    let others: Vec<&str> = outcome.not_shown().map(FigureChange::name).collect();
+    if !others.is_empty() {
+        caption += &format!("; no difference shown in {}", others.join(" or "));
+    }
+    let assessment = match outcome.is_less() {
+        Some(true) => Assessment::Good,
+        Some(false) => Assessment::Bad,
+        None => Assessment::Neutral,
+    };
+    if !outcome.unlike.is_empty() {
+        caption += "; the programs did not do the same work";
+    }
+    Headline::new(number.unwrap_or(values), assessment, Text::prose(&caption))
+}
+
+/// The headline where no difference was shown.
+fn undecided(facts: &CompareFacts) -> Option<Headline> {
+    let outcome = facts.outcomes.first()?;
+    let figures: Vec<&str> = outcome.not_shown().map(FigureChange::name).collect();
+    if !figures.is_empty() {
+        let caption = text!("was shown in {}", figures.join(" or "));
+        return Headline::new("no difference", Assessment::Neutral, caption);
+    }
+    let opened = facts.variants.iter().take(2);
+    let opened = opened.map(|one| Mean(one.each_run(one.connections.opened)).to_string());
+    let opened: Vec<String> = opened.collect();
+    let caption = "connections opened per run";
+    Headline::new(opened.join(" → "), Assessment::Neutral, caption)
 }
 
 fn totals(facts: &CompareFacts) -> Vec<Fact> {
@@ -155,9 +200,9 @@ struct Difference<'a> {
     figure: &'a str,
     first: Cell,
     second: Cell,
-    less: Cell,
-    share: Cell,
-    significant: Option<bool>,
+    change: Cell,
+    share: Option<Interval>,
+    result: &'static str,
 }
 
 /// Times and counts with their intervals; a count that is equal in all rounds is left out.
@@ -170,9 +215,9 @@ fn differences(facts: &CompareFacts) -> Table {
         },
         first: Time(one.a_ms).into(),
         second: Time(one.b_ms).into(),
-        less: Cell::interval(one.saved_ms, Time),
-        share: Cell::interval(one.saved_share, Share),
-        significant: one.significant,
+        change: Cell::interval(one.saved_ms.map(negative), TimeChange),
+        share: one.saved_share.map(negative),
+        result: result(one.significant, one.b_ms < one.a_ms),
     });
     let differ = facts
         .counts
@@ -181,42 +226,68 @@ fn differences(facts: &CompareFacts) -> Table {
     let counts = differ.map(|one| Difference {
         program: &one.b,
         figure: match one.count {
-            CountStatistic::Connections => "connections",
             CountStatistic::Avoidable => "avoidable",
-            CountStatistic::Requests => "requests",
             CountStatistic::Failed => "failed",
-            CountStatistic::Stale => "stale reuses",
             CountStatistic::Handshakes => "TLS",
-            CountStatistic::Lookups => "lookups",
+            other => other.words(),
         },
         first: Mean(one.a_mean).into(),
         second: Mean(one.b_mean).into(),
-        less: Cell::interval(one.reduction, Mean),
-        share: one
-            .reduction
-            .filter(|_| one.a_mean > 0.0)
-            .map(|less| Share(less.value / one.a_mean))
-            .into(),
-        significant: one.significant,
+        change: Cell::interval(one.reduction.map(negative), MeanChange),
+        share: one.reduction.filter(|_| one.a_mean > 0.0).map(|less| {
+            let change = -less.value / one.a_mean;
+            Interval {
+                value: change,
+                low: change,
+                high: change,
+            }
+        }),
+        result: result(one.significant, one.b_mean < one.a_mean),
     });
     let rows: Vec<Difference<'_>> = times.chain(counts).collect();
-    if rows.iter().all(|one| one.less.is_absent()) {
+    if rows.iter().all(|one| one.change.is_absent()) {
         return Table::default();
     }
     let several = facts.variants.len() > 2;
     Rows::of(&rows)
         .column("program", |one| several.then_some(one.program))
         .column("of one run", |one| one.figure)
-        .full("first", |one| one.first.clone())
+        .ranked(2, "first", |one| one.first.clone())
         .about("program, mean over rounds")
-        .full("second", |one| one.second.clone())
-        .about("program, mean over rounds")
-        .column("less", |one| one.less.clone())
-        .about("with the 95 % interval")
-        .ranked(1, "share", |one| one.share.clone())
-        .about("less, of the first, with the 95 % interval")
-        .column("result", |one| significance(one.significant))
+        .ranked(3, "second", |one| one.second.clone())
+        .about("program, mean over rounds; with more than two, the one that the row names")
+        .column("change", |one| one.change.clone())
+        .about("from the first, with the 95 % interval")
+        .ranked(1, "of the first", |one| {
+            // a share says little where it is a multiple
+            let share = one.share.filter(|share| share.value < 1.0);
+            let times = one.share.filter(|share| share.value >= 1.0);
+            match times {
+                Some(times) => text!("{} times", Mean(1.0 + times.value)).into(),
+                None => Cell::interval(share, Change),
+            }
+        })
+        .about("the change as a share of the first, with the 95 % interval")
+        .column("result", |one| one.result)
         .table()
+}
+
+/// What is saved, as a change.
+fn negative(saved: Interval) -> Interval {
+    Interval {
+        value: -saved.value,
+        low: -saved.high,
+        high: -saved.low,
+    }
+}
+
+/// Whether a difference was shown, and its direction.
+fn result(significant: Option<bool>, is_less: bool) -> &'static str {
+    match significant {
+        Some(true) if is_less => "less",
+        Some(true) => "more",
+        other => significance(other),
+    }
 }
 
 /// The findings in one state: those that matter on every page, notes in files.
@@ -233,11 +304,14 @@ fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Secti
             String::new()
         };
         let claim = Text::prose(&finding.claim);
+        let reason = change.not_tested.as_ref();
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         text!(
-            "{}{}: {} [{}]",
+            "{}{}: {}{} [{}]",
             program,
             &finding.subject,
             claim,
+            Text::prose(&reason),
             finding.rule
         )
     };
