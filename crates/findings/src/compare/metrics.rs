@@ -103,7 +103,8 @@ impl CompareFacts {
         low: impl Fn(&TimeDifference) -> Option<f64>,
     ) -> Result<Measured, NoData> {
         // the time of failures is no saving
-        if let Some(reason) = program.no_success() {
+        let compared = self.variants.iter().take(1).chain([program]);
+        if let Some(reason) = compared.filter_map(ProgramFacts::no_success).next() {
             return Err(NoData::CannotSee(reason));
         }
         let uncompared =

@@ -10,7 +10,7 @@ use intact_units::number::{mean, time, whole_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Shares of failed requests, and numbers of requests, that differ by less are alike.
+/// Shares of failed requests that grow by less, and numbers of requests that differ by less, are alike.
 const ALIKE: (f64, f64) = (0.01, 0.05);
 
 /// A figure that programs are compared by.
@@ -81,8 +81,10 @@ fn figures(
         times.find(|one| one.b == other.name && one.statistic == statistic)
     };
     let (wall, cpu) = (of(TimeStatistic::Wall), of(TimeStatistic::Cpu));
-    // a stored ledger has the time of its requests only
-    let waiting = of(TimeStatistic::Outbound).filter(|_| wall.is_none());
+    let is_shown = |one: &TimeDifference| one.significant == Some(true);
+    // a part of the wall time, which is known without it in a stored ledger, or shown without it
+    let waiting = of(TimeStatistic::Outbound)
+        .filter(|one| wall.is_none_or(|wall| is_shown(one) && !is_shown(wall)));
     let times = [wall, cpu, waiting].into_iter().flatten();
     let mut all: Vec<FigureChange> = times.map(FigureChange::of_time).collect();
     let observed = [first, other].map(|one| one.unobserved.has_all_connections());
@@ -100,14 +102,16 @@ fn figures(
 fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
     let (a, b) = (&first.name, &other.name);
     let mut reasons = Vec::new();
-    if let Some(reason) = other.no_success() {
-        return vec![format!("{b} has no success: {reason}")];
+    for one in [first, other] {
+        if let Some(reason) = one.no_success() {
+            return vec![format!("{} has no success: {reason}", one.name)];
+        }
     }
     let share = |one: &ProgramFacts| {
         let unsuccessful = one.unsuccessful();
         unsuccessful as f64 / one.requests.total.max(1) as f64
     };
-    if (share(other) - share(first)).abs() > ALIKE.0 {
+    if share(other) - share(first) > ALIKE.0 {
         reasons.push(format!(
             "{} of {b}'s requests and {} of {a}'s failed or had an error response",
             whole_percent(share(other)),
@@ -223,13 +227,11 @@ impl FigureChange {
 
     /// The noun after the amount: `less wall time`, `fewer connections`, `the connections`.
     pub fn compared_name(&self) -> String {
-        let is_count = matches!(self.figure, ComparedFigure::Count(_));
-        let word = match self.change.map(|one| one.value) {
-            Some(1.0..) => "the",
-            Some(0.0..) => "more",
-            Some(_) if is_count => "fewer",
-            Some(_) => "less",
-            None => "more",
+        let word = match self.figure {
+            _ if self.is_multiple() => "the",
+            _ if self.b >= self.a => "more",
+            ComparedFigure::Count(_) => "fewer",
+            ComparedFigure::Time(_) => "less",
         };
         format!("{word} {}", self.name())
     }
@@ -245,7 +247,9 @@ impl FigureChange {
         if amount(low) == amount(high) && low * high >= 0.0 {
             return None;
         }
-        let ends = if low < 0.0 && high > 0.0 {
+        let ends = if self.is_multiple() || high >= 1.0 {
+            format!("{} to {} times", mean(1.0 + low), mean(1.0 + high))
+        } else if low < 0.0 && high > 0.0 {
             format!("{} less to {} more", amount(low), amount(high))
         } else if low < 0.0 {
             span(amount(high), &amount(low))
@@ -253,6 +257,11 @@ impl FigureChange {
             span(amount(low), &amount(high))
         };
         Some(ends)
+    }
+
+    /// Whether the program has twice as much, or more.
+    fn is_multiple(&self) -> bool {
+        self.change.is_some_and(|change| change.value >= 1.0)
     }
 }
 
@@ -311,11 +320,7 @@ mod tests {
         );
         assert_eq!(
             printed(change(0.3, -0.1, 2.0)),
-            print(
-                "30 %",
-                "more connections",
-                Some("10 % less to 3 times more")
-            )
+            print("30 %", "more connections", Some("0.9 to 3 times"))
         );
         assert_eq!(
             printed(change(99.0, 99.0, 99.0)),

@@ -106,6 +106,9 @@ fn few_rounds(outcome: &Outcome, rounds: usize) -> Option<String> {
 /// Whether two ledgers show the same use of connections: a difference may be that of their load.
 fn behaviour(first: &ProgramFacts, other: &ProgramFacts) -> String {
     let (a, b) = (&first.name, &other.name);
+    if let Some(empty) = [first, other].iter().find(|one| one.requests.total == 0) {
+        return format!("{} has no requests: nothing to compare", empty.name);
+    }
     let unknown = |name: &str| format!("Whether {name}'s requests reused a connection is unknown");
     let per_request = |one: &ProgramFacts| {
         let requests = one.requests.total.max(1) as f64;

@@ -4,6 +4,7 @@ use intact_findings::compare::{
     CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
 };
 use intact_findings::requirement::{Document, METRICS, MetricSource, Requirement, SELECTORS};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round, Run, Scheme, Setup, Side,
@@ -440,4 +441,53 @@ fn requests_of_live_rounds_without_a_connection_are_missing_traffic() {
 #[test]
 fn rounds_that_were_observed_miss_nothing() {
     assert_eq!(facts(3).unobserved().reason(), None);
+}
+
+#[test]
+fn stored_ledgers_are_described_and_none_is_called_better() {
+    let run = run();
+    let mut comparison = Comparison::new(&run);
+    for (variant, connections) in [(0, 20), (1, 1)] {
+        let observed = observed(connections);
+        comparison.take(variant, None, None, &observed);
+    }
+    let facts = comparison.facts();
+    assert!(!facts.is_experiment);
+    assert_eq!(facts.outcomes[0].is_less(), None);
+    let words = facts.verdict.join("\n");
+    assert!(
+        words.starts_with("new does not behave like old: 95 % of its requests reused a connection, 0 % of old's; it opens 0.05 connections per request, old opens 1.00"),
+        "{words}"
+    );
+    assert!(
+        words.contains("Only in old: new-connection-per-request"),
+        "{words}"
+    );
+    assert!(words.contains("recorded separately"), "{words}");
+    assert!(
+        !words.contains("Gone") && !words.contains("fewer"),
+        "{words}"
+    );
+}
+
+/// Twenty requests of a stored ledger on so many connections.
+fn observed(connections: u64) -> ObservedFacts {
+    let run = run();
+    let mut traffic = TrafficAnalysis::new(&run);
+    for nth in 0..20 {
+        let opens = nth < connections;
+        let id = ConnectionId(if opens { nth } else { 0 });
+        if opens {
+            let mut one = Connection::new(id, Nanos(nth * MS));
+            one.origin = Some(origin());
+            traffic.record(Event::Opened(&one));
+        }
+        let mut one = Exchange::new(nth, Nanos(nth * MS));
+        one.connection = Some(id);
+        one.reuse = Some(if opens { Reuse::Fresh } else { Reuse::Reused });
+        one.status = Some(200);
+        one.end = Nanos((nth + 1) * MS);
+        traffic.record(Event::Exchange(&one));
+    }
+    traffic.facts()
 }

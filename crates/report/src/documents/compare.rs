@@ -40,9 +40,10 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         .map(|words| text!("{}.", Text::prose(words)))
         .collect();
     page.facts = totals(facts);
-    let title = match facts.rounds {
-        0 | 1 => "Programs",
-        _ => "Programs, one run each on average",
+    let title = match (facts.is_experiment, facts.rounds) {
+        (false, _) => "Ledgers",
+        (true, 0 | 1) => "Programs",
+        (true, _) => "Programs, one run each on average",
     };
     page.section(Section::new("programs", title).summary(programs(&facts.variants)));
     let title = "Against the first program, round by round";
@@ -136,26 +137,33 @@ fn undecided(facts: &CompareFacts) -> Option<Headline> {
     let opened = facts.variants.iter().take(2);
     let opened = opened.map(|one| Mean(one.each_run(one.connections.opened)).to_string());
     let opened: Vec<String> = opened.collect();
-    let caption = "connections opened per run";
+    let caption = if facts.is_experiment {
+        "connections opened per run"
+    } else {
+        "connections opened; the ledgers were recorded separately"
+    };
     Headline::new(opened.join(" → "), Assessment::Neutral, caption)
 }
 
 fn totals(facts: &CompareFacts) -> Vec<Fact> {
+    let rounds = u64::from(facts.rounds);
+    let of_each = format!("{} of each", plural::of(rounds, "interleaved round"));
+    let programs = facts.variants.len() as u64;
+    let compared = if facts.is_experiment {
+        vec![
+            Fact::counted(programs, "program"),
+            Fact::new(of_each, rounds),
+        ]
+    } else {
+        vec![Fact::counted(programs, "stored ledger")]
+    };
     let counts = [
-        Fact::counted(facts.variants.len() as u64, "program"),
-        Fact::new(
-            format!(
-                "{} of each",
-                plural::of(u64::from(facts.rounds), "interleaved round")
-            ),
-            u64::from(facts.rounds),
-        ),
         Fact::new("requests", facts.requests.total),
         Fact::new("connections opened", facts.connections.opened),
         Fact::new("reused", facts.reuse.map(Share)),
     ];
     let failed = Fact::failures(facts.requests.failures(), "request");
-    counts.into_iter().chain(failed).collect()
+    compared.into_iter().chain(counts).chain(failed).collect()
 }
 
 /// A row per program; counts are of one run.
@@ -252,20 +260,16 @@ fn differences(facts: &CompareFacts) -> Table {
     Rows::of(&rows)
         .column("program", |one| several.then_some(one.program))
         .column("of one run", |one| one.figure)
-        .ranked(2, "first", |one| one.first.clone())
+        .ranked(1, "first", |one| one.first.clone())
         .about("program, mean over rounds")
-        .ranked(3, "second", |one| one.second.clone())
+        .ranked(2, "second", |one| one.second.clone())
         .about("program, mean over rounds; with more than two, the one that the row names")
-        .column("change", |one| one.change.clone())
+        .ranked(3, "change", |one| one.change.clone())
         .about("from the first, with the 95 % interval")
-        .ranked(1, "of the first", |one| {
-            // a share says little where it is a multiple
-            let share = one.share.filter(|share| share.value < 1.0);
-            let times = one.share.filter(|share| share.value >= 1.0);
-            match times {
-                Some(times) => text!("{} times", Mean(1.0 + times.value)).into(),
-                None => Cell::interval(share, Change),
-            }
+        .column("share", |one| match one.share {
+            // percentages of multiples are hard to read
+            Some(share) if share.value >= 1.0 => text!("{} times", Mean(1.0 + share.value)).into(),
+            share => Cell::interval(share, Change),
         })
         .about("the change as a share of the first, with the 95 % interval")
         .column("result", |one| one.result)
@@ -390,8 +394,10 @@ fn how(facts: &CompareFacts) -> [Text; 2] {
     let rounds = if facts.rounds > 1 {
         "The programs ran in interleaved rounds under `watch`, each run as a process of its own. The first round warmed up and is left out. Programs are compared \
          round by round, so that what affected both in the same minute cancels out. Intervals are 95 % t intervals over rounds."
-    } else {
+    } else if facts.is_experiment {
         "Each program ran once. A difference may be chance, so there are no intervals."
+    } else {
+        "The ledgers were recorded separately, each once. A difference may be chance or come from another load, so there are no intervals."
     };
     let avoidable = "A connection is avoidable if it was opened beyond the number that the most requests at once to its destination need, within one run.";
     [Text::prose(rounds), avoidable.into()]
