@@ -44,7 +44,7 @@ pub(super) fn sentences(
     said
 }
 
-/// `new against old: 95 % fewer connections (20 -> 1), 44 % less wall time (1.30 s -> 730 ms, 95 %: 37 to 51 %)`.
+/// `new against old: 95 % fewer connections (20 → 1), 44 % less wall time (1.30 s → 730 ms, 95 %: 37 to 51 %)`.
 fn shown(outcome: &Outcome) -> Option<String> {
     let all: Vec<String> = outcome.shown().map(difference).collect();
     (!all.is_empty()).then(|| format!("{} against {}: {}", outcome.b, outcome.a, all.join(", ")))
@@ -61,7 +61,7 @@ fn difference(one: &FigureChange) -> String {
 }
 
 fn from_to(one: &FigureChange) -> String {
-    format!("{} -> {}", one.value(one.a), one.value(one.b))
+    format!("{} → {}", one.value(one.a), one.value(one.b))
 }
 
 fn unlike(outcome: &Outcome) -> Option<String> {
@@ -146,7 +146,7 @@ fn further_counts(
     let all: Vec<String> = differ
         .map(|one| {
             let (a, b) = (mean(one.a_mean), mean(one.b_mean));
-            format!("{} {a} -> {b}", one.count.words())
+            format!("{} {a} → {b}", one.count.words())
         })
         .collect();
     let whose = if is_experiment {

@@ -151,9 +151,9 @@ fn a_finding_that_the_new_program_no_longer_has_is_gone() {
     assert_eq!(
         facts.verdict,
         [
-            "new against old: 90 % fewer connections (10 -> 1), 64 % less wall time (423 ms -> 153 ms)",
+            "new against old: 90 % fewer connections (10 → 1), 64 % less wall time (423 ms → 153 ms)",
             "No difference was shown in CPU time (21.0 ms each)",
-            "In each run also: avoidable connections 9 -> 0",
+            "In each run also: avoidable connections 9 → 0",
             "Gone with new: new-connection-per-request",
         ]
     );
@@ -208,7 +208,7 @@ fn fewer_connections_are_the_headline_where_wall_time_shows_no_difference() {
     assert_eq!(
         facts.verdict[..2],
         [
-            "new against old: 90 % fewer connections (20 -> 2)",
+            "new against old: 90 % fewer connections (20 → 2)",
             "No difference was shown in wall time (101 ms each)",
         ]
     );
@@ -219,7 +219,7 @@ fn more_is_a_multiple_and_never_a_negative_number() {
     let facts = programs([(100, 0, 1, 100), (100, 0, 100, 400)]);
     assert_eq!(
         facts.verdict[0],
-        "new against old: 100 times the connections (1 -> 100), 4 times the wall time (101 ms -> 401 ms)"
+        "new against old: 100 times the connections (1 → 100), 4 times the wall time (101 ms → 401 ms)"
     );
     assert_eq!(facts.outcomes[0].is_less(), Some(false));
 }
@@ -460,7 +460,7 @@ fn stored_ledgers_are_described_and_none_is_called_better() {
         "{words}"
     );
     assert!(
-        words.contains("Only in old: new-connection-per-request"),
+        words.contains("Only in old: new-client-per-request, new-connection-per-request"),
         "{words}"
     );
     assert!(words.contains("recorded separately"), "{words}");

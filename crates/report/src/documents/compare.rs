@@ -29,7 +29,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     let CompareRun { run, facts } = one;
     let names = || {
         let names = run.variants.iter().map(|one| one.name.as_str());
-        names.collect::<Vec<&str>>().join(" against ")
+        names.collect::<Vec<&str>>().join(" with ")
     };
     let mut page = start(run, names);
     page.headline = headline(facts);
@@ -45,7 +45,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         (true, 0 | 1) => "Programs",
         (true, _) => "Programs, one run each on average",
     };
-    page.section(Section::new("programs", title).summary(programs(&facts.variants)));
+    page.section(Section::new("programs", title).summary(programs(facts)));
     let title = "Against the first program, round by round";
     page.section(Section::new("differences", title).summary(differences(facts)));
     let [gone, new] = if facts.is_experiment {
@@ -167,13 +167,18 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
 }
 
 /// A row per program; counts are of one run.
-fn programs(variants: &[ProgramFacts]) -> Table {
+fn programs(facts: &CompareFacts) -> Table {
     let each = |sum: u64, one: &ProgramFacts| {
-        let rounds = one.rounds.len();
-        (rounds > 0).then(|| Mean(sum as f64 / rounds as f64))
+        let has_rounds = !one.rounds.is_empty();
+        has_rounds.then(|| Mean(one.each_run(sum)))
     };
-    Rows::of(variants)
-        .column("program", |one| &one.name)
+    let name = if facts.is_experiment {
+        "program"
+    } else {
+        "ledger"
+    };
+    Rows::of(&facts.variants)
+        .column(name, |one| &one.name)
         .column("wall", |one| one.wall_ms.map(|wall| Time(wall.mean)))
         .about("mean time of a run")
         .ranked(3, "CPU", |one| one.cpu_ms.map(|cpu| Time(cpu.mean)))
