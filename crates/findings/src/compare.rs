@@ -12,12 +12,14 @@
 mod count_difference;
 mod finding_change;
 mod metrics;
+mod outcome;
 mod variant;
 mod verdict;
 
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use count_difference::{CountDifference, CountStatistic};
 pub use finding_change::{FindingChange, FindingState};
+pub use outcome::{ComparedFigure, FigureChange, Outcome};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::figures::{ObservedCounts, TrafficCounts, embeds};
@@ -45,6 +47,10 @@ pub struct CompareFacts {
     pub verdict: Vec<String>,
     /// The programs, the baseline first.
     pub variants: Vec<ProgramFacts>,
+    /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded separately, whose load may differ.
+    pub is_experiment: bool,
+    /// Each program except the baseline: what was shown, the largest difference first.
+    pub outcomes: Vec<Outcome>,
     /// Times of each program against the baseline.
     pub comparisons: Vec<TimeDifference>,
     /// Counts of each program against the baseline, for one run each.
@@ -104,6 +110,8 @@ impl Comparison {
         let comparisons = count_difference::times(&variants);
         let counts = count_difference::counts(&variants);
         let changes = finding_change::changes(&variants);
+        let is_experiment = variants.iter().any(|one| one.wall_ms.is_some());
+        let outcomes = outcome::outcomes(&variants, &comparisons, &counts);
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
         let mut caveats = self.caveats.clone();
         if self.programs.iter().any(Program::is_cut) {
@@ -115,7 +123,9 @@ impl Comparison {
         CompareFacts {
             traffic: ObservedCounts::sum(variants.iter().map(|one| &one.counts)).counts,
             findings: challengers(&variants),
-            verdict: verdict::sentences(&variants, &comparisons, &counts, &changes),
+            verdict: verdict::sentences(&variants, &outcomes, &counts, &changes, is_experiment),
+            is_experiment,
+            outcomes,
             variants,
             comparisons,
             counts,

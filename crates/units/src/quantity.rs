@@ -20,6 +20,10 @@ pub enum Quantity {
     RoundShare(f64),
     /// A relative change: `+3.0 %`.
     Change(f64),
+    /// A difference of times, in milliseconds: `+3.00 ms`.
+    TimeChange(f64),
+    /// A difference of means of counts: `+3`, `-1.5`.
+    MeanChange(f64),
     /// Things per second: `12,346`; the name of the figure has the unit.
     Rate(f64),
     /// An amount of data: `1,500 B`.
@@ -39,6 +43,8 @@ impl Quantity {
             | Quantity::Share(value)
             | Quantity::RoundShare(value)
             | Quantity::Change(value)
+            | Quantity::TimeChange(value)
+            | Quantity::MeanChange(value)
             | Quantity::Rate(value)
             | Quantity::Bytes(value)
             | Quantity::Probability(value) => value,
@@ -48,7 +54,7 @@ impl Quantity {
     /// What the name of a figure in its base unit ends in: `_ms`, `_bytes`, or nothing.
     pub fn suffix(self) -> &'static str {
         match self {
-            Quantity::Time(_) | Quantity::Timer(_) => "_ms",
+            Quantity::Time(_) | Quantity::Timer(_) | Quantity::TimeChange(_) => "_ms",
             Quantity::Bytes(_) => "_bytes",
             _ => "",
         }
@@ -69,6 +75,11 @@ impl fmt::Display for Quantity {
             Quantity::Share(share) => number::percent(share),
             Quantity::RoundShare(share) => number::whole_percent(share),
             Quantity::Change(share) => number::signed_percent(share),
+            Quantity::TimeChange(ms) => number::signed_time(ms),
+            Quantity::MeanChange(mean) => {
+                let sign = if mean < 0.0 { "-" } else { "+" };
+                format!("{sign}{}", Quantity::Mean(mean.abs()))
+            }
             Quantity::Rate(rate) if rate > 0.0 && rate < 0.05 => "< 0.1".to_owned(),
             Quantity::Rate(rate) => number::per_second(rate),
             Quantity::Bytes(bytes) => format!("{} B", number::count(bytes.round().max(0.0) as u64)),
@@ -80,7 +91,9 @@ impl fmt::Display for Quantity {
 
 #[cfg(test)]
 mod tests {
-    use super::Quantity::{Bytes, Change, Count, Mean, Probability, Rate, Share, Time};
+    use super::Quantity::{
+        Bytes, Change, Count, Mean, MeanChange, Probability, Rate, Share, Time, TimeChange,
+    };
 
     #[test]
     fn a_quantity_prints_with_its_unit() {
@@ -93,6 +106,10 @@ mod tests {
             Mean(-1.5),
             Share(0.234),
             Change(-0.03),
+            TimeChange(-4_487.0),
+            TimeChange(3.0),
+            MeanChange(-19.0),
+            MeanChange(1.5),
             Rate(0.01),
             Bytes(1_500.4),
             Probability(0.0001),
@@ -101,8 +118,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "5.19 ms", "1,200", "3", "3.2", "0.02", "-1.5", "23.4 %", "-3.0 %", "< 0.1",
-                "1,500 B", "< 0.001"
+                "5.19 ms", "1,200", "3", "3.2", "0.02", "-1.5", "23.4 %", "-3.0 %", "-4.49 s",
+                "+3.00 ms", "-19", "+1.5", "< 0.1", "1,500 B", "< 0.001"
             ]
         );
     }

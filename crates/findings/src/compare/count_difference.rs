@@ -26,6 +26,21 @@ pub enum CountStatistic {
     Lookups,
 }
 
+impl CountStatistic {
+    /// What sentences and tables call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Avoidable => "avoidable connections",
+            Self::Requests => "requests",
+            Self::Failed => "failed requests",
+            Self::Stale => "stale reuses",
+            Self::Handshakes => "TLS handshakes",
+            Self::Lookups => "lookups",
+        }
+    }
+}
+
 /// A count of a program against the baseline's, for one run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CountDifference {

@@ -13,6 +13,9 @@ pub enum FindingState {
     New,
     /// In more than half of the baseline's rounds, and in none of the program's.
     Gone,
+    /// In more than half of the baseline's rounds and in none of the program's, which did not call the destination, or whose traffic
+    /// to it was not observed.
+    NotTested,
     /// In some rounds of both, or in too few to decide.
     Unchanged,
 }
@@ -30,6 +33,9 @@ pub struct FindingChange {
     pub a_rounds: u32,
     /// Rounds of `b` that had it.
     pub b_rounds: u32,
+    /// Why it was not tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_tested: Option<String>,
     /// The finding, as the program has it that has it last.
     #[serde(flatten)]
     pub finding: Finding,
@@ -70,7 +76,10 @@ fn change(
         theirs.map_or(0, |one| one.rounds),
     );
     let most = |rounds: u32, of: &ProgramFacts| rounds * 2 > of.rounds.len() as u32;
+    let finding = &theirs.or(ours)?.finding;
+    let not_tested = not_tested(a, b, finding).filter(|_| b_rounds == 0);
     let fate = match (a_rounds, b_rounds) {
+        (_, 0) if most(a_rounds, a) && not_tested.is_some() => FindingState::NotTested,
         (_, 0) if most(a_rounds, a) && !b.rounds.is_empty() => FindingState::Gone,
         (0, _) if most(b_rounds, b) && !a.rounds.is_empty() => FindingState::New,
         _ => FindingState::Unchanged,
@@ -81,6 +90,21 @@ fn change(
         fate,
         a_rounds,
         b_rounds,
-        finding: theirs.or(ours)?.finding.clone(),
+        not_tested: not_tested.filter(|_| fate == FindingState::NotTested),
+        finding: finding.clone(),
     })
+}
+
+/// Why the absence of a finding in `b` does not show that it is gone.
+fn not_tested(a: &ProgramFacts, b: &ProgramFacts, finding: &Finding) -> Option<String> {
+    if let Some(reason) = b.no_success() {
+        return Some(format!("{} has no success: {reason}", b.name));
+    }
+    match b.destinations.get(&finding.subject) {
+        Some(unobserved) => unobserved.reason(),
+        None if a.destinations.contains_key(&finding.subject) => {
+            Some(format!("{} does not call it", b.name))
+        }
+        None => None,
+    }
 }

@@ -102,6 +102,11 @@ impl CompareFacts {
         program: &ProgramFacts,
         low: impl Fn(&TimeDifference) -> Option<f64>,
     ) -> Result<Measured, NoData> {
+        // the time of failures is no saving
+        let compared = self.variants.iter().take(1).chain([program]);
+        if let Some(reason) = compared.filter_map(ProgramFacts::no_success).next() {
+            return Err(NoData::CannotSee(reason));
+        }
         let uncompared =
             NoData::NotMeasured("the others are compared with it, or it is a stored ledger");
         let b = (&*program.name, program.rounds.len());

@@ -3,9 +3,11 @@
 use crate::figures::{NANOS_PER_MS, ObservedCounts, embeds};
 use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
+use crate::unobserved::Unobserved;
 use intact_ledger::{Event, Failure, Handshake, Run, Sink};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// TLS handshakes by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -85,6 +87,9 @@ pub struct ProgramFacts {
     pub findings: Vec<Found>,
     /// Each round.
     pub rounds: Vec<RoundFigures>,
+    /// The destinations that it called, and what of the traffic to each is missing.
+    #[serde(skip)]
+    pub(crate) destinations: BTreeMap<String, Unobserved>,
 }
 
 embeds!(ProgramFacts, counts: ObservedCounts);
@@ -175,6 +180,10 @@ impl Program {
         ours.handshakes.unknown += handshakes.unknown;
         ours.lookups += totals.lookups.total;
         ours.lookups_failed += totals.lookups.failed;
+        for one in &facts.destinations {
+            let known = ours.destinations.entry(one.origin.clone()).or_default();
+            known.add(&one.figures.unobserved);
+        }
         self.find(&facts.findings);
     }
 

@@ -13,8 +13,8 @@ pub(super) static DOC: Doc = Doc {
     id: "tls-never-resumed",
     what: "Connections to the same destination all make a full TLS handshake. A resumed one saves the certificate, its verification and the server's signature, in TLS 1.2 also a round trip.",
     evidence: "Handshakes by kind; whether the client offered to resume, whether the server sent tickets; the mean time of a handshake.",
-    threshold: "Three full handshakes and not one resumed. A warning from ten on. Handshakes of an unknown kind do not count.",
-    false_positives: "The first handshakes of several processes, which share no cache. Where connections are reused, resumption saves little.",
+    threshold: "Three full handshakes that began after an earlier one of the same process had ended, and not one resumed. A warning from ten on. Handshakes of an unknown kind do not count.",
+    false_positives: "Short connections that end before the server sends a ticket. Where connections are reused, resumption saves little.",
     fix: "Reuse connections first; then keep the session cache with the client, and let the servers share their ticket keys",
     risk: "Ticket keys without rotation expose recorded traffic in TLS 1.2; early data (0-RTT) can be replayed, so only for idempotent requests",
     fold: || Box::new(findings),
@@ -31,8 +31,9 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
                 .sum()
         };
         let full = of(&|kind| kind == Handshake::Full);
-        // the first of an environment has nothing to resume
-        let could = full.saturating_sub(counts.environments.len() as u64);
+        // the first of an environment, and those that begin together with it, have nothing to resume
+        let of_environments = full.saturating_sub(counts.environments.len() as u64);
+        let could = of_environments.min(counts.full_after_another);
         if could < LEAST || of(&|kind| kind != Handshake::Full) > 0 {
             continue;
         }
@@ -55,7 +56,7 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
                 handshake = nanos(mean)
             ));
         }
-        let severity = if full >= SEVERAL {
+        let severity = if could >= SEVERAL {
             Severity::Warning
         } else {
             Severity::Info

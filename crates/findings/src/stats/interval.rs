@@ -1,5 +1,6 @@
 //! An estimate with its interval, how sure it is, and why there is none.
 
+use intact_units::plural::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,7 +73,7 @@ pub enum NoInterval {
         b: usize,
     },
     /// Fewer rounds than an interval needs.
-    #[error("{rounds} rounds are too few for an interval; run at least {needed}")]
+    #[error("{} {} too few for an interval; run at least {needed}", counted(*rounds as u64, "round"), if *rounds == 1 { "is" } else { "are" })]
     TooFewRounds {
         /// Rounds there were.
         rounds: usize,

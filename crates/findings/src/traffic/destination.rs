@@ -10,6 +10,8 @@ use intact_ledger::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Processes whose first TLS handshake is remembered; the others count as one.
+const PROCESSES: usize = 1024;
 /// Commands, processes and reasons that are kept by name.
 const NAMES: usize = 16;
 
@@ -114,6 +116,10 @@ pub struct Counts {
     pub protocols: BTreeMap<Protocol, u64>,
     /// TLS handshakes.
     pub tls: BTreeMap<(Option<TlsVersion>, Option<Handshake>), u64>,
+    /// Full TLS handshakes that began after an earlier one of the same process had ended: only they could resume its session.
+    pub full_after_another: u64,
+    /// When the first TLS handshake of each process ended.
+    pub(crate) first_handshakes: BTreeMap<Option<u32>, Nanos>,
     /// Connections whose client offered to resume a session.
     pub resumption_offered: u64,
     /// Connections on which the server sent session tickets.
@@ -178,6 +184,7 @@ impl Counts {
         }
         if let (Some(tls), None) = (&connection.tls, &connection.failed) {
             self.handshake(tls, sign);
+            self.could_resume(connection, tls, sign);
         }
         self.setup(connection, sign);
         if let Some(owner) = &connection.owner {
@@ -212,6 +219,22 @@ impl Counts {
             let chosen = tls.alpn_chosen.as_deref() == Some("h2");
             sign.on(self.h2.entry((offers, chosen)).or_default());
         }
+    }
+
+    fn could_resume(&mut self, connection: &Connection, tls: &Tls, sign: Sign) {
+        let pid = connection.owner.as_ref().map(|owner| owner.pid);
+        let has_room = self.first_handshakes.len() < PROCESSES;
+        let pid = pid.filter(|pid| has_room || self.first_handshakes.contains_key(&Some(*pid)));
+        let (begun, ended) = connection
+            .setup
+            .ssl
+            .map_or((connection.at, connection.at), |ssl| (ssl.start, ssl.end));
+        let first = self.first_handshakes.get(&pid);
+        if tls.handshake == Some(Handshake::Full) && first.is_some_and(|first| *first <= begun) {
+            sign.on(&mut self.full_after_another);
+        }
+        let first = self.first_handshakes.entry(pid).or_insert(ended);
+        *first = ended.min(*first);
     }
 
     fn setup(&mut self, connection: &Connection, sign: Sign) {

@@ -3,11 +3,12 @@
 use intact_findings::compare::{
     CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
 };
-use intact_findings::requirement::{MetricSource, Requirement};
+use intact_findings::requirement::{Document, METRICS, MetricSource, Requirement, SELECTORS};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Nanos, Origin, Probes, Producer, Reuse, Round, Run, Scheme, Setup, Side, Sink, Span,
-    Vantage, Variant,
+    Exchange, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round, Run, Scheme, Setup, Side,
+    Sink, Span, Tls, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -24,6 +25,14 @@ fn run() -> Run {
     run
 }
 
+fn origin() -> Origin {
+    Origin {
+        scheme: Scheme::Http,
+        host: "api.example".into(),
+        port: 80,
+    }
+}
+
 /// A round of a program: ten requests of 10 ms, each with 30 ms of setup where it opens a connection.
 fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) {
     let mut now = u64::from(round) * 10_000;
@@ -35,11 +44,7 @@ fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) 
             let mut one = Connection::new(ConnectionId(*numbers), Nanos(now * MS));
             one.variant = Some(variant);
             one.round = Some(round);
-            one.origin = Some(Origin {
-                scheme: Scheme::Http,
-                host: "api.example".into(),
-                port: 80,
-            });
+            one.origin = Some(origin());
             one.setup = Setup {
                 connect: Some(Span::new(Nanos(now * MS), Nanos((now + 30) * MS))),
                 ..Setup::default()
@@ -143,16 +148,198 @@ fn a_finding_that_the_new_program_no_longer_has_is_gone() {
         .map(|change| change.finding.rule)
         .collect();
     assert_eq!(gone, ["new-connection-per-request"]);
+    assert_eq!(
+        facts.verdict,
+        [
+            "new against old: 90 % fewer connections (10 → 1), 64 % less wall time (423 ms → 153 ms)",
+            "No difference was shown in CPU time (21.0 ms each)",
+            "In each run also: avoidable connections 9 → 0",
+            "Gone with new: new-connection-per-request",
+        ]
+    );
+}
+
+/// Ten rounds of programs that `each` describes: requests, how many of them have status 500, connections, wall time in ms.
+fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
+    let mut comparison = Comparison::new(&run());
+    let mut ids = 0;
+    for number in 1..=10 {
+        for (variant, (requests, errors, connections, wall)) in (0..2).zip(each) {
+            for nth in 0..requests {
+                ids += 1;
+                let opens = nth < connections;
+                let id = ConnectionId(if opens { ids } else { ids - nth });
+                if opens {
+                    let mut one = Connection::new(id, Nanos(nth * MS));
+                    one.variant = Some(variant);
+                    one.round = Some(number);
+                    one.origin = Some(origin());
+                    comparison.record(Event::Opened(&one));
+                }
+                let mut one = Exchange::new(ids, Nanos(nth * MS));
+                one.variant = Some(variant);
+                one.round = Some(number);
+                one.connection = Some(id);
+                one.reuse = Some(if opens { Reuse::Fresh } else { Reuse::Reused });
+                one.status = Some(if nth < errors { 500 } else { 200 });
+                one.end = Nanos((nth + 1) * MS);
+                comparison.record(Event::Exchange(&one));
+            }
+            comparison.record(Event::Round(&Round {
+                variant,
+                round: number,
+                span: Span::new(Nanos(0), Nanos((wall + u64::from(number % 3)) * MS)),
+                client_cpu: None,
+                server_cpu: None,
+            }));
+        }
+    }
+    comparison.facts()
+}
+
+#[test]
+fn fewer_connections_are_the_headline_where_wall_time_shows_no_difference() {
+    let facts = programs([(20, 0, 20, 100), (20, 0, 2, 100)]);
+    let outcome = &facts.outcomes[0];
+    let shown: Vec<&str> = outcome.shown().map(|one| one.name()).collect();
+    let not_shown: Vec<&str> = outcome.not_shown().map(|one| one.name()).collect();
+    assert_eq!((shown, not_shown), (vec!["connections"], vec!["wall time"]));
+    assert_eq!(outcome.is_less(), Some(true));
+    assert_eq!(
+        facts.verdict[..2],
+        [
+            "new against old: 90 % fewer connections (20 → 2)",
+            "No difference was shown in wall time (101 ms each)",
+        ]
+    );
+}
+
+#[test]
+fn more_is_a_multiple_and_never_a_negative_number() {
+    let facts = programs([(100, 0, 1, 100), (100, 0, 100, 400)]);
+    assert_eq!(
+        facts.verdict[0],
+        "new against old: 100 times the connections (1 → 100), 4 times the wall time (101 ms → 401 ms)"
+    );
+    assert_eq!(facts.outcomes[0].is_less(), Some(false));
+}
+
+#[test]
+fn a_program_whose_responses_are_errors_is_no_improvement() {
+    let facts = programs([(20, 0, 20, 100), (20, 20, 1, 10)]);
+    assert_eq!(facts.outcomes[0].is_less(), None);
     assert!(
-        facts.verdict[0].starts_with("new takes 6"),
+        facts.verdict[1].contains("every response was 4xx or 5xx"),
         "{:?}",
         facts.verdict
     );
+    let saved: Requirement = "saved > 0ms".parse().unwrap();
+    assert!(!saved.evaluate(&facts).passed());
+    let changes = facts.changes.iter().map(|change| change.fate);
+    assert!(changes.clone().count() > 0);
+    assert!(changes.clone().all(|fate| fate == FindingState::NotTested));
+    // a part of the requests, or fewer of them
+    for (work, words) in [
+        ((20, 10, 1, 10), "50 % of new's requests and 0 % of old's"),
+        ((10, 0, 1, 10), "new sends 10 requests, old sends 20"),
+    ] {
+        let facts = programs([(20, 0, 20, 100), work]);
+        assert_eq!(facts.outcomes[0].is_less(), None);
+        assert!(facts.verdict[1].contains(words), "{:?}", facts.verdict);
+    }
+}
+
+/// TLS connections of one run, opened at these milliseconds.
+fn tls_connections(comparison: &mut Comparison, variant: u32, round: u32, opened: &[u64]) {
+    for (nth, &at) in (0..).zip(opened) {
+        let mut one = Connection::new(
+            ConnectionId(u64::from(round * 100 + variant * 50) + nth),
+            Nanos(at * MS),
+        );
+        one.variant = Some(variant);
+        one.round = Some(round);
+        one.origin = Some(origin());
+        one.tls = Some(Tls {
+            handshake: Some(Handshake::Full),
+            ..Tls::default()
+        });
+        one.setup.ssl = Some(Span::new(Nanos((at + 1) * MS), Nanos((at + 3) * MS)));
+        comparison.record(Event::Opened(&one));
+    }
+}
+
+#[test]
+fn connections_that_open_together_have_no_session_to_resume() {
+    let facts = live(|comparison, variant, round| {
+        let together = [0; 12];
+        let in_turn: Vec<u64> = (0..12).map(|nth| nth * 10).collect();
+        let opened = if variant == 0 {
+            &in_turn[..]
+        } else {
+            &together
+        };
+        tls_connections(comparison, variant, round, opened);
+    });
+    let has = |at: usize| {
+        let mut findings = facts.variants[at].findings.iter();
+        findings.any(|one| one.finding.rule == "tls-never-resumed")
+    };
+    assert!(has(0) && !has(1), "{:?}", facts.variants[1].findings);
+}
+
+#[test]
+fn a_destination_that_is_no_longer_called_proves_no_finding_gone() {
+    let facts = live(|comparison, variant, round| {
+        if variant == 0 {
+            let in_turn: Vec<u64> = (0..12).map(|nth| nth * 10).collect();
+            tls_connections(comparison, variant, round, &in_turn);
+        }
+    });
+    let [change] = &facts.changes[..] else {
+        panic!("{:?}", facts.changes)
+    };
+    assert_eq!(change.fate, FindingState::NotTested);
+    assert_eq!(change.not_tested.as_deref(), Some("new does not call it"));
     assert!(
-        facts.verdict[1].contains("connections 10 -> 1"),
+        facts
+            .verdict
+            .contains(&"Not tested with new: tls-never-resumed".to_owned()),
         "{:?}",
         facts.verdict
     );
+}
+
+#[test]
+fn every_metric_of_compare_has_a_value_and_no_other_has() {
+    let mut facts = facts(10);
+    for program in &mut facts.variants {
+        program.handshakes.resumed = 1;
+    }
+    for entry in METRICS
+        .iter()
+        .filter(|entry| entry.name != "findings.<rule>")
+    {
+        let name = entry
+            .name
+            .replace("<kind>", "refused")
+            .replace("<code>", "2xx");
+        let requirement: Requirement = format!("{name} >= 0").parse().unwrap();
+        let listed = requirement.check_for(Document::Compare).is_ok();
+        let measured = facts.value(0, requirement.metric());
+        assert_eq!(measured.is_ok(), listed, "{name}: {measured:?}");
+    }
+    for selector in SELECTORS {
+        let found = facts.subjects().iter().any(|subject| {
+            let mut labels = subject.labels.iter();
+            labels.any(|(key, _)| *key == selector.key)
+        });
+        assert_eq!(
+            found,
+            selector.documents.contains(&Document::Compare),
+            "{}",
+            selector.key
+        );
+    }
 }
 
 #[test]
@@ -254,4 +441,53 @@ fn requests_of_live_rounds_without_a_connection_are_missing_traffic() {
 #[test]
 fn rounds_that_were_observed_miss_nothing() {
     assert_eq!(facts(3).unobserved().reason(), None);
+}
+
+#[test]
+fn stored_ledgers_are_described_and_none_is_called_better() {
+    let run = run();
+    let mut comparison = Comparison::new(&run);
+    for (variant, connections) in [(0, 20), (1, 1)] {
+        let observed = observed(connections);
+        comparison.take(variant, None, None, &observed);
+    }
+    let facts = comparison.facts();
+    assert!(!facts.is_experiment);
+    assert_eq!(facts.outcomes[0].is_less(), None);
+    let words = facts.verdict.join("\n");
+    assert!(
+        words.starts_with("new does not behave like old: 95 % of its requests reused a connection, 0 % of old's; it opens 0.05 connections per request, old opens 1.00"),
+        "{words}"
+    );
+    assert!(
+        words.contains("Only in old: new-client-per-request, new-connection-per-request"),
+        "{words}"
+    );
+    assert!(words.contains("recorded separately"), "{words}");
+    assert!(
+        !words.contains("Gone") && !words.contains("fewer"),
+        "{words}"
+    );
+}
+
+/// Twenty requests of a stored ledger on so many connections.
+fn observed(connections: u64) -> ObservedFacts {
+    let run = run();
+    let mut traffic = TrafficAnalysis::new(&run);
+    for nth in 0..20 {
+        let opens = nth < connections;
+        let id = ConnectionId(if opens { nth } else { 0 });
+        if opens {
+            let mut one = Connection::new(id, Nanos(nth * MS));
+            one.origin = Some(origin());
+            traffic.record(Event::Opened(&one));
+        }
+        let mut one = Exchange::new(nth, Nanos(nth * MS));
+        one.connection = Some(id);
+        one.reuse = Some(if opens { Reuse::Fresh } else { Reuse::Reused });
+        one.status = Some(200);
+        one.end = Nanos((nth + 1) * MS);
+        traffic.record(Event::Exchange(&one));
+    }
+    traffic.facts()
 }

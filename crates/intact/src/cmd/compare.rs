@@ -19,16 +19,34 @@ use intact_ledger::{Producer, Run, Vantage, Variant};
 use intact_report::documents::{CompareRun, Source};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Options without effect on stored ledgers: they run programs, or keep what programs did.
+const OF_PROGRAMS: [&str; 14] = [
+    "rounds",
+    "warm_up",
+    "prepare",
+    "env",
+    "rtt",
+    "keys",
+    "ignore_failure",
+    "show_output",
+    "seed",
+    "ledger",
+    "csv",
+    "har",
+    "prometheus",
+    "otlp",
+];
 
 /// Did my fix help? Programs side by side, or stored ledgers.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Stored ledgers of `watch` or `audit` to compare; the first is the baseline
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", conflicts_with_all = OF_PROGRAMS)]
     ledgers: Vec<PathBuf>,
     /// Rounds of each program; from 8 on differences have intervals
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
@@ -123,7 +141,6 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     let [_, _, ..] = folders else {
         return Err(usage("name two ledgers at least, the baseline first"));
     };
-    let names: Vec<String> = folders.iter().map(|folder| name(folder)).collect();
     let mut readers = Vec::new();
     for folder in folders {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
@@ -147,7 +164,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         readers.push(reader);
     }
     let mut run = head(readers[0].run().vantage, words);
-    run.variants = named(names);
+    run.variants = named(names(folders));
     run.varied = vec!["ledger".to_owned()];
     let mut contest = Comparison::new(&run);
     for (index, reader) in readers.iter().enumerate() {
@@ -157,11 +174,31 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     Ok((run, contest.facts()))
 }
 
-fn name(folder: &Path) -> String {
-    folder.file_name().map_or_else(
-        || folder.display().to_string(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+/// The shortest ends of the paths that differ and have a letter in each.
+fn names(folders: &[PathBuf]) -> Vec<String> {
+    let paths: Vec<Vec<String>> = folders
+        .iter()
+        .map(|folder| {
+            let parts = folder.components();
+            let part = |part: Component<'_>| part.as_os_str().to_string_lossy().into_owned();
+            parts.map(part).collect()
+        })
+        .collect();
+    let longest = paths.iter().map(Vec::len).max().unwrap_or(0);
+    let ends = (1..=longest).map(|length| {
+        let end = |parts: &Vec<String>| parts[parts.len().saturating_sub(length)..].join("/");
+        paths.iter().map(end).collect::<Vec<String>>()
+    });
+    let is_clear = |names: &Vec<String>| {
+        let mut distinct = names.clone();
+        distinct.sort();
+        distinct.dedup();
+        let has_letter = |name: &String| name.chars().any(char::is_alphabetic);
+        distinct.len() == names.len() && names.iter().all(has_letter)
+    };
+    let mut ends = ends;
+    let whole = || folders.iter().map(|folder| folder.display().to_string());
+    ends.find(is_clear).unwrap_or_else(|| whole().collect())
 }
 
 fn named(names: Vec<String>) -> Vec<Variant> {
@@ -189,4 +226,18 @@ fn head(vantage: Vantage, words: &[String]) -> Run {
 
 fn usage(words: &'static str) -> Failed {
     Failed::usage(anyhow!(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ledgers_are_named_by_the_ends_of_their_paths_that_differ() {
+        let names = |paths: [&str; 2]| names(&paths.map(PathBuf::from));
+        assert_eq!(names(["x/before", "x/after"]), ["before", "after"]);
+        assert_eq!(names(["a/ledger", "b/ledger"]), ["a/ledger", "b/ledger"]);
+        assert_eq!(names(["runs/0", "runs/1"]), ["runs/0", "runs/1"]);
+        assert_eq!(names(["0", "1"]), ["0", "1"]);
+    }
 }

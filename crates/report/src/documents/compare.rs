@@ -1,16 +1,16 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
 
-use super::bench::saving;
 use super::common::{by_round, caveats, method, page as start, round_line, significance};
 use crate::json;
 use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::compare::{
-    CompareFacts, CountStatistic, FindingChange, FindingState, ProgramFacts, RoundFigures,
-    TimeStatistic,
+    CompareFacts, CountStatistic, FigureChange, FindingChange, FindingState, ProgramFacts,
+    RoundFigures, TimeStatistic,
 };
+use intact_findings::stats::Interval;
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
 use intact_units::plural;
 
 /// Programs in one chart.
@@ -29,7 +29,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     let CompareRun { run, facts } = one;
     let names = || {
         let names = run.variants.iter().map(|one| one.name.as_str());
-        names.collect::<Vec<&str>>().join(" against ")
+        names.collect::<Vec<&str>>().join(" with ")
     };
     let mut page = start(run, names);
     page.headline = headline(facts);
@@ -40,16 +40,30 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         .map(|words| text!("{}.", Text::prose(words)))
         .collect();
     page.facts = totals(facts);
-    let title = match facts.rounds {
-        0 | 1 => "Programs",
-        _ => "Programs, one run each on average",
+    let title = match (facts.is_experiment, facts.rounds) {
+        (false, _) => "Ledgers",
+        (true, 0 | 1) => "Programs",
+        (true, _) => "Programs, one run each on average",
     };
-    page.section(Section::new("programs", title).summary(programs(&facts.variants)));
-    let title = "Less than the first program, round by round";
+    page.section(Section::new("programs", title).summary(programs(facts)));
+    let title = "Against the first program, round by round";
     page.section(Section::new("differences", title).summary(differences(facts)));
+    let [gone, new] = if facts.is_experiment {
+        ["Findings that are gone", "New findings, and what to change"]
+    } else {
+        [
+            "Findings of the first ledger only",
+            "Findings of a further ledger only, and what to change",
+        ]
+    };
     for (state, id, title) in [
-        (FindingState::Gone, "gone", "Findings that are gone"),
-        (FindingState::New, "new", "New findings, and what to change"),
+        (FindingState::Gone, "gone", gone),
+        (FindingState::New, "new", new),
+        (
+            FindingState::NotTested,
+            "not-tested",
+            "Findings that were not tested again",
+        ),
         (FindingState::Unchanged, "unchanged", "Findings that stay"),
     ] {
         page.section(changes(facts, state, Section::new(id, title)));
@@ -70,57 +84,101 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     page
 }
 
-/// The first difference of times as a number.
+/// The largest difference that was shown, as a number; the others in its caption.
 fn headline(facts: &CompareFacts) -> Option<Headline> {
-    let mut comparisons = facts.comparisons.iter();
-    let first = comparisons.find_map(|one| Some((one, one.saved_share?)));
-    match first {
-        Some((one, share)) if one.significant == Some(true) => {
-            saving(share, text!("{} per run", one.statistic.words()))
-        }
-        Some((one, _)) => {
-            let caption = text!("in {} that could be shown", one.statistic.words());
-            Headline::new("no difference", Assessment::Neutral, caption)
-        }
-        None => {
-            let opened = facts.variants.iter().take(2);
-            let opened = opened.map(|one| Count(one.connections.opened).to_string());
-            let opened: Vec<String> = opened.collect();
-            Headline::new(
-                opened.join(" → "),
-                Assessment::Neutral,
-                "connections opened",
-            )
-        }
+    let shown = facts.outcomes.iter().find(|one| one.shown().count() > 0);
+    let Some((outcome, largest)) = shown.and_then(|one| Some((one, one.shown().next()?))) else {
+        return undecided(facts);
+    };
+    let sign = match largest.change {
+        Some(change) if change.value >= 1.0 => "",
+        Some(change) if change.value < 0.0 => "−",
+        _ => "+",
+    };
+    let number = largest.amount().map(|amount| format!("{sign}{amount}"));
+    let values = format!(
+        "{} → {}",
+        largest.value(largest.a),
+        largest.value(largest.b)
+    );
+    let mut caption = largest.compared_name() + " per run";
+    if let Some(ends) = largest.interval() {
+        caption += &format!(" (95 % interval {ends})");
     }
+    for one in outcome.shown().skip(1) {
+        let amount = one.amount().unwrap_or_default();
+        let interval = one.interval().map(|ends| format!(" ({ends})"));
+        let interval = interval.unwrap_or_default();
+        caption += &format!(", {amount} {}{interval}", one.compared_name());
+    }
+    let others: Vec<&str> = outcome.not_shown().map(FigureChange::name).collect();
+    if !others.is_empty() {
+        caption += &format!("; no difference shown in {}", others.join(" or "));
+    }
+    let assessment = match outcome.is_less() {
+        Some(true) => Assessment::Good,
+        Some(false) => Assessment::Bad,
+        None => Assessment::Neutral,
+    };
+    if !outcome.unlike.is_empty() {
+        caption += "; the programs did not do the same work";
+    }
+    Headline::new(number.unwrap_or(values), assessment, Text::prose(&caption))
+}
+
+/// The headline where no difference was shown.
+fn undecided(facts: &CompareFacts) -> Option<Headline> {
+    let outcome = facts.outcomes.first()?;
+    let figures: Vec<&str> = outcome.not_shown().map(FigureChange::name).collect();
+    if !figures.is_empty() {
+        let caption = text!("was shown in {}", figures.join(" or "));
+        return Headline::new("no difference", Assessment::Neutral, caption);
+    }
+    let opened = facts.variants.iter().take(2);
+    let opened = opened.map(|one| Mean(one.each_run(one.connections.opened)).to_string());
+    let opened: Vec<String> = opened.collect();
+    let caption = if facts.is_experiment {
+        "connections opened per run"
+    } else {
+        "connections opened; the ledgers were recorded separately"
+    };
+    Headline::new(opened.join(" → "), Assessment::Neutral, caption)
 }
 
 fn totals(facts: &CompareFacts) -> Vec<Fact> {
+    let rounds = u64::from(facts.rounds);
+    let of_each = format!("{} of each", plural::of(rounds, "interleaved round"));
+    let programs = facts.variants.len() as u64;
+    let compared = if facts.is_experiment {
+        vec![
+            Fact::counted(programs, "program"),
+            Fact::new(of_each, rounds),
+        ]
+    } else {
+        vec![Fact::counted(programs, "stored ledger")]
+    };
     let counts = [
-        Fact::counted(facts.variants.len() as u64, "program"),
-        Fact::new(
-            format!(
-                "{} of each",
-                plural::of(u64::from(facts.rounds), "interleaved round")
-            ),
-            u64::from(facts.rounds),
-        ),
         Fact::new("requests", facts.requests.total),
         Fact::new("connections opened", facts.connections.opened),
         Fact::new("reused", facts.reuse.map(Share)),
     ];
     let failed = Fact::failures(facts.requests.failures(), "request");
-    counts.into_iter().chain(failed).collect()
+    compared.into_iter().chain(counts).chain(failed).collect()
 }
 
 /// A row per program; counts are of one run.
-fn programs(variants: &[ProgramFacts]) -> Table {
+fn programs(facts: &CompareFacts) -> Table {
     let each = |sum: u64, one: &ProgramFacts| {
-        let rounds = one.rounds.len();
-        (rounds > 0).then(|| Mean(sum as f64 / rounds as f64))
+        let has_rounds = !one.rounds.is_empty();
+        has_rounds.then(|| Mean(one.each_run(sum)))
     };
-    Rows::of(variants)
-        .column("program", |one| &one.name)
+    let name = if facts.is_experiment {
+        "program"
+    } else {
+        "ledger"
+    };
+    Rows::of(&facts.variants)
+        .column(name, |one| &one.name)
         .column("wall", |one| one.wall_ms.map(|wall| Time(wall.mean)))
         .about("mean time of a run")
         .ranked(3, "CPU", |one| one.cpu_ms.map(|cpu| Time(cpu.mean)))
@@ -155,9 +213,9 @@ struct Difference<'a> {
     figure: &'a str,
     first: Cell,
     second: Cell,
-    less: Cell,
-    share: Cell,
-    significant: Option<bool>,
+    change: Cell,
+    share: Option<Interval>,
+    result: &'static str,
 }
 
 /// Times and counts with their intervals; a count that is equal in all rounds is left out.
@@ -170,9 +228,9 @@ fn differences(facts: &CompareFacts) -> Table {
         },
         first: Time(one.a_ms).into(),
         second: Time(one.b_ms).into(),
-        less: Cell::interval(one.saved_ms, Time),
-        share: Cell::interval(one.saved_share, Share),
-        significant: one.significant,
+        change: Cell::interval(one.saved_ms.map(negative), TimeChange),
+        share: one.saved_share.map(negative),
+        result: result(one.significant, one.b_ms < one.a_ms),
     });
     let differ = facts
         .counts
@@ -181,42 +239,64 @@ fn differences(facts: &CompareFacts) -> Table {
     let counts = differ.map(|one| Difference {
         program: &one.b,
         figure: match one.count {
-            CountStatistic::Connections => "connections",
             CountStatistic::Avoidable => "avoidable",
-            CountStatistic::Requests => "requests",
             CountStatistic::Failed => "failed",
-            CountStatistic::Stale => "stale reuses",
             CountStatistic::Handshakes => "TLS",
-            CountStatistic::Lookups => "lookups",
+            other => other.words(),
         },
         first: Mean(one.a_mean).into(),
         second: Mean(one.b_mean).into(),
-        less: Cell::interval(one.reduction, Mean),
-        share: one
-            .reduction
-            .filter(|_| one.a_mean > 0.0)
-            .map(|less| Share(less.value / one.a_mean))
-            .into(),
-        significant: one.significant,
+        change: Cell::interval(one.reduction.map(negative), MeanChange),
+        share: one.reduction.filter(|_| one.a_mean > 0.0).map(|less| {
+            let change = -less.value / one.a_mean;
+            Interval {
+                value: change,
+                low: change,
+                high: change,
+            }
+        }),
+        result: result(one.significant, one.b_mean < one.a_mean),
     });
     let rows: Vec<Difference<'_>> = times.chain(counts).collect();
-    if rows.iter().all(|one| one.less.is_absent()) {
+    if rows.iter().all(|one| one.change.is_absent()) {
         return Table::default();
     }
     let several = facts.variants.len() > 2;
     Rows::of(&rows)
         .column("program", |one| several.then_some(one.program))
         .column("of one run", |one| one.figure)
-        .full("first", |one| one.first.clone())
+        .ranked(1, "first", |one| one.first.clone())
         .about("program, mean over rounds")
-        .full("second", |one| one.second.clone())
-        .about("program, mean over rounds")
-        .column("less", |one| one.less.clone())
-        .about("with the 95 % interval")
-        .ranked(1, "share", |one| one.share.clone())
-        .about("less, of the first, with the 95 % interval")
-        .column("result", |one| significance(one.significant))
+        .ranked(2, "second", |one| one.second.clone())
+        .about("program, mean over rounds; with more than two, the one that the row names")
+        .ranked(3, "change", |one| one.change.clone())
+        .about("from the first, with the 95 % interval")
+        .column("share", |one| match one.share {
+            // percentages of multiples are hard to read
+            Some(share) if share.value >= 1.0 => text!("{} times", Mean(1.0 + share.value)).into(),
+            share => Cell::interval(share, Change),
+        })
+        .about("the change as a share of the first, with the 95 % interval")
+        .column("result", |one| one.result)
         .table()
+}
+
+/// What is saved, as a change.
+fn negative(saved: Interval) -> Interval {
+    Interval {
+        value: -saved.value,
+        low: -saved.high,
+        high: -saved.low,
+    }
+}
+
+/// Whether a difference was shown, and its direction.
+fn result(significant: Option<bool>, is_less: bool) -> &'static str {
+    match significant {
+        Some(true) if is_less => "less",
+        Some(true) => "more",
+        other => significance(other),
+    }
 }
 
 /// The findings in one state: those that matter on every page, notes in files.
@@ -233,11 +313,14 @@ fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Secti
             String::new()
         };
         let claim = Text::prose(&finding.claim);
+        let reason = change.not_tested.as_ref();
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         text!(
-            "{}{}: {} [{}]",
+            "{}{}: {}{} [{}]",
             program,
             &finding.subject,
             claim,
+            Text::prose(&reason),
             finding.rule
         )
     };
@@ -316,8 +399,10 @@ fn how(facts: &CompareFacts) -> [Text; 2] {
     let rounds = if facts.rounds > 1 {
         "The programs ran in interleaved rounds under `watch`, each run as a process of its own. The first round warmed up and is left out. Programs are compared \
          round by round, so that what affected both in the same minute cancels out. Intervals are 95 % t intervals over rounds."
-    } else {
+    } else if facts.is_experiment {
         "Each program ran once. A difference may be chance, so there are no intervals."
+    } else {
+        "The ledgers were recorded separately, each once. A difference may be chance or come from another load, so there are no intervals."
     };
     let avoidable = "A connection is avoidable if it was opened beyond the number that the most requests at once to its destination need, within one run.";
     [Text::prose(rounds), avoidable.into()]

@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 pub(crate) fn made() -> (Run, CompareFacts) {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[]);
-    run.link = Some("30ms of round trip added to each connection (--rtt)".to_owned());
+    run.link = Some("30 ms of added round trip (--rtt)".to_owned());
     run.variants = ["old.js", "new.js --with-a-rather-long-option=yes"]
         .map(|name| Variant {
             name: name.to_owned(),

@@ -132,8 +132,25 @@ fn differing(lines: &[String]) -> Vec<String> {
     if lines.len() < 2 || front + back >= shortest {
         return lines.to_vec();
     }
-    let middle = |words: &Vec<&str>| words[front..words.len() - back].join(" ");
-    words.iter().map(middle).collect()
+    let middle = |words: &[&str], front: usize| words[front..words.len() - back].join(" ");
+    let front = front - usize::from(is_value(&words, front));
+    words.iter().map(|words| middle(words, front)).collect()
+}
+
+/// Whether what differs begins with a bare value, such as `0` or the `on` of `--keepalive on`: the word before it says of what.
+fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else {
+        return false;
+    };
+    let is_option = |word: &str| word.starts_with('-');
+    let is_bare = |word: &str| {
+        let is_switch = ["on", "off", "true", "false", "yes", "no"].contains(&word);
+        is_switch || !word.chars().any(char::is_alphabetic)
+    };
+    lines.iter().any(|words| {
+        let (before, word) = (words[before], words[at]);
+        !is_option(word) && (is_option(before) || is_bare(word))
+    })
 }
 
 /// Names that differ.
@@ -178,6 +195,27 @@ mod tests {
             ["make", "make all"]
         );
         assert_eq!(names(&["./a", "--", "./a"], &[]), ["./a", "./a (2)"]);
+    }
+
+    #[test]
+    fn a_value_is_named_with_the_word_before_it() {
+        assert_eq!(
+            names(
+                &["./a", "--reuse", "0", "u", "--", "./a", "--reuse", "1", "u"],
+                &[]
+            ),
+            ["--reuse 0", "--reuse 1"]
+        );
+        assert_eq!(names(&["./a 0", "--", "./a 1"], &[]), ["./a 0", "./a 1"]);
+        assert_eq!(
+            names(&["./a", "-v", "off", "--", "./a", "-v", "on"], &[]),
+            ["-v off", "-v on"]
+        );
+        assert_eq!(names(&["./a", "-v", "--", "./a", "-q"], &[]), ["-v", "-q"]);
+    }
+
+    #[test]
+    fn a_program_is_needed_after_each_double_dash() {
         assert!(names(&["./a"], &[]).is_empty());
         assert!(names(&["./a", "--"], &[]).is_empty());
     }

@@ -14,6 +14,7 @@ use indicatif::ProgressBar;
 use intact_experiment::order;
 use intact_findings::compare::{CompareFacts, Comparison, WARMUP};
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage};
+use intact_units::number::timer;
 use intact_watch::{Clock, Ended, RunPosition, Streams};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -50,9 +51,12 @@ fn described(config: &Config<Args>, programs: &[Program]) -> Run {
     run.seed = Some(args.seed.unwrap_or_else(seed));
     run.variants = programs.iter().map(|one| one.variant.clone()).collect();
     run.varied = programs[0].variant.axes.keys().cloned().collect();
-    run.link = args
-        .rtt
-        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
+    run.link = args.rtt.map(|rtt| {
+        format!(
+            "{} of added round trip (--rtt)",
+            timer(rtt.as_secs_f64() * 1e3)
+        )
+    });
     run
 }
 
