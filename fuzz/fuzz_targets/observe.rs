@@ -69,7 +69,7 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
         at = at.after(u64::from(later_us) * 1_000);
         observed.read(from, &bytes, at, &mut run);
         match then {
-            250.. => observed.lose(from, u64::from(then), &mut run),
+            250.. => observed.lose(from, u64::from(then), at, &mut run),
             249 => observed.end(from, CloseKind::Fin, at, &mut run),
             248 => observed.end(from, CloseKind::Rst, at, &mut run),
             247 => observed.tick(at, &mut run),

@@ -25,7 +25,7 @@ fuzz_target!(|data: (bool, Vec<(bool, Vec<u8>, u8)>)| {
         first.read(from, bytes, at as u64, |event| count(event, &mut opened[0], &mut done[0]));
         second.read(from, bytes, at as u64, |event| count(event, &mut opened[1], &mut done[1]));
         if *hole > 200 {
-            first.lose(from, u64::from(*hole), |event| count(event, &mut opened[0], &mut done[0]));
+            first.lose(from, u64::from(*hole), at as u64, |event| count(event, &mut opened[0], &mut done[0]));
             second.lose(from);
         }
     }

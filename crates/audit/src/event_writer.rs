@@ -69,6 +69,12 @@ impl EventWriter<'_> {
         }
     }
 
+    /// Records that requests are missing from the record on connections that are all in it.
+    pub(crate) fn incomplete_requests(&mut self, id: &str, words: String) {
+        self.sink
+            .record(Event::Caveat(&Caveat::incomplete_requests(id, words)));
+    }
+
     /// Records what limits the result, where all traffic is in the record.
     pub(crate) fn caveat(&mut self, id: &str, words: String) {
         self.sink.record(Event::Caveat(&Caveat::new(id, words)));

@@ -21,6 +21,8 @@ const NO_REUSE: NoData =
 pub struct Unobserved {
     /// Why traffic is missing, if some is: the first caveat that reports it, or the reason why nothing was measured.
     pub traffic: Option<Arc<str>>,
+    /// Why requests are missing although every connection was observed, if some are.
+    pub requests: Option<Arc<str>>,
     /// Connections whose content could not be read.
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
@@ -28,14 +30,18 @@ pub struct Unobserved {
 }
 
 impl Unobserved {
-    /// The traffic that the first of `caveats` reports as missing.
+    /// What `caveats` report as missing: the first that is about traffic, and the first that is about requests alone.
     pub(crate) fn by_caveats(caveats: &[Caveat]) -> Unobserved {
-        let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
-        incomplete
-            .next()
-            .map_or_else(Unobserved::default, |caveat| {
-                Unobserved::because(&caveat.message)
-            })
+        let first = |all_connections| {
+            let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
+            let found = incomplete.find(|caveat| caveat.all_connections == all_connections);
+            found.map(|caveat| caveat.message.as_str().into())
+        };
+        Unobserved {
+            traffic: first(false),
+            requests: first(true),
+            ..Unobserved::default()
+        }
     }
 
     /// All traffic, or a part of it, is missing for this reason.
@@ -53,12 +59,18 @@ impl Unobserved {
 
     /// Whether every request was observed.
     pub fn has_all_requests(&self) -> bool {
-        self.traffic.is_none() && self.opaque == 0
+        self.has_seen_requests() && self.opaque == 0
+    }
+
+    /// Whether every request was observed on the connections that can be read.
+    fn has_seen_requests(&self) -> bool {
+        self.traffic.is_none() && self.requests.is_none()
     }
 
     /// Why something is missing; `None` where everything was observed.
     pub fn reason(&self) -> Option<String> {
-        match (&self.traffic, self.opaque, self.without_connection) {
+        let missing = self.traffic.as_ref().or(self.requests.as_ref());
+        match (missing, self.opaque, self.without_connection) {
             (Some(reason), ..) => Some(reason.to_string()),
             (None, 0, 0) => None,
             (None, 0, _) => Some(NO_CONNECTION_DATA.to_owned()),
@@ -85,11 +97,19 @@ impl Unobserved {
         Ok(Measured::count(count, self.has_all_connections()))
     }
 
+    /// Connections that the requests needed: a lower bound where some requests are missing.
+    pub(crate) fn needed(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
+        self.connections(count, opened)?;
+        let is_counted = self.has_all_connections() && self.has_seen_requests();
+        Ok(Measured::count(count, is_counted))
+    }
+
     /// Connections opened beyond those needed. A connection that cannot be read counts as needed for as long as it is open, so
     /// more may be avoidable. Requests and connections that are missing can change the number either way.
     pub(crate) fn avoidable(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
         self.connections(count, opened)?;
-        Ok(match (self.has_all_connections(), self.opaque) {
+        let is_counted = self.has_all_connections() && self.has_seen_requests();
+        Ok(match (is_counted, self.opaque) {
             (false, _) => Measured::at_least(0.0),
             (true, opaque) => Measured::count(count, opaque == 0),
         })
@@ -156,13 +176,16 @@ impl Unobserved {
         if self.traffic.is_none() {
             self.traffic.clone_from(&other.traffic);
         }
+        if self.requests.is_none() {
+            self.requests.clone_from(&other.requests);
+        }
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
     }
 
     /// A share of the connections: any value is possible where some of them are missing.
     pub(crate) fn share_of_connections(&self, value: f64) -> Measured {
-        if self.has_all_connections() {
+        if self.has_all_connections() && self.has_seen_requests() {
             Measured::exactly(value)
         } else {
             Measured::between(0.0, 1.0)
@@ -183,6 +206,7 @@ mod tests {
 
     const ALL: Unobserved = Unobserved {
         traffic: None,
+        requests: None,
         opaque: 0,
         without_connection: 0,
     };
@@ -218,6 +242,21 @@ mod tests {
         assert_eq!(none(blind.avoidable(0, 0).unwrap()), None);
         assert_eq!(none(blind.findings(0)), None);
         assert_eq!(blind.statistic(5.0).meets(Op::Below, 10.0), None);
+    }
+
+    #[test]
+    fn missing_requests_leave_the_number_of_connections() {
+        let caveat = Caveat::incomplete_requests("packets-cut", "packets were cut off");
+        let cut = Unobserved::by_caveats(&[caveat]);
+        assert_eq!(cut.reason().unwrap(), "packets were cut off");
+        let at_most_4 = |measured: Measured| measured.meets(Op::AtMost, 4.0);
+        assert_eq!(at_most_4(cut.connections(4, 4).unwrap()), Some(true));
+        assert_eq!(at_most_4(cut.requests(4, 4).unwrap()), None);
+        assert_eq!(at_most_4(cut.avoidable(0, 4).unwrap()), None);
+        assert_eq!(at_most_4(cut.needed(1, 4).unwrap()), None);
+        let reuse = cut.reuse(4, 4, 4).unwrap();
+        assert_eq!((reuse.low(), reuse.high()), (0.0, 1.0));
+        assert_eq!(cut.findings(0).meets(Op::Equal, 0.0), None);
     }
 
     #[test]

@@ -67,6 +67,9 @@ pub struct Caveat {
     /// passes on them that a larger count would fail.
     #[serde(default, skip_serializing_if = "is_false")]
     pub incomplete: bool,
+    /// Every connection is in the record nevertheless: only what they carried is missing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub all_connections: bool,
 }
 
 impl Caveat {
@@ -76,6 +79,7 @@ impl Caveat {
             id: id.into(),
             message: words.into(),
             incomplete: false,
+            all_connections: false,
         }
     }
 
@@ -84,6 +88,14 @@ impl Caveat {
         Caveat {
             incomplete: true,
             ..Caveat::new(id, words)
+        }
+    }
+
+    /// A caveat that reports missing requests on connections that are all in the record.
+    pub fn incomplete_requests(id: impl Into<String>, words: impl Into<String>) -> Caveat {
+        Caveat {
+            all_connections: true,
+            ..Caveat::incomplete(id, words)
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The protocol on a connection once its bytes can be read: detected by the first bytes, then read by the observer for it.
 
 use crate::Side;
-use crate::detect_protocol::{DetectedProtocol, detect_client, detect_server, is_tls_record};
+use crate::detect_protocol::{
+    DetectedProtocol, detect_client, detect_cut_client, detect_server, is_tls_record,
+};
 use crate::rows::Rows;
 use crate::run_context::RunContext;
 use intact_ledger::{Nanos, Protocol};
@@ -132,7 +134,14 @@ impl AppProtocol {
             detected == DetectedProtocol::More || (is_unknown && (is_late || client.is_empty()));
         if is_open && !is_last && client.len() + server.len() < MAX_HELD {
             if is_late && is_unknown {
+                // the last piece may begin a message on its own
+                let last = held.pop().filter(|_| !held.is_empty());
                 held.clear();
+                held.extend(last);
+                return match held[..] {
+                    [] => None,
+                    _ => self.decide(is_last, rows, run),
+                };
             }
             return None;
         }
@@ -146,6 +155,22 @@ impl AppProtocol {
             self.read(piece.from, &piece.bytes, piece.at, rows, run);
         }
         None
+    }
+
+    /// Examines first bytes behind which others are missing: a part of a request line can be enough.
+    fn decide_cut(&mut self, rows: &mut Rows, run: &mut dyn RunContext) {
+        let State::Undecided(held) = &mut self.state else {
+            return;
+        };
+        let client = first_bytes(held, Side::Client);
+        if !detect_cut_client(&client) {
+            return;
+        }
+        let held = std::mem::take(held);
+        self.begin(DetectedProtocol::Http1, &client, 0, rows, run);
+        for piece in held {
+            self.read(piece.from, &piece.bytes, piece.at, rows, run);
+        }
     }
 
     /// Begins to read the protocol of a client that began with these bytes.
@@ -238,12 +263,19 @@ impl AppProtocol {
         self.state = State::Http2(Box::new(observer));
     }
 
-    /// Takes note of bytes that were not observed.
-    pub(crate) fn lose(&mut self, from: Side, len: u64, rows: &mut Rows, run: &mut dyn RunContext) {
+    /// Takes note of bytes that were not observed; the next ones came at `at`.
+    pub(crate) fn lose(
+        &mut self,
+        from: Side,
+        len: u64,
+        at: u64,
+        rows: &mut Rows,
+        run: &mut dyn RunContext,
+    ) {
+        self.decide_cut(rows, run);
         match &mut self.state {
             State::Http1(observer) => {
-                // a time is not needed: nothing that is lost ends an exchange
-                observer.lose(from, len, |event| rows.take(event, 0, run));
+                observer.lose(from, len, at, |event| rows.take(event, at, run));
             }
             State::Http2(observer) => observer.lose(from),
             State::Undecided(held) => {
@@ -306,11 +338,18 @@ fn detect(client: &[u8], server: &[u8], is_late: bool, is_in_tls: bool) -> Detec
     if is_late && !is_in_tls && (is_tls_record(client) || is_tls_record(server)) {
         return DetectedProtocol::Tls;
     }
-    match detect_client(client) {
-        DetectedProtocol::Other(_) | DetectedProtocol::More if is_late || client.is_empty() => {
-            detect_server(server)
-        }
-        detected => detected,
+    let detected = detect_client(client);
+    let is_decided = !matches!(
+        detected,
+        DetectedProtocol::Other(_) | DetectedProtocol::More
+    );
+    if is_decided || !(is_late || client.is_empty()) {
+        return detected;
+    }
+    match detect_server(server) {
+        // the head of a request may span packets
+        DetectedProtocol::Other(None) if is_late && !client.is_empty() => detected,
+        by_server => by_server,
     }
 }
 

@@ -47,7 +47,9 @@ impl ObservedConnection {
 
     /// The transport is established.
     pub fn establish(&mut self, connect: Span) {
-        self.rows.connection.row.setup.connect = Some(connect);
+        let row = &mut self.rows.connection.row;
+        row.at = row.at.min(connect.start);
+        row.setup.connect = Some(connect);
     }
 
     /// The client's direction is observed, so a response without a request is unsolicited.
@@ -159,10 +161,10 @@ impl ObservedConnection {
         rows.connection.note_server_name(name.as_deref());
     }
 
-    /// Takes note of bytes of one side that were not observed.
-    pub fn lose(&mut self, from: Side, len: u64, run: &mut dyn RunContext) {
+    /// Takes note of bytes of one side that were not observed; the next ones came at `at`.
+    pub fn lose(&mut self, from: Side, len: u64, at: Nanos, run: &mut dyn RunContext) {
         self.count(from, len);
-        self.rows.lose(from);
+        self.rows.has_gap = true;
         let len = match &mut self.tls {
             Some(tls) => {
                 tls.lose(from);
@@ -171,7 +173,9 @@ impl ObservedConnection {
             }
             None => len,
         };
-        self.app.lose(from, len, &mut self.rows, run);
+        self.app.lose(from, len, at.0, &mut self.rows, run);
+        // behind what is left of a message that the gap cuts off
+        self.rows.lose(from);
     }
 
     /// Takes note of the FIN or RST of one side. The first one decides who closed.

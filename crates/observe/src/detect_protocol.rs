@@ -4,7 +4,7 @@
 //! examined, never kept.
 
 use intact_ledger::Protocol;
-use intact_wire::h2;
+use intact_wire::{h2, http1};
 
 /// The protocol that the first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,15 @@ pub fn detect_client(bytes: &[u8]) -> DetectedProtocol {
         [0, _, _, _, rest @ ..] => detect_postgresql(rest),
         [0, ..] => DetectedProtocol::More,
         _ => detect_request(bytes),
+    }
+}
+
+/// Whether a client that begins with these bytes, behind which others are missing, sends a request of HTTP/1.
+pub(crate) fn detect_cut_client(bytes: &[u8]) -> bool {
+    match detect_client(bytes) {
+        DetectedProtocol::Http1 => true,
+        DetectedProtocol::More => http1::begins_request(bytes),
+        _ => false,
     }
 }
 

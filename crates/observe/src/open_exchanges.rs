@@ -28,7 +28,8 @@ impl OpenExchanges {
     /// Takes the header section of a request.
     pub(crate) fn begin(&mut self, stream: Option<u32>, request: &Request, key: &FingerprintKey) {
         self.begun += 1;
-        let is_known = !request.method.is_empty() && !request.target.is_empty();
+        let is_known =
+            !request.is_partial && !request.method.is_empty() && !request.target.is_empty();
         self.open.push(OpenExchange {
             stream,
             begun_at: request.started_at,

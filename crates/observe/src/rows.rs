@@ -23,9 +23,9 @@ pub(crate) struct Rows {
     /// Its start was not observed, so earlier exchanges may have been missed.
     is_late: bool,
     /// Bytes of either side are missing.
-    has_gap: bool,
-    /// Bytes of the client are missing: how many exchanges came before a later one is unknown.
-    has_request_gap: bool,
+    pub(crate) has_gap: bool,
+    /// Bytes of the client are missing behind this many requests: how many came before a later one is unknown.
+    request_gap: Option<u32>,
     /// The client's direction is observed.
     pub(crate) hears_client: bool,
     /// The client sent application data that could be read.
@@ -57,7 +57,7 @@ impl Rows {
             connection: ConnectionRow::new(connection),
             is_late,
             has_gap: false,
-            has_request_gap: false,
+            request_gap: None,
             hears_client: false,
             client_spoke: false,
             is_readable: false,
@@ -79,7 +79,7 @@ impl Rows {
     pub(crate) fn lose(&mut self, from: crate::Side) {
         self.has_gap = true;
         if from == crate::Side::Client {
-            self.has_request_gap = true;
+            self.request_gap.get_or_insert(self.open.begun);
             self.is_late |= self.open.begun == 0;
         }
     }
@@ -199,7 +199,8 @@ impl Rows {
         row.variant = self.connection.row.variant;
         row.round = self.connection.row.round;
         row.connection = Some(self.connection.row.id);
-        row.ordinal = (!self.is_late && !self.has_request_gap).then_some(ordinal);
+        let is_counted = self.request_gap.is_none_or(|before| ordinal <= before);
+        row.ordinal = (!self.is_late && is_counted).then_some(ordinal);
         let setup = &self.connection.row.setup;
         let has_waited = self
             .wait
@@ -351,7 +352,7 @@ impl Rows {
     /// another protocol, or of a request that is not whole. HTTP/2 has bytes of its own.
     pub(crate) fn is_read(&self) -> bool {
         let is_h2 = self.connection.row.protocol == Some(Protocol::Http2);
-        let is_quiet = !self.has_request_gap && (is_h2 || !self.client_spoke);
+        let is_quiet = self.request_gap.is_none() && (is_h2 || !self.client_spoke);
         self.is_readable && (self.open.begun > 0 || is_quiet)
     }
 

@@ -52,7 +52,7 @@ impl Exchange {
     pub(crate) fn is_answered(&self) -> bool {
         self.response
             .as_ref()
-            .is_some_and(|response| response.ended_at.is_some())
+            .is_some_and(|response| response.ended_at.is_some() && !response.is_partial)
     }
 
     /// The whole response came, and the whole request if any of it was seen.
@@ -87,6 +87,9 @@ pub struct Request {
     pub body_len: u64,
     /// It says that the connection ends with it (HTTP/1).
     pub close: bool,
+    /// Its head is cut off or malformed (HTTP/1). The target is empty where its line is not whole, and the end is that of the last
+    /// byte before the response.
+    pub is_partial: bool,
 }
 
 /// A final response as sent.
@@ -116,6 +119,8 @@ pub struct Response {
     pub close: bool,
     /// It was asked for: `false` for a 408 before the server closes, for example.
     pub solicited: bool,
+    /// Its head or its framing is cut off or malformed (HTTP/1). The end is that of the last byte before the next message.
+    pub is_partial: bool,
 }
 
 /// How an exchange ended.

@@ -11,6 +11,7 @@ use super::opaque::{Opaque, OpaquePackets};
 use super::opening::opening;
 use super::quic::Quic;
 use super::tcp_connection::{ConnectionState, TcpConnection};
+use super::translation::{Pair, Translations, pair};
 use super::tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
@@ -60,9 +61,6 @@ enum Found {
     Opaque(Opaque),
 }
 
-/// The two ends of a connection, the smaller first.
-type Pair = (SocketAddr, SocketAddr);
-
 /// What is known of a pair of ends.
 enum Slot {
     Live(Box<TcpConnection>),
@@ -83,6 +81,7 @@ pub(crate) struct ConnectionTable {
     /// Connections that are over but stay for a while, in order of time.
     leaving: VecDeque<(u64, Pair)>,
     fragments: Fragments,
+    translations: Translations,
     names: DnsLookups,
     quic: Quic,
     waiting: usize,
@@ -118,6 +117,9 @@ impl ConnectionTable {
     pub(super) fn take(&mut self, packet: &Packet<'_>, keys: &KeyLog, scope: &mut EventWriter<'_>) {
         self.now = self.now.max(packet.at);
         self.release(keys, scope);
+        if packet.is_cut {
+            self.limits.snap_len = self.limits.snap_len.max(packet.bytes.len());
+        }
         let inside = link::open(packet.link, packet.bytes);
         let counts = match self.look_into(inside, packet.at, 0, keys, scope) {
             Found::Short if packet.is_cut => return self.counts.opaque.add(Opaque::Cut),
@@ -244,7 +246,8 @@ impl ConnectionTable {
         keys: &KeyLog,
         scope: &mut EventWriter<'_>,
     ) {
-        let pair = (source.min(target), source.max(target));
+        let (source, target) = self.translations.resolve(source, target, segment);
+        let pair = pair(source, target);
         let reopened = match self.slots.get(&pair) {
             Some(Slot::Live(live)) => live.is_reopened_by(live.side_of(source), segment),
             Some(Slot::Over(since)) => {
@@ -341,7 +344,8 @@ impl ConnectionTable {
                         self.ladder = Some(ladder);
                     }
                 }
-                self.limits.unseen += unseen;
+                // the reason is that packets are cut off
+                self.limits.unseen += if lacks.cut_packets > 0 { 0 } else { unseen };
                 self.limits.one_direction += u64::from(lacks.direction);
                 self.limits.with_missing += u64::from(lacks.packets);
                 self.limits.cut_packets += lacks.cut_packets;
@@ -396,6 +400,9 @@ impl ConnectionTable {
         self.leaving.clear();
         self.names.finish(self.now, scope);
         self.quic.finish(self.now, scope);
+        self.limits.lookups_without_response = self.names.without_response;
+        self.limits.lookups_cut = self.names.cut;
+        self.limits.translated = self.translations.found;
         self.limits.record(&self.quic, scope);
     }
 }

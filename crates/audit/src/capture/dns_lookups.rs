@@ -1,9 +1,10 @@
-//! Lookups of names: DNS over UDP (RFC 1035). Questions for A and AAAA that are open at the same time are one lookup.
+//! Lookups of names: DNS over UDP (RFC 1035). Questions for A and AAAA that are open at the same time are one lookup. A lookup
+//! failed because there was no response only if its client received any: else the capture may lack that direction.
 
 use crate::event_writer::EventWriter;
 use intact_ledger::{Event, Lookup, Span};
-use intact_wire::dns::{self, A, AAAA, Message};
-use std::collections::HashMap;
+use intact_wire::dns::{self, A, AAAA, Header, Message};
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -19,6 +20,12 @@ type Key = (IpAddr, SocketAddr, Arc<str>);
 #[derive(Default)]
 pub(super) struct DnsLookups {
     open: HashMap<Key, Open>,
+    /// Clients that received a response.
+    answered: HashSet<IpAddr>,
+    /// Lookups of which no response is in the capture, nor any other to the same client.
+    pub(super) without_response: u64,
+    /// Lookups of which the response was cut off.
+    pub(super) cut: u64,
 }
 
 struct Open {
@@ -28,6 +35,8 @@ struct Open {
     addresses: Vec<IpAddr>,
     ttl_s: Option<u32>,
     error: Option<&'static str>,
+    /// A part of a response is missing.
+    is_cut: bool,
 }
 
 impl DnsLookups {
@@ -40,16 +49,20 @@ impl DnsLookups {
         at: u64,
         scope: &mut EventWriter<'_>,
     ) {
-        let Some(message) = dns::parse(bytes) else {
+        let Some(header) = Header::parse(bytes) else {
             return;
         };
-        if !matches!(message.kind, A | AAAA) {
-            return;
-        }
-        let (client, resolver) = if message.header.is_answer {
+        let (client, resolver) = if header.is_answer {
             (target, source)
         } else {
             (source, target)
+        };
+        if header.is_answer && self.answered.len() < MAX_OPEN {
+            self.answered.insert(client.ip());
+        }
+        let message = dns::parse(bytes).filter(|message| matches!(message.kind, A | AAAA));
+        let Some(message) = message else {
+            return;
         };
         let key = (client.ip(), resolver, Arc::from(message.name.as_str()));
         let question = (client.port(), message.header.id);
@@ -78,6 +91,7 @@ impl DnsLookups {
                 addresses: Vec::new(),
                 ttl_s: None,
                 error: None,
+                is_cut: false,
             };
             self.open.insert(key, open);
         }
@@ -94,18 +108,20 @@ impl DnsLookups {
         let Some(open) = self.open.get_mut(key) else {
             return;
         };
-        open.questions.retain(|other| *other != question);
         open.error = open.error.or(message.error());
         open.addresses.extend(message.addresses());
         open.ttl_s = open.ttl_s.into_iter().chain(message.ttl_s()).min();
+        open.is_cut |= !message.is_whole;
+        open.questions.retain(|other| *other != question);
         if open.questions.is_empty()
             && let Some(open) = self.open.remove(key)
         {
-            tell(key, open, at, scope);
+            self.cut += u64::from(open.is_cut);
+            record(key, open, at, scope);
         }
     }
 
-    /// Tells of lookups that were never answered as failed.
+    /// Records lookups without a response: as failed where the client's responses are in the capture.
     fn give_up(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         let late: Vec<Key> = self
             .open
@@ -115,9 +131,14 @@ impl DnsLookups {
             .collect();
         for key in late {
             if let Some(mut open) = self.open.remove(&key) {
-                open.error = open.error.or(Some("no answer"));
-                let until = open.since + PATIENCE;
-                tell(&key, open, until, scope);
+                let mut until = open.since;
+                if self.answered.contains(&key.0) {
+                    open.error = open.error.or(Some("no answer"));
+                    until += PATIENCE;
+                } else {
+                    self.without_response += 1;
+                }
+                record(&key, open, until, scope);
             }
         }
     }
@@ -125,22 +146,34 @@ impl DnsLookups {
     /// The capture is over.
     pub(super) fn finish(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         self.give_up(now, scope);
-        self.open.clear();
+        // the others may have been answered behind the end
+        let mut rest = std::mem::take(&mut self.open).into_iter();
+        let unheard = rest
+            .by_ref()
+            .filter(|(key, _)| !self.answered.contains(&key.0));
+        for (key, open) in unheard {
+            self.without_response += 1;
+            let at = open.since;
+            record(&key, open, at, scope);
+        }
     }
 }
 
-fn tell(key: &Key, open: Open, at: u64, scope: &mut EventWriter<'_>) {
+fn record(key: &Key, open: Open, at: u64, scope: &mut EventWriter<'_>) {
     let (_, resolver, name) = key;
     let answer = match open.error {
-        Some(error) if open.addresses.is_empty() => Err(error.into()),
-        _ => Ok(open.addresses),
+        Some(error) if open.addresses.is_empty() => Some(Err(error.into())),
+        // addresses may be missing
+        _ if open.is_cut => None,
+        None if !open.questions.is_empty() => None,
+        _ => Some(Ok(open.addresses)),
     };
     let lookup = Lookup {
         variant: None,
         round: None,
         name: Some(name.clone()),
         span: Span::new(scope.nanos(open.since), scope.nanos(at)),
-        answer: Some(answer),
+        answer,
         ttl_s: open.ttl_s,
         resolver: Some(resolver.ip().to_string().into()),
         owner: None,

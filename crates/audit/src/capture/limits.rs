@@ -17,6 +17,14 @@ pub(super) struct CaptureLimits {
     /// Connections of which packets are missing.
     pub(super) with_missing: u64,
     pub(super) cut_packets: u64,
+    /// Lookups without a response in the capture, where no response to the same client is in it.
+    pub(super) lookups_without_response: u64,
+    /// Lookups of which the response was cut off.
+    pub(super) lookups_cut: u64,
+    /// Connections that pass under two pairs of addresses.
+    pub(super) translated: u64,
+    /// The most bytes that were kept of a packet that was cut off: the snap length.
+    pub(super) snap_len: usize,
 }
 
 impl CaptureLimits {
@@ -45,6 +53,11 @@ impl CaptureLimits {
                 "connections carry something that is not HTTP and was not read",
             ),
             (
+                self.translated,
+                "address-translated",
+                "connections are in the capture under two pairs of addresses, on both sides of a NAT or a load balancer: each counts once, under the addresses of its first packet",
+            ),
+            (
                 self.joined,
                 "joined-late",
                 "connections were open before the capture began: what they carried before is not counted",
@@ -53,6 +66,16 @@ impl CaptureLimits {
                 self.unseen,
                 "end-not-captured",
                 "requests have no complete answer in the capture: packets are missing, or it ends before them",
+            ),
+            (
+                self.lookups_without_response,
+                "dns-without-responses",
+                "lookups have no response in the capture, and neither has any other lookup of the same client: whether they failed and how long they took is unknown. Capture both directions of UDP port 53",
+            ),
+            (
+                self.lookups_cut,
+                "dns-cut",
+                "lookups have a response that was cut off: its addresses are unknown. Record whole packets with `tcpdump -s 0`",
             ),
             (
                 self.too_late + quic.too_late,
@@ -70,21 +93,25 @@ impl CaptureLimits {
 
     /// Traffic that is not in the record.
     fn record_missing(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
+        if self.one_direction > 0 {
+            let words = format!(
+                "{} connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
+                self.one_direction
+            );
+            scope.incomplete_requests("one-direction", words);
+        }
+        if self.cut_packets > 0 {
+            let words = format!(
+                "{} packets were cut off at {} bytes (snap length): a request or a response counts where its first bytes were kept, its size and what else such a packet holds are unknown. Record whole packets with `tcpdump -s 0`",
+                self.cut_packets, self.snap_len
+            );
+            scope.incomplete_requests("packets-cut", words);
+        }
         let limits = [
-            (
-                self.one_direction,
-                "one-direction",
-                "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
-            ),
             (
                 self.with_missing,
                 "packets-missing",
                 "connections lack packets that their receivers acknowledged: requests in these packets are not counted. Capture with a larger buffer, e.g. `tcpdump -B 65536`",
-            ),
-            (
-                self.cut_packets,
-                "packets-cut",
-                "packets were cut off while capturing (snap length): requests in the rest of them are not counted. Record whole packets with `tcpdump -s 0`",
             ),
             (
                 quic.joined,

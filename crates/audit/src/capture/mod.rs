@@ -18,6 +18,7 @@ mod pcap;
 mod pcapng;
 mod quic;
 mod tcp_connection;
+mod translation;
 mod tunnel;
 
 pub(crate) use connection_table::ConnectionTable;

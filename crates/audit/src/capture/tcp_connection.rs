@@ -340,6 +340,9 @@ fn show(
             let at = context.scope.nanos(at);
             observed.read(side, bytes, at, context);
         }
-        Run::Gap { len, .. } => observed.lose(side, len, context),
+        Run::Gap { len, at } => {
+            let at = context.scope.nanos(at);
+            observed.lose(side, len, at, context);
+        }
     }
 }

@@ -223,21 +223,6 @@ fn a_connection_that_carried_no_request_is_unused() {
 }
 
 #[test]
-fn packets_that_were_cut_off_are_reported() {
-    // 40 bytes of headers, 56 of the request
-    let long = format!("/{}", "a".repeat(60));
-    let tcp = Tcp::opened(40_000).exchange(&long).exchange("/b").close();
-    let outcome = audited(&Capture::cut(&tcp.all(), 96));
-    assert_eq!(incomplete(&outcome), ["packets-cut"]);
-    let words = &outcome.caveat("packets-cut").unwrap().message;
-    assert!(words.starts_with("1 packets"), "{words}");
-    assert!(outcome.caveat("not-http").is_none());
-    // the first request is not there: whether the second one is the first is not known
-    assert_eq!(fresh(&outcome), [None]);
-    assert_eq!(outcome.exchanges().next().unwrap().ordinal, None);
-}
-
-#[test]
 fn packets_that_the_capture_lost_are_reported() {
     let whole = Tcp::opened(40_000)
         .exchange("/a")

@@ -7,6 +7,7 @@ mod hars;
 mod hostile;
 mod logs;
 mod packets;
+mod partial;
 mod reading;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;

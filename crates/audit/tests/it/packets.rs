@@ -67,6 +67,32 @@ impl Capture {
     }
 }
 
+/// A capture of tcpdump, of each packet of which the first `kept` bytes are there.
+pub(crate) fn cut_file(file: &[u8], kept: usize) -> Vec<u8> {
+    let (head, mut rest) = file.split_at(24);
+    let mut cut = head.to_vec();
+    while let Some(len) = rest.get(8..12) {
+        let len = u32::from_le_bytes(len.try_into().unwrap()) as usize;
+        let kept = len.min(kept);
+        cut.extend(&rest[..8]);
+        cut.extend((kept as u32).to_le_bytes());
+        cut.extend(&rest[12..16 + kept]);
+        rest = &rest[16 + len..];
+    }
+    cut
+}
+
+/// The same packet with another address in place of 192.0.2.`host`.
+pub(crate) fn readdressed(packet: &[u8], host: u8, address: [u8; 4]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    for at in [12, 16] {
+        if packet[at..at + 4] == [192, 0, 2, host] {
+            packet[at..at + 4].copy_from_slice(&address);
+        }
+    }
+    packet
+}
+
 /// Packets as they are, without anything around them.
 pub(crate) fn plain(packet: &[u8]) -> Vec<u8> {
     packet.to_vec()
@@ -133,6 +159,11 @@ impl Tcp {
         }
     }
 
+    /// Goes on with other sequence numbers.
+    pub(crate) fn skip_to(&mut self, client: u32) {
+        self.next[0] = client;
+    }
+
     /// To another port of the server.
     pub(crate) fn to(mut self, server_port: u16) -> Tcp {
         self.server_port = server_port;
@@ -195,7 +226,8 @@ impl Tcp {
         packets
     }
 
-    fn send(&mut self, end: End, flags: u8, payload: &[u8]) {
+    /// Sends a packet with these flags.
+    pub(crate) fn send(&mut self, end: End, flags: u8, payload: &[u8]) {
         let (this, other) = match end {
             End::Client => (0, 1),
             End::Server => (1, 0),

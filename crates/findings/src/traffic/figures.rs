@@ -118,9 +118,9 @@ impl Figures {
                 avoidable,
                 reuse_known: known,
                 unobserved: Unobserved {
-                    traffic: None,
                     opaque,
                     without_connection: counts.without_connection,
+                    ..Unobserved::default()
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
                 wasted_ms,

@@ -286,7 +286,7 @@ fn fingerprints_cover_the_whole_body_of_any_length() {
 fn a_body_of_which_a_part_is_missing_has_no_fingerprint() {
     let request = post(&[b'x'; 1000]);
     let mut one = Observed::new().client(3, &request[..500]);
-    one.connection.lose(Client, 100, &mut one.run);
+    one.connection.lose(Client, 100, Nanos(9), &mut one.run);
     let one = one.client(4, &request[600..]).server(5, OK);
     let one = one.finish(9, Ending::Unobserved);
     assert_eq!(one.outcomes(), [None]);

@@ -30,6 +30,19 @@ impl<P: Copy> HeadCache<P> {
         self.block.partial()
     }
 
+    /// A head that was refused, or what has arrived of it. Empty where too much came in one piece.
+    pub(super) fn refused(&self) -> &[u8] {
+        match (self.block.partial(), &self.last) {
+            ([], None) => self.block.bytes(),
+            (partial, _) => partial,
+        }
+    }
+
+    /// The last complete head is refused for what it means.
+    pub(super) fn refuse_last(&mut self) {
+        self.last = None;
+    }
+
     /// Uses input up to the end of a head. `refuse` sees the start of one that is incomplete or too long, since a
     /// peer that speaks another protocol may never send an empty line.
     pub(super) fn read(

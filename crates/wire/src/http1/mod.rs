@@ -35,6 +35,7 @@ mod head_cache;
 mod message;
 mod observer;
 mod parser;
+mod partial;
 mod request;
 mod response;
 mod seen;
@@ -46,6 +47,7 @@ pub(crate) use message::decimal;
 pub use message::{Eof, Framing, KeepAlive, Options, Persistence, Version};
 pub use observer::Http1Observer;
 pub use parser::{MessageEvent, MessageHead, MessageParser};
+pub use partial::begins_request;
 pub use request::{RequestEvent, RequestHead, RequestLine, RequestParser};
 pub use response::{Kind, ResponseEvent, ResponseHead, ResponseParser, StatusLine};
 

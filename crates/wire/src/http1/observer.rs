@@ -1,16 +1,18 @@
 //! Observes both directions of an HTTP/1 connection: requests paired with their responses.
 //!
 //! Bytes must come in the order in which things happened, a request before its response. After a hole or an error a
-//! direction is out of step until a read starts with a head again. The exchange under way is reported as not seen.
+//! direction is out of step until a read starts with a head again. A message that is under way then is partial: it lasts to
+//! the last byte before the next one, and its exchange is reported as not seen, unless only the request was partial.
 
 use std::collections::VecDeque;
 
 use super::error::Error;
 use super::message::{Eof, Persistence};
+use super::partial::{self, PartialRequest};
 use super::request::{RequestEvent, RequestParser};
 use super::response::{Kind, ResponseEvent, ResponseParser};
 use crate::Side;
-use crate::exchange::{Event, Exchange, Outcome, Response};
+use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 
 /// Reads both directions of one connection.
 #[derive(Debug, Default)]
@@ -93,15 +95,33 @@ impl Http1Observer {
         }
     }
 
-    /// Takes note of bytes that were not captured. Within a body of known length they are counted; elsewhere the
-    /// direction is out of step.
-    pub fn lose(&mut self, from: Side, len: u64, mut visit: impl FnMut(Event<'_>)) {
+    /// Takes note of bytes that were not captured; the next ones came at `at`. Within a body of known length they are
+    /// counted; elsewhere the direction is out of step.
+    pub fn lose(&mut self, from: Side, len: u64, at: u64, mut visit: impl FnMut(Event<'_>)) {
         match from {
-            Side::Client if !self.requests.skip(len) => self.request_side.lose(None),
-            Side::Server if !self.responses.skip(len) => self.lose_responses(None, &mut visit),
+            Side::Client if self.request_side.out_of_step => self.extend_request(at),
+            Side::Server if self.response_side.out_of_step => self.extend_response(at),
+            Side::Client if !self.requests.skip(len) => {
+                let started_at = self.request_side.started_at.unwrap_or(at);
+                let cut = partial::request(self.requests.partial_head(), started_at, at);
+                self.lose_requests(None);
+                self.begin_partial(cut, &mut visit);
+            }
+            Side::Server if !self.responses.skip(len) => {
+                let started_at = self.response_side.started_at.unwrap_or(at);
+                let cut = partial::response(self.responses.partial_head(), started_at, at);
+                self.lose_responses(None, cut, at, &mut visit);
+            }
             _ => {
                 if let Some(exchange) = self.under_way(from) {
                     exchange.add_body(from, len, None);
+                }
+                // what is missing may be the end of the body
+                match from {
+                    Side::Client => self.read_requests(&[], at, &mut visit),
+                    Side::Server => {
+                        self.read_responses(&[], at, &mut visit);
+                    }
                 }
             }
         }
@@ -115,6 +135,7 @@ impl Http1Observer {
         let eof = self.responses.finish();
         for (place, mut open) in std::mem::take(&mut self.open).into_iter().enumerate() {
             let outcome = match &mut open.exchange.response {
+                Some(response) if response.is_partial => Outcome::Unseen,
                 Some(response) if eof == Eof::Complete || response.ended_at.is_some() => {
                     response.ended_at = response.ended_at.or(Some(at));
                     Outcome::Complete
@@ -131,41 +152,32 @@ impl Http1Observer {
     fn read_requests(&mut self, mut input: &[u8], at: u64, visit: &mut impl FnMut(Event<'_>)) {
         if self.request_side.out_of_step {
             if !starts_a_request(input) {
-                return;
+                return self.extend_request(at);
             }
-            self.requests = RequestParser::default();
             self.request_side.out_of_step = false;
         }
         loop {
             self.request_side.started_at.get_or_insert(at);
+            let collected = self.requests.partial_head().len();
             let step = match self.requests.parse(input) {
                 Ok(step) => step,
-                Err(error) => return self.request_side.lose(Some(error)),
+                Err(error) => match self.take_refused(error, collected, input, at, visit) {
+                    Some(rest) => {
+                        input = rest;
+                        continue;
+                    }
+                    None => return,
+                },
             };
             input = &input[step.consumed..];
             match step.event {
                 Some(RequestEvent::Head(_)) if self.open.len() >= MAX_OPEN => {
-                    return self.request_side.lose(None);
+                    return self.lose_requests(None);
                 }
                 Some(RequestEvent::Head(head)) => {
-                    let pipelined = self.open.back().is_some_and(|open| {
-                        open.exchange
-                            .response
-                            .as_ref()
-                            .is_none_or(|r| r.ended_at.is_none())
-                    });
                     let started_at = self.request_side.started_at.take().unwrap_or(at);
-                    let exchange = Exchange {
-                        request: Some(head.seen(started_at, at)),
-                        pipelined,
-                        ..Exchange::default()
-                    };
-                    self.responses.expect(head.kind());
-                    visit(Event::Opened(&exchange));
-                    self.open.push_back(Open {
-                        exchange,
-                        kind: head.kind(),
-                    });
+                    let (request, kind) = (head.seen(started_at, at), head.kind());
+                    self.begin_request(request, kind, visit);
                 }
                 Some(RequestEvent::Body(bytes)) => {
                     self.request_side.started_at = None;
@@ -192,6 +204,102 @@ impl Http1Observer {
         }
     }
 
+    /// A request begins, so a response that could not be followed is over.
+    fn begin_request(&mut self, request: Request, kind: Kind, visit: &mut impl FnMut(Event<'_>)) {
+        self.end_partial_response(visit);
+        let is_answered = |open: &Open| {
+            let response = open.exchange.response.as_ref();
+            response.is_some_and(|response| response.ended_at.is_some())
+        };
+        let exchange = Exchange {
+            request: Some(request),
+            pipelined: self.open.back().is_some_and(|open| !is_answered(open)),
+            ..Exchange::default()
+        };
+        self.responses.expect(kind);
+        visit(Event::Opened(&exchange));
+        self.open.push_back(Open { exchange, kind });
+    }
+
+    fn begin_partial(
+        &mut self,
+        partial: Option<PartialRequest>,
+        visit: &mut impl FnMut(Event<'_>),
+    ) {
+        if let Some(PartialRequest { request, kind, .. }) = partial
+            && self.open.len() < MAX_OPEN
+        {
+            self.begin_request(request, kind, visit);
+        }
+    }
+
+    /// Takes a request that the parser refused, and gives back what follows it where that is known. `collected` bytes of its
+    /// head came before `input`.
+    fn take_refused<'a>(
+        &mut self,
+        error: Error,
+        collected: usize,
+        input: &'a [u8],
+        at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) -> Option<&'a [u8]> {
+        let started_at = self.request_side.started_at.unwrap_or(at);
+        let refused = self.requests.refused_head();
+        let is_held = !refused.is_empty();
+        let head = if is_held { refused } else { input };
+        let partial = partial::request(head, started_at, at);
+        let is_complete = is_held && partial.as_ref().is_some_and(|partial| partial.is_complete);
+        let is_end_of_line = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+        let blank = match collected {
+            0 => input.iter().take_while(is_end_of_line).count(),
+            _ => 0,
+        };
+        let consumed = (blank + head.len()).saturating_sub(collected);
+        self.lose_requests(Some(error));
+        self.begin_partial(partial, visit);
+        self.request_side.out_of_step = !is_complete;
+        input.get(consumed..).filter(|_| is_complete)
+    }
+
+    /// Requests cannot be followed until a read starts with one.
+    fn lose_requests(&mut self, error: Option<Error>) {
+        self.request_side.lose(error);
+        self.requests = RequestParser::default();
+    }
+
+    /// More bytes of the client came that could not be followed.
+    fn extend_request(&mut self, at: u64) {
+        let open = self.open.back_mut().map(|open| &mut open.exchange);
+        if let Some(exchange) = open
+            && exchange.response.is_none()
+            && let Some(request) = &mut exchange.request
+            && request.is_partial
+        {
+            request.ended_at = Some(at);
+        }
+    }
+
+    /// More bytes of the server came that could not be followed.
+    fn extend_response(&mut self, at: u64) {
+        let open = self.open.front_mut().map(|open| &mut open.exchange);
+        if let Some(response) = open.and_then(|exchange| exchange.response.as_mut())
+            && response.is_partial
+        {
+            response.ended_at = Some(at);
+        }
+    }
+
+    /// A response that could not be followed is over: another message begins.
+    fn end_partial_response(&mut self, visit: &mut impl FnMut(Event<'_>)) {
+        let response = self
+            .open
+            .front()
+            .and_then(|open| open.exchange.response.as_ref());
+        if response.is_some_and(|response| response.is_partial) {
+            report(self.open.pop_front(), Outcome::Unseen, visit);
+        }
+    }
+
     /// Gives back what follows a switch of protocols.
     fn read_responses<'a>(
         &mut self,
@@ -201,6 +309,7 @@ impl Http1Observer {
     ) -> &'a [u8] {
         if self.response_side.out_of_step {
             if !input.starts_with(b"HTTP/1.") {
+                self.extend_response(at);
                 return &[];
             }
             self.resume_responses(visit);
@@ -210,7 +319,9 @@ impl Http1Observer {
             let step = match self.responses.parse(input) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.lose_responses(Some(error), visit);
+                    let started_at = self.response_side.started_at.unwrap_or(at);
+                    let partial = partial::response(self.responses.refused_head(), started_at, at);
+                    self.lose_responses(Some(error), partial, at, visit);
                     return &[];
                 }
             };
@@ -295,15 +406,23 @@ impl Http1Observer {
         }
     }
 
-    /// The response under way cannot be followed any more.
-    fn lose_responses(&mut self, error: Option<Error>, visit: &mut impl FnMut(Event<'_>)) {
+    /// The response under way cannot be followed any more. `cut` is that of which the head is partial.
+    fn lose_responses(
+        &mut self,
+        error: Option<Error>,
+        cut: Option<Response>,
+        at: u64,
+        visit: &mut impl FnMut(Event<'_>),
+    ) {
         self.response_side.lose(error);
-        if self
-            .open
-            .front()
-            .is_some_and(|open| open.exchange.response.is_some())
+        if let Some(response) = cut {
+            self.end_partial_response(visit);
+            self.begin_response(response);
+        } else if let Some(open) = self.open.front_mut()
+            && let Some(response) = &mut open.exchange.response
         {
-            report(self.open.pop_front(), Outcome::Unseen, visit);
+            response.is_partial = true;
+            response.ended_at = Some(at);
         }
     }
 
@@ -312,6 +431,7 @@ impl Http1Observer {
     fn resume_responses(&mut self, visit: &mut impl FnMut(Event<'_>)) {
         self.response_side.out_of_step = false;
         self.responses = ResponseParser::default();
+        self.end_partial_response(visit);
         while self.open.len() > 1 {
             report(self.open.pop_front(), Outcome::Unseen, visit);
         }

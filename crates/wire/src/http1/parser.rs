@@ -217,6 +217,16 @@ impl<S: StartLine> MessageParser<S> {
             || (matches!(self.state, State::Content) && self.content.skip(len))
     }
 
+    /// What has arrived of a head.
+    pub(super) fn partial_head(&self) -> &[u8] {
+        self.head.partial()
+    }
+
+    /// The head that the parser refused, or what has arrived of it. Empty where too much came in one piece.
+    pub(super) fn refused_head(&self) -> &[u8] {
+        self.head.refused()
+    }
+
     /// What the end of the stream means; it completes a body that ends with the connection.
     pub fn finish(&self) -> Eof {
         match self.state {
@@ -255,7 +265,10 @@ impl<S: StartLine> MessageParser<S> {
         };
         let meaning = match S::meaning(&parsed, self.head.bytes(), &mut self.requests) {
             Ok(meaning) => meaning,
-            Err(error) => return Err(self.fail(error)),
+            Err(error) => {
+                self.head.refuse_last();
+                return Err(self.fail(error));
+            }
         };
         let after = match (&meaning.follows, meaning.persistent) {
             (Follows::Head, _) => None,

@@ -29,6 +29,8 @@ pub struct Close {
 pub struct Flow {
     client: Stream,
     server: Stream,
+    /// The client's first sequence number behind its SYN, by the server's SYN.
+    client_start: Option<u32>,
     established_at: Option<u64>,
     close: Option<Close>,
 }
@@ -39,6 +41,7 @@ impl Flow {
         Self {
             client: Stream::new(limits),
             server: Stream::new(limits),
+            client_start: None,
             established_at: None,
             close: None,
         }
@@ -67,14 +70,13 @@ impl Flow {
         self.close
     }
 
-    /// Whether this segment opens another connection between the same addresses and ports: make a new flow for it.
+    /// Whether this segment opens another connection between the same addresses and ports: make a new flow for it. A SYN may
+    /// stand behind its answer in a capture.
     pub fn is_reopened_by(&self, from: Side, segment: &Segment<'_>) -> bool {
         let opens = from == Side::Client && segment.syn && segment.ack.is_none();
-        opens
-            && match self.client.syn_seq() {
-                Some(seq) => seq != segment.seq,
-                None => self.client.facts().segments + self.server.facts().segments > 0,
-            }
+        let has_segments = self.client.facts().segments + self.server.facts().segments > 0;
+        let start = self.client.start().or(self.client_start);
+        opens && has_segments && start != Some(segment.seq.wrapping_add(1))
     }
 
     /// Takes a segment and hands on what is in order now, of either direction.
@@ -84,6 +86,9 @@ impl Flow {
             Side::Server => (&mut self.server, &mut self.client, Side::Client),
         };
         this.push(segment, |run| emit(from, run));
+        if from == Side::Server && segment.syn {
+            self.client_start = self.client_start.or(segment.ack);
+        }
         if let Some(ack) = segment.ack {
             other.acknowledge(ack, segment.at, |run| emit(to, run));
         }

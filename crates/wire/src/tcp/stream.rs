@@ -101,12 +101,9 @@ impl Stream {
         self.waiting_bytes
     }
 
-    /// The sequence number of its SYN, where that was seen.
-    pub(super) fn syn_seq(&self) -> Option<u32> {
-        self.facts
-            .syn_at
-            .and(self.origin)
-            .map(|origin| origin.wrapping_sub(1))
+    /// The sequence number behind its SYN, or of the first segment that was seen.
+    pub(super) fn start(&self) -> Option<u32> {
+        self.origin
     }
 
     /// Takes a segment of this direction and hands on what is in order now.

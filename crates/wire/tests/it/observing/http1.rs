@@ -213,7 +213,7 @@ fn a_hole_within_a_body_of_known_length_is_counted_over() {
     let mut log = Log::default();
     let post = (Client, "POST /p HTTP/1.1\r\nContent-Length: 1000\r\n\r\nab");
     observer.read(Client, post.1.as_bytes(), 0, |event| log.take(event));
-    observer.lose(Client, 998, |event| log.take(event));
+    observer.lose(Client, 998, 9, |event| log.take(event));
     observer.read(Client, GET.1.as_bytes(), 1, |event| log.take(event));
     observer.read(
         Server,
@@ -221,7 +221,7 @@ fn a_hole_within_a_body_of_known_length_is_counted_over() {
         2,
         |event| log.take(event),
     );
-    observer.lose(Server, 499, |event| log.take(event));
+    observer.lose(Server, 499, 9, |event| log.take(event));
     observer.read(Server, b"x", 3, |event| log.take(event));
     assert_eq!(log.0, ["POST /p+1000 -> 200+500 Complete"]);
     assert_eq!(observer.outstanding(), 1);
@@ -238,7 +238,7 @@ fn a_hole_elsewhere_costs_what_was_under_way_and_no_more() {
         1,
         |event| log.take(event),
     );
-    observer.lose(Server, 100, |event| log.take(event));
+    observer.lose(Server, 100, 9, |event| log.take(event));
     observer.read(Server, b"0\r\n\r\n", 2, |event| log.take(event));
     for (from, text) in [GET, OK] {
         observer.read(from, text.as_bytes(), 3, |event| log.take(event));
@@ -294,7 +294,7 @@ proptest! {
             observer.read(from, GET.1.as_bytes(), 0, |event| log.take(event));
             observer.read(from, bytes, 0, |event| log.take(event));
             if *hole > 0 {
-                observer.lose(from, *hole, |event| log.take(event));
+                observer.lose(from, *hole, 9, |event| log.take(event));
             }
         }
         end(&mut observer, 0, &mut log);
