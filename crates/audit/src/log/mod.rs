@@ -7,6 +7,7 @@ mod json;
 mod line;
 pub(crate) mod log_format;
 mod pattern;
+mod serials;
 
 pub(crate) use connections::{LogConnections, exchange, origin};
 pub(crate) use json::Name;

@@ -94,7 +94,9 @@ pub struct Counts {
     pub timed: u64,
     /// Connections: transport established.
     pub opened: u64,
-    /// Of these, those whose TLS handshake failed.
+    /// Connections that were open before the recording began.
+    pub open_before: u64,
+    /// Of the opened ones, those whose TLS handshake failed.
     pub opened_in_vain: u64,
     /// Connections of each execution environment of a function: one cannot use another's.
     pub environments: BTreeMap<u64, u64>,
@@ -166,6 +168,9 @@ impl Counts {
             if let Some(environment) = connection.environment {
                 sign.on(self.environments.entry(environment).or_default());
             }
+        }
+        if connection.open_before {
+            sign.on(&mut self.open_before);
         }
         if let Some(failed) = &connection.failed {
             sign.on(self.dials_failed.entry(failed.kind).or_default());
@@ -309,7 +314,7 @@ impl Counts {
         }
     }
 
-    /// The connections that the peak overlap needs, `open` being those inside which nothing was seen so far.
+    /// The connections that the peak overlap needs next to those that were open before the recording, `open` being those inside which nothing was seen so far.
     pub(super) fn needed<'a>(
         &self,
         open: impl Iterator<Item = &'a OpenConnection>,
@@ -326,7 +331,7 @@ impl Counts {
         let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
         let environments = self.environments.values().filter(|opened| **opened > 0);
         let needed = at_once * environments.count().max(1) as u64 + self.opened_in_vain;
-        needed.min(self.opened)
+        needed.saturating_sub(self.open_before).min(self.opened)
     }
 
     /// Most requests at once on connections that carry one at a time.

@@ -26,6 +26,9 @@ pub struct Figures {
     pub reuse_range: Option<[f64; 2]>,
     /// Connections inside which nothing could be seen.
     pub opaque: u64,
+    /// Connections that were open before the recording began: they are not in `opened`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub open_before: u64,
     /// Requests for each connection opened.
     pub requests_per_connection: Option<f64>,
     /// Connections opened a second, between the first and the last event.
@@ -99,7 +102,7 @@ impl Figures {
         let avoidable = counts.opened.saturating_sub(needed);
         let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
         let wasted_ms = cost_ms(counts, avoidable);
-        let readable = counts.opened - opaque.min(counts.opened);
+        let readable = (counts.opened + counts.open_before).saturating_sub(opaque);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
         let latency = |of: fn(&Group) -> &Histogram| {
@@ -127,6 +130,7 @@ impl Figures {
             },
             reuse_range: reuse_range(counts, known),
             opaque,
+            open_before: counts.open_before,
             requests_per_connection: (readable > 0 && counts.requests > 0)
                 .then(|| counts.requests as f64 / readable as f64),
             churn_per_s: counts
@@ -214,6 +218,11 @@ impl Phases {
             reused: of(Reuse::Reused),
         }
     }
+}
+
+/// For serde: a count that need not be written.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn requests(counts: &Counts) -> Requests {

@@ -108,7 +108,7 @@ impl Tracker {
         self.now = self.now.max(connection.at);
         let destination = self.destinations.of(connection);
         self.destinations.count(destination, connection, Sign::Add);
-        if !connection.is_opened() || connection.failed.is_some() {
+        if connection.failed.is_some() {
             self.failed_dials.truncate(FAILED_DIALS - 1);
             self.failed_dials.push_front((connection.id, destination));
             return None;
@@ -274,7 +274,7 @@ impl Tracker {
         destination: usize,
         owner: PoolOwner,
     ) -> OpenReason {
-        if !self.run.ends_seen {
+        if !self.run.ends_seen || connection.open_before {
             return OpenReason::Unseen;
         }
         let counts = &self.destinations.counts[destination];

@@ -79,6 +79,9 @@ fn first(books: &Tracker, totals: &Figures) -> String {
         return sentence;
     }
     let reuse = reuse(totals);
+    if opened == 0 && totals.open_before > 0 && missing.is_none() {
+        return format!("{reuse}. No connection was opened: the connections were open before");
+    }
     if opened == 0 {
         let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
         return format!("{reuse}. Connections were not observed{reason}");

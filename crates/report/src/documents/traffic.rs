@@ -178,10 +178,12 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     };
     let dials: u64 = totals.connections.failed.values().sum();
     let lookups = (totals.lookups.total > 0).then(|| Fact::counted(totals.lookups.total, "lookup"));
+    let open_before = (totals.open_before > 0).then_some(totals.open_before);
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
         Fact::new("requests", inferred(Count(totals.requests.total).into())),
         Fact::new("connections opened", totals.connections.opened),
+        Fact::new("open before", open_before),
         Fact::new("needed", inferred(Count(totals.connections.needed).into())),
         Fact::new(
             "reused",
