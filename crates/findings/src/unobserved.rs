@@ -25,6 +25,8 @@ pub struct Unobserved {
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
     pub without_connection: u64,
+    /// Connections that were needed only if exchanges overlapped, which times with a coarse step do not show.
+    pub spare: u64,
 }
 
 impl Unobserved {
@@ -91,7 +93,8 @@ impl Unobserved {
         self.connections(count, opened)?;
         Ok(match (self.has_all_connections(), self.opaque) {
             (false, _) => Measured::at_least(0.0),
-            (true, opaque) => Measured::count(count, opaque == 0),
+            (true, 0) => Measured::between(count as f64, (count + self.spare) as f64),
+            (true, _) => Measured::at_least(count as f64),
         })
     }
 
@@ -158,6 +161,7 @@ impl Unobserved {
         }
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
+        self.spare += other.spare;
     }
 
     /// A share of the connections: any value is possible where some of them are missing.
@@ -185,6 +189,7 @@ mod tests {
         traffic: None,
         opaque: 0,
         without_connection: 0,
+        spare: 0,
     };
 
     #[test]
@@ -207,6 +212,15 @@ mod tests {
         assert_eq!(log.connections(0, 0), Err(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 0), Err(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 3).unwrap().meets(Op::Equal, 0.0), None);
+    }
+
+    #[test]
+    fn times_with_a_coarse_step_decide_nothing_about_avoidable_connections() {
+        let coarse = Unobserved { spare: 19, ..ALL };
+        let avoidable = coarse.avoidable(0, 20).unwrap();
+        assert_eq!((avoidable.low(), avoidable.high()), (0.0, 19.0));
+        assert_eq!(avoidable.meets(Op::Equal, 0.0), None);
+        assert_eq!(avoidable.meets(Op::AtMost, 19.0), Some(true));
     }
 
     #[test]

@@ -105,8 +105,7 @@ impl LogConnections {
         self.until = self.until.max(time.end);
         let key = self.key(line);
         let id = key.map(|key| self.connection(key, line, time, scope));
-        let asks = line.method.is_some() || line.target.is_some();
-        if !asks {
+        if !line.is_request() {
             // a connection without a request: an ALB's connection log, a client that went away
             return id.is_some();
         }

@@ -146,6 +146,8 @@ pub struct Counts {
     pub(crate) streams: Overlap,
     /// Streams that a connection takes at once, the smallest told.
     pub(crate) streams_each: Option<u32>,
+    /// Exchanges that seem to overlap need not have: their times have a coarse step.
+    pub(crate) is_coarse: bool,
     /// Most connections at once of those inside which nothing can be seen.
     pub(crate) lifetimes: Overlap,
     /// Histograms, where there was room for them.
@@ -271,9 +273,17 @@ impl Counts {
         }
     }
 
-    /// Enters an exchange into what runs at once; only asked of single destinations, so that all together need not.
-    pub(super) fn overlap(&mut self, exchange: &Exchange, live: Option<&OpenConnection>) {
-        let span = Span::new(exchange.at, exchange.end);
+    /// Enters an exchange into what runs at once, where it ended at any time in a step of the clock; only asked of single
+    /// destinations, so that all together need not.
+    pub(super) fn overlap(
+        &mut self,
+        exchange: &Exchange,
+        live: Option<&OpenConnection>,
+        time_step: Option<u64>,
+    ) {
+        self.is_coarse |= time_step.is_some();
+        let end = exchange.end.after(time_step.unwrap_or(0));
+        let span = Span::new(exchange.at, end);
         match live {
             Some(live) if multiplexes(&live.connection) => {
                 self.streams.add(span);
@@ -332,6 +342,16 @@ impl Counts {
         let environments = self.environments.values().filter(|opened| **opened > 0);
         let needed = at_once * environments.count().max(1) as u64 + self.opened_in_vain;
         needed.saturating_sub(self.open_before).min(self.opened)
+    }
+
+    /// How many of the needed connections are needed only if exchanges overlapped within a step of the clock.
+    pub(super) fn spare(&self, needed: u64) -> u64 {
+        let least = u64::from(self.requests > 0);
+        if self.is_coarse {
+            needed.saturating_sub(least)
+        } else {
+            0
+        }
     }
 
     /// Most requests at once on connections that carry one at a time.

@@ -124,6 +124,7 @@ impl Figures {
                     traffic: None,
                     opaque,
                     without_connection: counts.without_connection,
+                    spare: counts.spare(needed),
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
                 wasted_ms,
@@ -150,10 +151,18 @@ impl Figures {
         }
     }
 
+    /// The fewest and the most connections that were needed; present where coarse times do not show which exchanges overlapped.
+    pub fn needed_range(&self) -> Option<[u64; 2]> {
+        let most = self.connections.needed;
+        let spare = self.unobserved.spare;
+        (spare > 0).then(|| [most.saturating_sub(spare), most])
+    }
+
     /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits are each server's.
     pub(super) fn sum_up(&mut self, destinations: &[Destination]) {
         let figures = || destinations.iter().map(|one| &one.figures);
         self.counts.avoidable = figures().map(|one| one.avoidable).sum();
+        self.counts.unobserved.spare = figures().map(|one| one.unobserved.spare).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
         self.counts.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time

@@ -51,7 +51,7 @@ impl Tracker {
     pub(super) fn new(run: &Run) -> Tracker {
         Tracker {
             run: run.clone(),
-            destinations: Destinations::new(run.vantage),
+            destinations: Destinations::new(run),
             lookups: LookupCounts::default(),
             sockets: Vec::new(),
             now: Nanos(0),
@@ -171,6 +171,8 @@ impl Tracker {
         let (id, destination) = (live.connection.id, live.destination);
         let retired = live.is_retiring();
         let gap = live.carry(exchange);
+        // times to the second hide how long a connection was idle
+        let gap = gap.filter(|_| self.run.time_step_ns.is_none());
         if let (Some(side), false) = (exchange.close_sent_by, retired) {
             let why = OpenReason::announced(side, live.exchanges);
             self.pools.announce_end(&live, exchange.end, why);

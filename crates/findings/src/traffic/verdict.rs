@@ -86,6 +86,11 @@ fn first(books: &Tracker, totals: &Figures) -> String {
         let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
         return format!("{reuse}. Connections were not observed{reason}");
     }
+    if let (Some([least, most]), None) = (totals.needed_range(), &missing) {
+        return format!(
+            "{connections} {were} opened where {least} to {most} would do, because the times do not show which requests overlapped; {reuse}"
+        );
+    }
     if totals.avoidable == 0 {
         return match missing {
             Some(reason) => format!(

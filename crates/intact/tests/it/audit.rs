@@ -432,6 +432,32 @@ fn unknown_reuse_is_a_range_and_a_gate_takes_its_unfavourable_end() {
     assert!(page.contains("50 % to 100 %"), "{page}");
 }
 
+/// Twenty connections with one request each, in one second, one after another or all at once: the log is the same.
+#[test]
+fn times_to_the_second_leave_needed_connections_and_idle_times_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |nth: u32| {
+        format!(
+            "::1 - - [10/Oct/2000:13:55:{:02} +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\" conn={} reqs={}\n",
+            30 + nth / 20,
+            100 + nth % 20,
+            1 + nth / 20
+        )
+    };
+    std::fs::write(&log, (0..40).map(line).collect::<String>()).unwrap();
+    let log = log.to_str().unwrap();
+    let page = page(&intact(&["audit", log]));
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("opened where 1 to 20 would do"), "{page}");
+    assert!(!page.contains("Idle time"), "{page}");
+    let (exit, words) = gate(log, "avoidable == 0");
+    assert_eq!(exit, 1, "{words}");
+    assert!(words.contains("between 0 and 19"), "{words}");
+    assert_eq!(gate(log, "needed >= 20").0, 1);
+    assert_eq!(gate(log, "connections == 20").0, 0);
+}
+
 #[test]
 fn without_connection_data_no_gate_on_connections_passes() {
     let folder = tempfile::tempdir().unwrap();

@@ -140,7 +140,8 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let unobserved = &totals.unobserved;
     let is_complete = unobserved.has_all_connections()
         && unobserved.has_all_requests()
-        && totals.reuse_range.is_none();
+        && totals.reuse_range.is_none()
+        && totals.needed_range().is_none();
     let assessment = match (is_grave, is_complete && facts.any_success()) {
         (true, _) => Assessment::Bad,
         (false, true) => Assessment::Good,
@@ -184,7 +185,7 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         Fact::new("requests", inferred(Count(totals.requests.total).into())),
         Fact::new("connections opened", totals.connections.opened),
         Fact::new("open before", open_before),
-        Fact::new("needed", inferred(Count(totals.connections.needed).into())),
+        Fact::new("needed", inferred(needed(totals))),
         Fact::new(
             "reused",
             inferred(populations::reuse(totals.reuse, totals.reuse_range)),
@@ -201,6 +202,14 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         .chain(lookups)
         .chain(failures.into_iter().flatten())
         .collect()
+}
+
+/// The connections that were needed, or their range.
+fn needed(figures: &Figures) -> Cell {
+    match figures.needed_range() {
+        Some([least, most]) => Value::Range(Count(least), Count(most)).into(),
+        None => Count(figures.connections.needed).into(),
+    }
 }
 
 /// Destinations, those that waste most first.
@@ -221,9 +230,7 @@ fn destinations(all: &[Destination]) -> Table {
         })
         .column("opened", |one| one.figures.connections.opened)
         .about("connections")
-        .ranked(1, "needed", |one| {
-            inferred(one, Count(one.figures.connections.needed).into())
-        })
+        .ranked(1, "needed", |one| inferred(one, needed(&one.figures)))
         .about("connections, for the most requests at once")
         .column("reused", |one| {
             inferred(
