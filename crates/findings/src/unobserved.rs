@@ -87,6 +87,16 @@ impl Unobserved {
         Ok(Measured::count(count, self.has_all_connections()))
     }
 
+    /// Connections that the requests needed.
+    pub(crate) fn needed(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
+        let most = self.connections(count, opened)?;
+        Ok(if most.is_exact() {
+            Measured::between(count.saturating_sub(self.spare) as f64, count as f64)
+        } else {
+            most
+        })
+    }
+
     /// Connections opened beyond those needed. A connection that cannot be read counts as needed for as long as it is open, so
     /// more may be avoidable. Requests and connections that are missing can change the number either way.
     pub(crate) fn avoidable(&self, count: u64, opened: u64) -> Result<Measured, NoData> {

@@ -55,9 +55,10 @@ pub(crate) fn tells_durations(prefix: &[u8], dialect: &LogFormat) -> bool {
     told || !requests
 }
 
-/// Whether one of the first lines has its time to the second only.
+/// Whether one of the first lines has its time to the second only. The last line of the prefix may be cut.
 pub(crate) fn is_coarse(prefix: &[u8], dialect: &LogFormat) -> bool {
-    let text = String::from_utf8_lossy(prefix);
+    let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
+    let text = String::from_utf8_lossy(&prefix[..whole]);
     let mut lines = text.lines().filter_map(|text| dialect.read(text.trim()));
     lines.any(|line| line.start.or(line.end).is_some_and(|stamp| stamp.coarse))
 }

@@ -43,7 +43,7 @@ impl TrafficSource<'_> {
             TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
             TrafficMetric::Connections => of_connections(opened),
             TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
-            TrafficMetric::Needed => of_connections(connections.needed),
+            TrafficMetric::Needed => unobserved.needed(connections.needed, opened),
             TrafficMetric::Avoidable => unobserved.avoidable(self.avoidable, opened),
             TrafficMetric::Reused => unobserved.reused(*reused, self.reuse_known, total),
             TrafficMetric::Lookups => {
