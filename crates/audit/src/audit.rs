@@ -79,7 +79,7 @@ impl Audit {
             base: self.base,
         };
         let account = match input.format {
-            Format::Pcap | Format::Pcapng => capture::read(
+            Format::Pcap | Format::Pcapng | Format::Snoop => capture::read(
                 &mut input,
                 &mut self.network,
                 &mut self.keys,
@@ -97,10 +97,10 @@ impl Audit {
                 replay::read(&input, &reader, &mut scope, go_on)
             }
             Format::AccessLog => {
-                let Some(dialect) = input.dialect.take() else {
+                let Some(mut dialect) = input.dialect.take() else {
                     return Err(AuditError::Empty(input.path));
                 };
-                log::read(&mut input, &dialect, &mut self.pools, &mut scope, go_on)
+                log::read(&mut input, &mut dialect, &mut self.pools, &mut scope, go_on)
             }
         }?;
         if let Some(why) = input.trouble.borrow().as_deref() {

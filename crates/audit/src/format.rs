@@ -7,6 +7,8 @@ pub enum Format {
     Pcap,
     /// A capture as Wireshark writes it.
     Pcapng,
+    /// A capture as Solaris' `snoop` writes it (RFC 1761).
+    Snoop,
     /// An archive of HTTP requests as browsers and proxies export it.
     Har,
     /// What a server or a proxy writes of each request.
@@ -22,11 +24,17 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether it holds packets.
+    pub(crate) fn is_capture(self) -> bool {
+        matches!(self, Format::Pcap | Format::Pcapng | Format::Snoop)
+    }
+
     /// Its name, for a person.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::Pcap => "pcap",
             Format::Pcapng => "pcapng",
+            Format::Snoop => "snoop",
             Format::Har => "HAR",
             Format::AccessLog => "access log",
             Format::NetLog => "NetLog",

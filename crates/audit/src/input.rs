@@ -116,9 +116,8 @@ impl Input {
             (_, Some(reader)) => reader.run().vantage,
             (Format::Har | Format::NetLog | Format::Tool(_), None) => Vantage::Client,
             (Format::AccessLog, None) => Vantage::Server,
-            (Format::Pcap | Format::Pcapng | Format::Zeek(_) | Format::Ledger, None) => {
-                Vantage::OnPath
-            }
+            (Format::Pcap | Format::Pcapng | Format::Snoop, None)
+            | (Format::Zeek(_) | Format::Ledger, None) => Vantage::OnPath,
         }
     }
 
@@ -129,7 +128,7 @@ impl Input {
         all.iter().all(|input| match (&input.ledger, input.format) {
             (Some(reader), _) => reader.run().ends_seen,
             (None, Format::Zeek(_)) => has_connections,
-            (None, format) => matches!(format, Format::Pcap | Format::Pcapng | Format::NetLog),
+            (None, format) => format.is_capture() || format == Format::NetLog,
         })
     }
 

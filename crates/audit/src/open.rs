@@ -22,6 +22,9 @@ const PREFIX: usize = 64 << 10;
 /// How much of a NetLog is looked at for its first event, in bytes.
 const FIRST_EVENT: usize = 1 << 20;
 
+/// A second, in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
 /// Settings for inputs that do not have them.
 #[derive(Clone, Debug, Default)]
 pub struct InputOptions {
@@ -35,9 +38,10 @@ type IsStart = fn(&[u8]) -> bool;
 impl Format {
     /// The format whose first bytes these are.
     fn detect(prefix: &[u8]) -> Option<Format> {
-        const BY_START: [(IsStart, Format); 4] = [
+        const BY_START: [(IsStart, Format); 5] = [
             (capture::is_pcap, Format::Pcap),
             (capture::is_pcapng, Format::Pcapng),
+            (capture::is_snoop, Format::Snoop),
             (har::is_har, Format::Har),
             (netlog::is_netlog, Format::NetLog),
         ];
@@ -51,7 +55,7 @@ impl Format {
     /// When the input begins, in nanoseconds since 1970.
     fn begins_at(self, prefix: &[u8]) -> Option<u64> {
         match self {
-            Format::Pcap | Format::Pcapng => capture::begins_at(prefix),
+            Format::Pcap | Format::Pcapng | Format::Snoop => capture::begins_at(self, prefix),
             Format::Har => har::begins_at(prefix),
             Format::NetLog => netlog::begins_at(prefix),
             Format::Tool(tool) => tool.begins_at(prefix),
@@ -209,6 +213,21 @@ impl Input {
                 (None, Some(dialect)) => log::tells_durations(input.window.available(), dialect),
                 (None, None) => !matches!(input.format, Format::Zeek(_)),
             })
+    }
+
+    /// The step of their times in nanoseconds, where one of them has times to the second only, as far as its first bytes show.
+    pub fn time_step(all: &[Input]) -> Option<u64> {
+        let steps = all.iter().map(|input| {
+            let prefix = input.window.available();
+            let is_coarse = match (&input.ledger, &input.dialect, input.format) {
+                (Some(reader), ..) => return reader.run().time_step_ns,
+                (None, Some(dialect), _) => log::is_coarse(prefix, dialect),
+                (None, None, Format::Tool(tool)) => tool.is_coarse(prefix),
+                (None, None, _) => false,
+            };
+            is_coarse.then_some(SECOND)
+        });
+        steps.max().flatten()
     }
 
     /// What inputs are put in order by: when they begin, but those of Zeek's logs first that the others are joined to.

@@ -8,6 +8,7 @@
 //! One pass, bounded memory. Producers tell `Opened` before what the connection carries, `Closed` after it, and events roughly in
 //! the order of their ends. Observing gives no causal interval: only experiments do.
 
+mod batches;
 mod caveats;
 mod charts;
 mod destination;
@@ -20,6 +21,7 @@ mod lookups;
 pub(crate) mod metrics;
 mod open_connection;
 mod open_reason;
+mod over_time;
 mod pools;
 mod tracker;
 mod verdict;
@@ -31,16 +33,18 @@ pub use distributions::{Gaps, PerConnection};
 pub(crate) use distributions::{at_least, danger_from, server_limit};
 pub use facts::{Destination, ObservedFacts, TlsFigures};
 pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
-pub use level_shift::{LevelShift, Period, StepSide};
+pub use level_shift::{LevelShift, Shifted, StepSide};
 pub use lookups::{LookupCounts, Lookups};
 pub use open_connection::{Last, OpenConnection, PoolOwner};
 pub use open_reason::OpenReason;
+pub use over_time::Period;
 pub use tracker::{Context, Tracker};
 
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;
+use batches::Batches;
 use intact_ledger::{Event, Run, Sink};
-use level_shift::OverTime;
+use over_time::OverTime;
 
 /// A fold over the events of a run.
 pub struct TrafficAnalysis {
@@ -48,6 +52,7 @@ pub struct TrafficAnalysis {
     rules: Vec<Rule>,
     timeline: Timeline,
     over_time: OverTime,
+    batches: Batches,
 }
 
 impl TrafficAnalysis {
@@ -58,17 +63,23 @@ impl TrafficAnalysis {
             rules: rules::all(),
             timeline: Timeline::of_destinations(run.vantage),
             over_time: OverTime::new(run.durations_seen),
+            batches: Batches::default(),
         }
     }
 
     /// What was found out so far.
     pub fn facts(&self) -> ObservedFacts {
-        ObservedFacts::new(&self.books, &self.rules)
+        let mut facts = ObservedFacts::new(&self.books, &self.rules);
+        if let Some(shift) = self.step() {
+            facts.verdict.insert(0, shift.sentence());
+        }
+        facts
     }
 
-    /// What changed over time, if latency changed its level.
+    /// The lasting change of reuse or of latency, if there is one.
     pub fn step(&self) -> Option<LevelShift> {
-        self.over_time.step()
+        let needed = self.books.needed().iter().sum();
+        LevelShift::find(&self.batches, self.books.run(), needed)
     }
 }
 
@@ -76,8 +87,14 @@ impl Sink for TrafficAnalysis {
     fn record(&mut self, event: Event<'_>) {
         self.timeline.record(event);
         match event {
-            Event::Opened(connection) => self.over_time.opened(connection),
-            Event::Exchange(exchange) => self.over_time.exchange(exchange),
+            Event::Opened(connection) => {
+                self.over_time.opened(connection);
+                self.batches.opened(connection);
+            }
+            Event::Exchange(exchange) => {
+                self.over_time.exchange(exchange);
+                self.batches.exchange(exchange);
+            }
             _ => {}
         }
         let books = &mut self.books;

@@ -27,6 +27,8 @@ pub struct Unobserved {
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
     pub without_connection: u64,
+    /// Connections that were needed only if exchanges overlapped, which times with a coarse step do not show.
+    pub spare: u64,
 }
 
 impl Unobserved {
@@ -100,8 +102,12 @@ impl Unobserved {
     /// Connections that the requests needed: a lower bound where some requests are missing.
     pub(crate) fn needed(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
         self.connections(count, opened)?;
-        let is_counted = self.has_all_connections() && self.has_seen_requests();
-        Ok(Measured::count(count, is_counted))
+        let least = count.saturating_sub(self.spare);
+        Ok(if self.has_all_connections() && self.has_seen_requests() {
+            Measured::between(least as f64, count as f64)
+        } else {
+            Measured::at_least(least as f64)
+        })
     }
 
     /// Connections opened beyond those needed. A connection that cannot be read counts as needed for as long as it is open, so
@@ -111,7 +117,8 @@ impl Unobserved {
         let is_counted = self.has_all_connections() && self.has_seen_requests();
         Ok(match (is_counted, self.opaque) {
             (false, _) => Measured::at_least(0.0),
-            (true, opaque) => Measured::count(count, opaque == 0),
+            (true, 0) => Measured::between(count as f64, (count + self.spare) as f64),
+            (true, _) => Measured::at_least(count as f64),
         })
     }
 
@@ -181,6 +188,7 @@ impl Unobserved {
         }
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
+        self.spare += other.spare;
     }
 
     /// A share of the connections: any value is possible where some of them are missing.
@@ -209,6 +217,7 @@ mod tests {
         requests: None,
         opaque: 0,
         without_connection: 0,
+        spare: 0,
     };
 
     #[test]
@@ -231,6 +240,15 @@ mod tests {
         assert_eq!(log.connections(0, 0), Err(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 0), Err(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 3).unwrap().meets(Op::Equal, 0.0), None);
+    }
+
+    #[test]
+    fn times_with_a_coarse_step_decide_nothing_about_avoidable_connections() {
+        let coarse = Unobserved { spare: 19, ..ALL };
+        let avoidable = coarse.avoidable(0, 20).unwrap();
+        assert_eq!((avoidable.low(), avoidable.high()), (0.0, 19.0));
+        assert_eq!(avoidable.meets(Op::Equal, 0.0), None);
+        assert_eq!(avoidable.meets(Op::AtMost, 19.0), Some(true));
     }
 
     #[test]

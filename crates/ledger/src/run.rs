@@ -111,6 +111,9 @@ pub struct Run {
     /// what order they came and no more.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub durations_seen: bool,
+    /// The step of the times in nanoseconds, where it hides idle times and overlaps: a second in many logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_step_ns: Option<u64>,
 }
 
 /// For serde: what is so unless a ledger says otherwise.
@@ -152,6 +155,7 @@ impl Run {
             rows: Rows::All,
             ends_seen: true,
             durations_seen: true,
+            time_step_ns: None,
         }
     }
 }

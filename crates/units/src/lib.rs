@@ -1,10 +1,11 @@
 //! Quantities: durations, sizes, rates, shares and counts, read and printed in one place.
 //!
 //! Options, plans and link specs are read by [`duration`], [`size`], [`share`] and [`bit_rate`]. Pages and messages print figures with
-//! [`number`] and [`plural`], so that a sentence and the table below it show the same digits. [`foreign_text`] escapes what others
+//! [`number`], [`plural`] and [`date`], so that a sentence and the table below it show the same digits. [`foreign_text`] escapes what others
 //! wrote. [`suggest`] finds the known name that a misspelt one is nearest to. Must not know a document, a command or a ledger.
 
 pub mod bit_rate;
+pub mod date;
 mod dimension;
 pub mod duration;
 pub mod foreign_text;

@@ -17,6 +17,7 @@ mod opening;
 mod pcap;
 mod pcapng;
 mod quic;
+mod snoop;
 mod tcp_connection;
 mod translation;
 mod tunnel;
@@ -34,6 +35,7 @@ use connection_table::PacketCounts;
 use intact_wire::pcapng::Reader;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
+use snoop::Snoop;
 use std::io::Read;
 
 /// The longest packet or block that is believed, in bytes.
@@ -65,16 +67,18 @@ enum End {
     Damaged(String),
 }
 
-/// Either of the two file formats.
+/// One of the file formats.
 enum Packets {
     Pcap(Pcap),
     Pcapng(Reader),
+    Snoop(Snoop),
 }
 
 impl Packets {
     fn open<R: Read>(format: Format, window: &mut ReadBuffer<R>) -> Result<Packets, End> {
         match format {
             Format::Pcapng => Ok(Packets::Pcapng(Reader::default())),
+            Format::Snoop => Snoop::open(window).map(Packets::Snoop),
             _ => Pcap::open(window).map(Packets::Pcap),
         }
     }
@@ -86,6 +90,7 @@ impl Packets {
     ) -> Result<Packet<'w>, End> {
         match self {
             Packets::Pcap(pcap) => pcap.next(window),
+            Packets::Snoop(snoop) => snoop.next(window),
             Packets::Pcapng(pcapng) => pcapng::next(pcapng, window, keys),
         }
     }
@@ -95,6 +100,7 @@ impl Packets {
         match self {
             Packets::Pcap(_) => 0,
             Packets::Pcapng(pcapng) => pcapng.dropped(),
+            Packets::Snoop(snoop) => snoop.dropped(),
         }
     }
 }
@@ -109,13 +115,13 @@ pub(crate) fn is_pcapng(prefix: &[u8]) -> bool {
     intact_wire::pcapng::is_magic(prefix)
 }
 
+/// Whether a file with these first bytes is one that Solaris' `snoop` writes.
+pub(crate) fn is_snoop(prefix: &[u8]) -> bool {
+    snoop::is_magic(prefix)
+}
+
 /// The time of the first packet, in nanoseconds since 1970.
-pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
-    let format = if is_pcapng(prefix) {
-        Format::Pcapng
-    } else {
-        Format::Pcap
-    };
+pub(crate) fn begins_at(format: Format, prefix: &[u8]) -> Option<u64> {
     let mut window = ReadBuffer::new(prefix);
     let mut packets = Packets::open(format, &mut window).ok()?;
     packets

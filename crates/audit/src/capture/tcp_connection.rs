@@ -120,6 +120,7 @@ impl TcpConnection {
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(at));
         connection.local = Some(client);
         connection.peer = Some(server);
+        connection.open_before = late;
         TcpConnection {
             flow: Flow::new(LIMITS),
             coverage: Coverage::default(),

@@ -14,6 +14,9 @@ use std::net::SocketAddr;
 const EARLY: &str =
     "entries began before the first ones in the file: they are put at its beginning";
 
+/// What is not known of connections without a setup.
+const UNKNOWN_AGE: &str = "connections have no setup in the file: they were opened ahead of their first request, or before the recording. They count as opened";
+
 /// A file with requests.
 pub(crate) struct Source<'a> {
     /// Those that went over a network.
@@ -51,6 +54,8 @@ struct AssignedConnection {
     carried: u32,
     /// Its setup is in the file.
     is_new: bool,
+    /// When its setup was over, in nanoseconds since 1970.
+    ready_at: u64,
     closing: bool,
 }
 
@@ -63,6 +68,7 @@ impl AssignedConnection {
             free_at: 0,
             carried: 0,
             is_new: false,
+            ready_at: entry.at.saturating_add(entry.timings.before_send()),
             closing: false,
         }
     }
@@ -90,6 +96,14 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     }
     // openings in the order of their times, requests in that of their ends, as they would have been seen
     exchanges.sort_by_key(|exchange| exchange.end);
+    let unsure = |laid: &&AssignedConnection| {
+        laid.carried > 0 && !laid.is_new && !laid.connection.open_before
+    };
+    if evidence == Evidence::Ids && layout.tool_tells_connects {
+        let unsure = layout.laid.iter().filter(unsure).count() as u64;
+        let id = format!("{}-unknown-age", source.kind);
+        scope.caveats(source.prefix, &[(unsure, &id, UNKNOWN_AGE)]);
+    }
     let mut connections: Vec<Connection> = layout
         .laid
         .into_iter()
@@ -211,6 +225,7 @@ impl Assignment {
         laid.is_new |= entry.timings.has_setup();
         one.reuse = match laid.carried {
             _ if entry.timings.has_setup() => Some(Reuse::Fresh),
+            _ if has_id && entry.used_before => Some(Reuse::Reused),
             // its connection was opened ahead, or carried requests before the file began
             0 | 1 => None,
             _ => tells_reuse.then_some(Reuse::Reused),
@@ -229,8 +244,10 @@ impl Assignment {
         if self.evidence == Evidence::Ids
             && let Some(id) = &entry.id
         {
-            // an id that connects again is that of another connection: browsers count from 1 in each run
-            return self.by_id.get(id).copied().filter(|_| !sets_up);
+            let known = self.by_id.get(id).copied();
+            // streams wait for one setup together. An id that connects later is that of another connection: browsers count
+            // from 1 in each run
+            return known.filter(|&at| !sets_up || entry.at < self.laid[at].ready_at);
         }
         if sets_up {
             return None;
@@ -254,6 +271,7 @@ impl Assignment {
         let begun = scope.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
         let mut connection = connection(entry, begun, scope);
         connection.setup = setup(entry, begun);
+        connection.open_before = self.evidence == Evidence::Ids && entry.used_before;
         if self.evidence != Evidence::Ids || entry.id.is_none() {
             connection.certainty = why();
         }

@@ -47,6 +47,8 @@ pub(crate) struct Entry {
     /// Nanoseconds since 1970.
     pub(crate) at: u64,
     pub(crate) timings: Timings,
+    /// The tool says that an earlier request used the connection.
+    pub(crate) used_before: bool,
     /// Whole time in nanoseconds, where the phases are not told.
     pub(crate) time: u64,
     /// Absent where the tool does not repeat it.
@@ -80,6 +82,7 @@ impl Entry {
         Entry {
             at,
             timings: Timings::default(),
+            used_before: false,
             time: 0,
             origin: None,
             method: None,

@@ -5,6 +5,7 @@ use crate::client::{Entry, MAX_ENTRIES};
 use crate::lenient::Lenient;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufReader, Read};
 
@@ -19,13 +20,23 @@ pub(super) struct Document {
     pub(super) seen: u64,
     /// Those that did not: from a cache, blocked, data URLs, or without a time.
     pub(super) skipped: u64,
+    /// The entries that have Chrome's id of a socket.
+    with_socket: HashSet<usize>,
 }
 
 impl Document {
     /// Reads to the end, or to the first thing that is not JSON; what came before is kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
         let mut json = serde_json::Deserializer::from_reader(BufReader::new(SkipMark::new(input)));
-        Root(self).deserialize(&mut json)
+        let end = Root(self).deserialize(&mut json);
+        // what stands in `connection` of the others is a port
+        if !self.with_socket.is_empty() {
+            let entries = self.entries.iter_mut().enumerate();
+            for (_, entry) in entries.filter(|(at, _)| !self.with_socket.contains(at)) {
+                entry.id = None;
+            }
+        }
+        end
     }
 }
 
@@ -160,7 +171,12 @@ impl<'de> Visitor<'de> for Entries<'_> {
             };
             document.seen += 1;
             match raw.read() {
-                Some(entry) => document.entries.push(entry),
+                Some(entry) => {
+                    if raw.has_socket_id() {
+                        document.with_socket.insert(document.entries.len());
+                    }
+                    document.entries.push(entry);
+                }
                 None => document.skipped += 1,
             }
         }

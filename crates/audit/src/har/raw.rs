@@ -7,6 +7,14 @@ use crate::timestamp;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
 
+/// Values of Safari's `_fetchType` for which no request was sent.
+const LOCAL_SOURCES: [&str; 4] = [
+    "Memory Cache",
+    "Disk Cache",
+    "Service Worker",
+    "Inspector Override",
+];
+
 /// An entry as it stands in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -20,14 +28,38 @@ pub(super) struct RawEntry {
     #[serde(deserialize_with = "or_nothing")]
     timings: RawTimings,
     connection: Lenient,
+    /// Chrome: the socket, where `connection` is the server's port.
+    #[serde(rename = "_connectionId")]
+    connection_id: Lenient,
+    /// WebPageTest: the socket.
     #[serde(rename = "_socket")]
     socket: Lenient,
+    /// WebPageTest: the version of HTTP, where `httpVersion` is empty.
+    #[serde(rename = "_protocol")]
+    protocol: Lenient,
+    /// Browsertime: an earlier request used the socket.
+    #[serde(rename = "_connectionReused")]
+    connection_reused: Lenient,
+    /// Safari: where the response came from.
+    #[serde(rename = "_fetchType")]
+    fetch_type: Lenient,
+    #[serde(deserialize_with = "or_nothing")]
+    cache: RawCache,
     #[serde(rename = "serverIPAddress")]
     server_ip_address: Lenient,
     #[serde(rename = "_fromCache")]
     from_cache: Lenient,
     #[serde(rename = "_fetchedViaServiceWorker")]
     by_service_worker: Lenient,
+}
+
+/// The state of the cache. Firefox and Firebug write `afterRequest` only for a response from their cache.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawCache {
+    /// Present, perhaps as `null`.
+    #[serde(deserialize_with = "is_there")]
+    after_request: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,6 +85,9 @@ struct RawResponse {
     headers: Vec<RawHeader>,
     #[serde(rename = "_error")]
     error: Lenient,
+    /// Chrome.
+    #[serde(rename = "_fetchedViaServiceWorker")]
+    by_service_worker: Lenient,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -74,6 +109,11 @@ struct RawHeader {
     value: Lenient,
 }
 
+/// Whether there is a value, also `null`.
+fn is_there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
+}
+
 /// `null` for something that need not be there.
 fn or_nothing<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
@@ -89,7 +129,7 @@ impl RawEntry {
         let at = timestamp::nanos(&self.started_date_time.text()?)?;
         let url = self.request.url.text()?;
         split(&url)?;
-        if self.from_cache.is_set() || self.by_service_worker.is_set() {
+        if self.is_local() {
             return None;
         }
         let mut entry = Entry::begun(at);
@@ -98,8 +138,10 @@ impl RawEntry {
         entry.set_status(self.response.status.count());
         entry.timings = timings(&self.timings);
         entry.time = self.time.number().map_or(0, nanos_of_ms);
-        let id = self.connection.text().or(self.socket.text());
+        let ids = [&self.connection_id, &self.connection, &self.socket];
+        let id = ids.into_iter().find_map(Lenient::text);
         entry.id = id.map(|id| egress(&id).into());
+        entry.used_before = self.is_on_used_socket();
         entry.address = self
             .server_ip_address
             .text()
@@ -112,19 +154,49 @@ impl RawEntry {
         }
         // what took no time, from nowhere, on no connection came from a cache
         let is_instant = entry.time == 0 && entry.ended_at() == at;
-        if entry.outcome.is_ok() && is_instant && entry.address.is_none() && entry.id.is_none() {
+        let is_nowhere = entry.address.is_none() && entry.id.is_none();
+        if entry.outcome.is_ok() && is_nowhere && (is_instant || self.cache.after_request) {
             return None;
         }
-        let version = self.response.http_version.text();
-        let version = version.filter(|text| protocol(text).is_some());
-        let version = version.or(self.request.http_version.text());
-        entry.protocol = version.and_then(|text| protocol(&text));
+        let versions = [
+            &self.protocol,
+            &self.response.http_version,
+            &self.request.http_version,
+        ];
+        entry.protocol = versions
+            .iter()
+            .find_map(|version| protocol(&version.text()?));
         entry.request_head = self.request.headers_size.count().unwrap_or(0);
         entry.request_body = self.request.body_size.count();
         entry.head = self.response.headers_size.count().unwrap_or(0);
         entry.body = self.response.body_size.count();
         self.read_fields(&mut entry);
         Some(entry)
+    }
+
+    /// Whether no request was sent for it: a cache or a service worker responded.
+    fn is_local(&self) -> bool {
+        let flags = [
+            &self.from_cache,
+            &self.by_service_worker,
+            &self.response.by_service_worker,
+        ];
+        let source = self.fetch_type.text();
+        flags.into_iter().any(Lenient::is_set)
+            || source.is_some_and(|source| LOCAL_SOURCES.contains(&source.as_str()))
+    }
+
+    /// Whether the browser says that an earlier request used the socket. Chrome does by a time for connecting of -1: the first
+    /// request on a socket has that of the socket, even if the socket was opened ahead.
+    fn is_on_used_socket(&self) -> bool {
+        let connect = self.timings.connect.number();
+        let is_chrome = self.has_socket_id();
+        self.connection_reused.is_set() || (is_chrome && connect.is_some_and(|ms| ms < 0.0))
+    }
+
+    /// Whether it has Chrome's id of the socket.
+    pub(super) fn has_socket_id(&self) -> bool {
+        self.connection_id.text().is_some()
     }
 
     fn read_fields(&self, entry: &mut Entry) {

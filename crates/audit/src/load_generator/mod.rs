@@ -146,13 +146,26 @@ impl LoadGenerator {
         if format.is_relative {
             return Some(0);
         }
+        let (_, first) = self.first_rows(prefix);
+        first
+    }
+
+    /// Whether the first times are told to the second.
+    pub(crate) fn is_coarse(self, prefix: &[u8]) -> bool {
+        let (rows, _) = self.first_rows(prefix);
+        rows.is_coarse()
+    }
+
+    /// Reads the rows of the first bytes; the earliest time in them, in nanoseconds since 1970.
+    fn first_rows(self, prefix: &[u8]) -> (Box<dyn Rows>, Option<u64>) {
         let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
-        let mut rows = (format.rows)();
+        let mut rows = (self.row_format().rows)();
         let text = String::from_utf8_lossy(&prefix[..whole]);
         let entries = text
             .lines()
             .filter_map(|line| rows.take(line).unwrap_or_default());
-        entries.map(|entry| entry.at).min()
+        let first = entries.map(|entry| entry.at).min();
+        (rows, first)
     }
 }
 

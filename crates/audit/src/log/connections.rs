@@ -1,6 +1,7 @@
 //! Which lines of a log came on the same connection, and what is told of it. State is bounded.
 
 use super::line::Line;
+use super::serials::Serials;
 use crate::event_writer::EventWriter;
 use crate::timestamp::Timestamp;
 use intact_ledger::{
@@ -74,8 +75,8 @@ pub(crate) struct LogConnections {
     since: Option<u64>,
     /// The end of the last request.
     until: u64,
-    /// The largest id so far, where ids are numbers: servers count their connections.
-    largest: Option<u64>,
+    /// The ids so far, where they are numbers.
+    serials: Serials,
 }
 
 /// When a request was under way, in nanoseconds since 1970.
@@ -92,7 +93,7 @@ impl LogConnections {
         let goes_on = at.is_some_and(|at| at.abs_diff(self.until) <= SILENCE);
         if !goes_on {
             self.since = at;
-            self.largest = None;
+            self.serials = Serials::default();
         }
     }
 
@@ -104,8 +105,7 @@ impl LogConnections {
         self.until = self.until.max(time.end);
         let key = self.key(line);
         let id = key.map(|key| self.connection(key, line, time, scope));
-        let asks = line.method.is_some() || line.target.is_some();
-        if !asks {
+        if !line.is_request() {
             // a connection without a request: an ALB's connection log, a client that went away
             return id.is_some();
         }
@@ -150,23 +150,16 @@ impl LogConnections {
         Some(Key::Port(line.client?, line.port?))
     }
 
-    /// Whether a connection that is first seen now was opened after the log's beginning. Within the time that a connection may be
-    /// silent that is never certain: a log of new connections and one of old ones that are used in turn are the same log. Later
-    /// it is inferred; a number as id must also be larger than all before, since servers count their connections.
+    /// Whether a connection that is first seen now was opened after the log began. Within the time that a connection may be
+    /// silent only a number shows that: a log of new connections and one of old ones that are used in turn are the same log.
+    /// Later it is inferred; a number must also be larger than all before.
     fn is_new(&mut self, key: Key, line: &Line<'_>, time: Time) -> bool {
         let is_late = self
             .since
             .is_some_and(|since| time.start.saturating_sub(since) > SILENCE);
         match key {
-            Key::Id(number) => {
-                let id = line.connection.as_deref().unwrap_or_default();
-                let is_number = id.parse::<u64>().is_ok();
-                let is_largest = self.largest.is_none_or(|largest| number > largest);
-                if is_number {
-                    self.largest = self.largest.max(Some(number));
-                }
-                is_late && (is_largest || !is_number)
-            }
+            Key::Id(number) if is_number(line) => self.serials.is_new(number, is_late),
+            Key::Id(_) => is_late,
             // one that was let go may come again
             Key::Port(..) => is_late && self.let_go == 0,
         }
@@ -308,6 +301,9 @@ impl LogConnections {
         let quarter = silent.len() / 4;
         self.let_go += quarter.saturating_sub(over) as u64;
         for (_, key) in silent.into_iter().take(over.max(quarter)) {
+            if let Key::Id(number) = key {
+                self.serials.let_go(number);
+            }
             self.end(key, None, scope);
         }
     }
@@ -318,6 +314,12 @@ impl LogConnections {
         scope.caveats("", &[let_go]);
         self.live.clear();
     }
+}
+
+/// Whether the connection's id is a number.
+fn is_number(line: &Line<'_>) -> bool {
+    let id = line.connection.as_deref();
+    id.is_some_and(|id| id.parse::<u64>().is_ok())
 }
 
 /// Whether a line came on another connection than the one that had its id or its port before.

@@ -1,39 +1,42 @@
-//! Lines of JSON: nginx with any names, Caddy, Envoy. Names tell what a value is; an object `request` is Caddy's.
+//! Lines of JSON: nginx with any names, Envoy, Caddy, Traefik. Names show what a value is, see [`super::json_names`].
 
-use super::line::{Field, Line};
+use super::json_names::{self, Dialect, SHARED};
+use super::line::Line;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
 /// Reads a line; `None` where it is no object, or says nothing of a request.
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
-    let mut found = Found::default();
+    let mut found = Found {
+        line: Line::default(),
+        dialect: &SHARED,
+    };
     let mut json = serde_json::Deserializer::from_str(text);
     Object {
         found: &mut found,
-        depth: 0,
+        path: "",
     }
     .deserialize(&mut json)
     .ok()?;
     let mut line = found.line;
-    // Caddy counts in seconds, Envoy in milliseconds
-    line.settle(if found.is_caddy { 1e9 } else { 1e6 });
-    (line.status.is_some() && (line.method.is_some() || line.target.is_some())).then_some(line)
+    line.settle(found.dialect.duration_unit);
+    (line.status.is_some() && line.is_request()).then_some(line)
 }
 
-#[derive(Default)]
 struct Found<'a> {
     line: Line<'a>,
-    is_caddy: bool,
+    dialect: &'static Dialect,
 }
 
 /// An object whose values go into a line.
-struct Object<'f, 'a> {
+struct Object<'f, 'p, 'a> {
     found: &'f mut Found<'a>,
-    depth: u8,
+    /// The names of the objects around its values, with dots between; empty at the top.
+    path: &'p str,
 }
 
-impl<'de> DeserializeSeed<'de> for Object<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for Object<'_, '_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -41,7 +44,7 @@ impl<'de> DeserializeSeed<'de> for Object<'_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for Object<'_, 'de> {
+impl<'de> Visitor<'de> for Object<'_, '_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,10 +53,13 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
         while let Some(Name(name)) = object.next_key()? {
+            let path = match self.path {
+                "" => name,
+                outer => format!("{outer}.{name}").into(),
+            };
             let value = Value {
                 found: &mut *self.found,
-                name: &name,
-                depth: self.depth,
+                path: &path,
             };
             object.next_value_seed(value)?;
         }
@@ -87,25 +93,22 @@ impl<'de> serde::Deserialize<'de> for Name<'de> {
 }
 
 /// A value under a name.
-struct Value<'f, 'n, 'a> {
+struct Value<'f, 'p, 'a> {
     found: &'f mut Found<'a>,
-    name: &'n str,
-    depth: u8,
+    path: &'p str,
 }
 
 impl<'a> Value<'_, '_, 'a> {
     fn take(self, text: Cow<'a, str>) {
-        // Caddy calls a client behind a trusted proxy `client_ip`: whose connection it is tells `remote_ip`
-        let field = match (self.depth, self.name) {
-            (1, "version") if self.found.is_caddy => Field::Tls,
-            (1, "proto") => Field::Protocol,
-            (2, "version") => Field::Tls,
-            (2, "resumed") => Field::Resumed,
-            (2, "User-Agent") => Field::Agent,
-            (2, _) => Field::Other,
-            (_, name) => Field::named(name),
-        };
-        self.found.line.set(field, text);
+        self.found.notice(self.path);
+        self.found.line.set(json_names::field(self.path), text);
+    }
+}
+
+impl Found<'_> {
+    /// Takes the server from a name that only it writes.
+    fn notice(&mut self, path: &str) {
+        self.dialect = json_names::writer(path).unwrap_or(self.dialect);
     }
 }
 
@@ -158,31 +161,25 @@ impl<'de> Visitor<'de> for Value<'_, '_, 'de> {
         Ok(())
     }
 
+    /// Of several values of a field of the header section the first one counts.
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        if (self.depth, self.name) == (2, "User-Agent") && list.next_element_seed(self)?.is_none() {
-            return Ok(());
+        if list.next_element_seed(self)?.is_some() {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
         }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        let wanted = matches!(
-            (self.depth, self.name),
-            (0, "request") | (1, "tls" | "headers")
-        );
-        if !wanted {
+        if !json_names::is_read(self.path) {
             while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         }
-        if self.depth == 0 {
-            self.found.is_caddy = true;
-        } else if self.name == "tls" {
-            self.found.line.secure = Some(true);
-        }
+        self.found.notice(self.path);
+        let field = json_names::field(self.path);
+        self.found.line.set(field, Cow::Borrowed("{}"));
         let inner = Object {
             found: self.found,
-            depth: self.depth + 1,
+            path: self.path,
         };
         inner.visit_map(object)
     }
@@ -223,6 +220,34 @@ mod tests {
         )
         .unwrap();
         assert_eq!((envoy.port, envoy.took), (Some(99), Some(7_000_000)));
+    }
+
+    #[test]
+    fn traefiks_lines_are_read() {
+        let line = read(
+            r#"{"ClientAddr":"192.0.2.1:41342","ClientHost":"192.0.2.1","ClientPort":"41342","DownstreamContentSize":17,
+            "DownstreamStatus":200,"Duration":1250000,"RequestHost":"a.example","RequestMethod":"GET","RequestPath":"/x?y=1",
+            "RequestProtocol":"HTTP/2.0","RequestScheme":"https","StartLocal":"2026-11-21T09:00:00.25+01:00",
+            "StartUTC":"2026-11-21T08:00:00.250000001Z","TLSVersion":"1.3","level":"info","msg":"","request_User-Agent":"curl/8",
+            "time":"2026-11-21T08:00:00Z"}"#,
+        )
+        .unwrap();
+        assert_eq!((line.port, line.took), (Some(41342), Some(1_250_000)));
+        assert_eq!(line.start.unwrap().nanos, 1_795_248_000_250_000_001);
+        assert!(!line.start.unwrap().coarse);
+        assert_eq!(line.protocol, Some(intact_ledger::Protocol::Http2));
+        assert_eq!(line.tls, Some(intact_ledger::TlsVersion::Tls13));
+        assert_eq!((line.status, line.sent), (Some(200), 17));
+        assert_eq!(line.agent.as_deref(), Some("curl/8"));
+    }
+
+    #[test]
+    fn a_request_that_could_not_be_parsed_was_responded_to() {
+        let envoy = r#"{"start_time":"2026-11-21T08:00:00.000Z","connection_id":5,"method":null,"path":null,"protocol":"HTTP/1.1","response_code":400}"#;
+        assert_eq!(read(envoy).unwrap().status, Some(400));
+        // of a TCP proxy
+        let tcp = r#"{"start_time":"2026-11-21T08:00:00.000Z","connection_id":5,"protocol":null,"response_code":0}"#;
+        assert_eq!(read(tcp), None);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(super) enum Field {
     Seconds,
     Millis,
     Micros,
+    Nanos,
     /// Seconds in Caddy, milliseconds in Envoy.
     Duration,
     /// Method, target and version.
@@ -44,6 +45,8 @@ pub(super) enum Field {
     Scheme,
     Tls,
     Cipher,
+    /// Anything that only a request over TLS has.
+    Secure,
     Resumed,
     /// Nothing that matters here.
     Other,
@@ -149,6 +152,7 @@ impl<'a> Line<'a> {
             Field::Seconds => self.took = nanos(&value, 1e9),
             Field::Millis => self.took = nanos(&value, 1e6),
             Field::Micros => self.took = nanos(&value, 1e3),
+            Field::Nanos => self.took = nanos(&value, 1.0),
             Field::Duration => self.duration = value.parse().ok(),
             Field::Request => self.set_request(value),
             Field::Method => self.method = Some(value),
@@ -163,7 +167,7 @@ impl<'a> Line<'a> {
                 self.secure = Some(true);
                 self.tls = tls_version(&value);
             }
-            Field::Cipher => self.secure = Some(true),
+            Field::Cipher | Field::Secure => self.secure = Some(true),
             Field::Resumed => self.resumed = Some(matches!(&*value, "r" | "true" | "Resumed")),
             Field::Agent => self.agent = Some(value),
             Field::Other => {}
@@ -175,6 +179,14 @@ impl<'a> Line<'a> {
         if let (None, Some(duration)) = (self.took, self.duration) {
             self.took = whole(duration * duration_unit);
         }
+    }
+
+    /// Whether the line is about a request. A server responds to a request that it cannot parse, too, and logs no method then. A
+    /// 408 without a method ended a connection that carried nothing.
+    pub(super) fn is_request(&self) -> bool {
+        let responded = self.status.is_some_and(|status| status != 408)
+            && (self.protocol.is_some() || self.sent > 0);
+        self.method.is_some() || self.target.is_some() || responded
     }
 
     fn set_client(&mut self, value: &str) {
@@ -248,6 +260,22 @@ mod tests {
         let mut line = Line::default();
         line.set(Field::Request, "\\x16\\x03\\x01".into());
         assert_eq!((line.method, line.target), (None, None));
+    }
+
+    #[test]
+    fn a_response_without_a_request_line_is_that_to_a_request() {
+        let with = |status: &str, sent: &str| {
+            let mut line = Line::default();
+            line.set(Field::Request, "-".into());
+            line.set(Field::Status, status.to_owned().into());
+            line.set(Field::Sent, sent.to_owned().into());
+            line.is_request()
+        };
+        assert!(with("400", "157"));
+        // the client closed, or sent nothing
+        assert!(!with("400", "0"));
+        assert!(!with("408", "217"));
+        assert!(!with("-", "-"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
+use super::w3c::Columns;
 use super::{balancer, json};
 
 /// Lines that a format is told by.
@@ -21,6 +22,7 @@ pub(crate) enum LogFormat {
     Haproxy,
     Alb,
     AlbConnection,
+    W3c(Columns),
 }
 
 impl LogFormat {
@@ -32,6 +34,9 @@ impl LogFormat {
             Some(end) => &text[..end],
             None => &text,
         };
+        if let Some(columns) = Columns::find(whole) {
+            return Some(LogFormat::W3c(columns));
+        }
         let lines: Vec<&str> = whole
             .lines()
             .map(str::trim)
@@ -55,6 +60,13 @@ impl LogFormat {
         })
     }
 
+    /// Takes a line that begins with `#`: it may change the columns of those behind it.
+    pub(super) fn take_directive(&mut self, text: &str) {
+        if let LogFormat::W3c(columns) = self {
+            columns.take(text);
+        }
+    }
+
     /// Takes a line apart; `None` where it does not fit, or tells no time.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
         let line = match self {
@@ -65,6 +77,7 @@ impl LogFormat {
             LogFormat::Haproxy => balancer::haproxy(text),
             LogFormat::Alb => balancer::alb(text),
             LogFormat::AlbConnection => balancer::alb_connection(text),
+            LogFormat::W3c(columns) => columns.read(text),
         }?;
         (line.end.is_some() || line.start.is_some()).then_some(line)
     }
@@ -79,6 +92,7 @@ impl LogFormat {
             LogFormat::Haproxy => "in HAProxy's format",
             LogFormat::Alb => "in the format of AWS's ALB",
             LogFormat::AlbConnection => "connections of AWS's ALB, without their requests",
+            LogFormat::W3c(_) => "in the W3C extended format",
         }
     }
 
@@ -92,6 +106,7 @@ impl LogFormat {
             LogFormat::Given(_) | LogFormat::Json => {
                 ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)"
             }
+            LogFormat::W3c(_) => ". Add the custom field `c-port` for REMOTE_PORT (IIS)",
             LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => "",
         }
     }
@@ -109,24 +124,22 @@ impl LogFormat {
             | LogFormat::Envoy(_)
             | LogFormat::Haproxy
             | LogFormat::Alb
-            | LogFormat::AlbConnection => "",
+            | LogFormat::AlbConnection
+            | LogFormat::W3c(_) => "",
         }
     }
 
     /// What to put into the server's configuration so that its log tells which connection carried what.
     pub(super) fn advice(&self) -> Vec<String> {
-        let (nginx, apache, envoy) = match self {
-            LogFormat::Usual(_) => (true, true, false),
-            LogFormat::Given(_) | LogFormat::Json => (true, true, true),
-            LogFormat::Envoy(_) => (false, false, true),
-            LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => (false, false, false),
+        let all: &[&str] = match self {
+            LogFormat::Usual(_) => &[NGINX, APACHE],
+            LogFormat::Given(_) | LogFormat::Json => &[NGINX, APACHE, ENVOY_DIRECTIVE],
+            LogFormat::Envoy(_) => &[ENVOY_DIRECTIVE],
+            LogFormat::W3c(_) => &[IIS],
+            LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => &[],
         };
-        let all = [(nginx, NGINX), (apache, APACHE), (envoy, ENVOY_DIRECTIVE)];
-        let wanted = all.iter().filter(|(wanted, _)| *wanted);
-        wanted
-            .flat_map(|(_, text)| text.lines())
-            .map(str::to_owned)
-            .collect()
+        let lines = all.iter().flat_map(|text| text.lines());
+        lines.map(str::to_owned).collect()
     }
 }
 
@@ -142,6 +155,12 @@ access_log /var/log/nginx/access.log intact;"#;
 pub(super) const APACHE: &str = r#"# Apache:
 LogFormat "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" start_usec=%{usec}t usec=%D port=%{remote}p k=%k X=%X host=%V" intact
 CustomLog ${APACHE_LOG_DIR}/access.log intact"#;
+
+/// For a site of IIS.
+pub(super) const IIS: &str = r#"# IIS, in the logFile element of the site:
+<customFields>
+  <add logFieldName="c-port" sourceName="REMOTE_PORT" sourceType="ServerVariable" />
+</customFields>"#;
 
 /// For Envoy's access log.
 pub(super) const ENVOY_DIRECTIVE: &str = r#"# Envoy, in access_log:

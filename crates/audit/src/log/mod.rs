@@ -4,9 +4,12 @@
 mod balancer;
 mod connections;
 mod json;
+mod json_names;
 mod line;
 pub(crate) mod log_format;
 mod pattern;
+mod serials;
+mod w3c;
 
 pub(crate) use connections::{LogConnections, exchange, origin};
 pub(crate) use json::Name;
@@ -19,6 +22,10 @@ use crate::event_writer::EventWriter;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 use connections::Evidence;
+
+/// The fields that show times below a second, as the end of a sentence.
+const TIME_FIELDS: &str =
+    ". Add `msec=$msec` to nginx's log_format, or `start_usec=%{usec}t` to Apache's LogFormat";
 
 /// What is wrong with lines that come before the base.
 const EARLY: &str = "lines are earlier than its first ones: they are put at its beginning";
@@ -39,20 +46,27 @@ pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
 pub(crate) fn tells_durations(prefix: &[u8], dialect: &LogFormat) -> bool {
     let text = String::from_utf8_lossy(prefix);
     let lines = text.lines().filter_map(|text| dialect.read(text.trim()));
-    let asks = |line: &Line<'_>| line.method.is_some() || line.target.is_some();
     let timed =
         |line: Line<'_>| line.took.is_some() || (line.start.is_some() && line.end.is_some());
     let (mut requests, mut told) = (false, false);
-    for line in lines.filter(asks) {
+    for line in lines.filter(Line::is_request) {
         (requests, told) = (true, told || timed(line));
     }
     told || !requests
 }
 
+/// Whether one of the first lines has its time to the second only. The last line of the prefix may be cut.
+pub(crate) fn is_coarse(prefix: &[u8], dialect: &LogFormat) -> bool {
+    let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
+    let text = String::from_utf8_lossy(&prefix[..whole]);
+    let mut lines = text.lines().filter_map(|text| dialect.read(text.trim()));
+    lines.any(|line| line.start.or(line.end).is_some_and(|stamp| stamp.coarse))
+}
+
 /// Reads a log to its end.
 pub(crate) fn read(
     input: &mut Input,
-    dialect: &LogFormat,
+    dialect: &mut LogFormat,
     pools: &mut LogConnections,
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
@@ -62,6 +76,9 @@ pub(crate) fn read(
     input.each_line(LONGEST_LINE, go_on, |line| {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
+        if text.starts_with('#') {
+            dialect.take_directive(text);
+        }
         if text.is_empty() || text.starts_with('#') {
             return true;
         }
@@ -106,7 +123,7 @@ fn tell(
         scope.caveat(
             "log-coarse-times",
             format!(
-                "{prefix}times are told to the second only: requests of the same second count as overlapping, so that connections called avoidable are the fewest"
+                "{prefix}times are logged to the second only: which requests of the same second overlapped, and for how long connections were idle, is unknown{TIME_FIELDS}"
             ),
         );
     }

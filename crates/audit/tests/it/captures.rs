@@ -265,3 +265,63 @@ fn quic_connections_are_named_by_the_hello_that_their_first_packets_hold() {
     assert!(outcome.caveat("quic").is_some());
     assert_eq!(outcome.exchanges().count(), 0);
 }
+
+/// The packets of a little-endian pcap file with microseconds, as Solaris' `snoop` writes them (RFC 1761).
+fn as_snoop(pcap: &[u8]) -> Vec<u8> {
+    let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
+    assert_eq!((word(0), word(20)), (0xa1b2_c3d4, 1));
+    let mut snoop = b"snoop\0\0\0".to_vec();
+    let put = |snoop: &mut Vec<u8>, words: &[u32]| {
+        snoop.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+    };
+    put(&mut snoop, &[2, 4]);
+    let mut at = 24;
+    while at < pcap.len() {
+        let [seconds, micros, captured, original] = [0, 4, 8, 12].map(|field| word(at + field));
+        let padded = captured.next_multiple_of(4);
+        put(
+            &mut snoop,
+            &[original, captured, padded + 24, 0, seconds, micros],
+        );
+        snoop.extend(&pcap[at + 16..][..captured as usize]);
+        snoop.extend(vec![0; (padded - captured) as usize]);
+        at += 16 + captured as usize;
+    }
+    snoop
+}
+
+#[test]
+fn a_capture_of_snoop_gives_the_same_rows_as_one_of_tcpdump() {
+    let pcap = std::fs::read(reading::fixture("captures/pipelined-requests.pcap")).unwrap();
+    let rows = |content: &[u8]| {
+        let outcome = reading::bytes(content, KeyLog::default()).unwrap();
+        format!("{:?}", outcome.rows)
+    };
+    let snoop = as_snoop(&pcap);
+    assert_eq!(rows(&snoop), rows(&pcap));
+    let outcome = reading::bytes(&snoop, KeyLog::default()).unwrap();
+    assert_eq!(outcome.accounts[0].format, intact_audit::Format::Snoop);
+    let cut = reading::bytes(&snoop[..snoop.len() - 3], KeyLog::default()).unwrap();
+    assert!(cut.caveat("input-cut").unwrap().incomplete);
+    // a link type that is not Ethernet, and a length that does not fit
+    let mut other = snoop.clone();
+    other[15] = 5;
+    let error = reading::bytes(&other, KeyLog::default()).unwrap_err();
+    assert!(error.to_string().contains("link type 5"), "{error}");
+    let mut damaged = snoop;
+    damaged[27] = 1;
+    let error = reading::bytes(&damaged, KeyLog::default()).unwrap_err();
+    assert!(error.to_string().contains("a record of"), "{error}");
+}
+
+#[test]
+fn a_connection_from_before_the_capture_does_not_count_as_opened() {
+    let outcome = reading::file("captures/get_nosyn.pcap", KeyLog::default());
+    let connections = outcome.connections();
+    assert!(
+        connections
+            .iter()
+            .all(|one| one.open_before && !one.is_opened())
+    );
+    assert_eq!(connections.len(), 1);
+}

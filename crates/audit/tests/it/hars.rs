@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
-use intact_ledger::{Certainty, Failure, Outcome as Ended, SetupPhase};
+use intact_ledger::{Certainty, Failure, Outcome as Ended, Protocol, SetupPhase};
 
 fn audited(name: &str) -> Outcome {
     reading::file(&format!("har/{name}"), KeyLog::default())
@@ -89,6 +89,102 @@ fn the_first_request_that_is_seen_of_an_id_is_unknown_without_its_connecting() {
     // a tool that measures no connecting
     let none = har(&[entry(700, 1, -1), entry(700, 2, -1)]);
     assert_eq!(none, [(None, None), (reused, None)]);
+}
+
+/// An entry of a HAR on an HTTP/2 connection, with members of its own at the end.
+fn entry_with(second: &str, timings: &str, response: &str, members: &str) -> String {
+    format!(
+        r#"{{"startedDateTime":"2026-11-21T08:00:{second}Z","time":50,
+        "request":{{"method":"GET","url":"https://a.example/"}},
+        "response":{{"status":200{response}}},"timings":{{"send":1,"wait":2,"receive":2,{timings}}}{members}}}"#
+    )
+}
+
+fn har(entries: &[String]) -> Outcome {
+    let text = format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","));
+    reading::bytes(text.as_bytes(), KeyLog::default()).unwrap()
+}
+
+const SETUP: &str = r#""dns":1,"connect":20,"ssl":10"#;
+const NO_SETUP: &str = r#""dns":-1,"connect":-1,"ssl":-1"#;
+
+#[test]
+fn what_a_cache_or_a_service_worker_answered_uses_no_connection() {
+    let outcome = audited("chrome-devtools.har");
+    // the server saw nine requests on six connections, four of them from before the recording
+    let (opened, requests, fresh, reused) = totals(&outcome);
+    assert_eq!((opened, requests, fresh, reused), (2, 9, 2, 7));
+    let open_before = outcome.connections();
+    let open_before = open_before.iter().filter(|one| one.open_before);
+    assert_eq!(open_before.count(), 4);
+    assert_eq!(outcome.accounts[0].skipped, 8);
+    let evidence = outcome.accounts[0].evidence.as_deref().unwrap();
+    assert!(evidence.contains("9 of 9"), "{evidence}");
+}
+
+#[test]
+fn each_browsers_mark_of_its_cache_is_known() {
+    let sent = entry_with("01", SETUP, "", r#","connection":"1""#);
+    for (response, members) in [
+        ("", r#","connection":"2","_fetchType":"Memory Cache""#),
+        ("", r#","connection":"2","_fetchType":"Disk Cache""#),
+        ("", r#","_fetchType":"Service Worker""#),
+        ("", r#","_fromCache":"disk","connection":"443""#),
+        (r#","_fetchedViaServiceWorker":true"#, ""),
+        ("", r#","cache":{"afterRequest":null}"#),
+    ] {
+        let local = entry_with("02", NO_SETUP, response, members);
+        let outcome = har(&[sent.clone(), local]);
+        assert_eq!(totals(&outcome), (1, 1, 1, 0), "{response}{members}");
+    }
+    // stored after a request that was sent
+    let stored = r#","connection":"1","_fetchType":"Network Load","cache":{"afterRequest":{}}"#;
+    let outcome = har(&[sent, entry_with("02", NO_SETUP, "", stored)]);
+    assert_eq!(totals(&outcome), (1, 2, 1, 1));
+}
+
+#[test]
+fn streams_that_wait_for_one_setup_are_on_one_connection() {
+    let on_seven = r#","connection":"7","_protocol":"HTTP/2""#;
+    let later = r#""dns":-1,"connect":12,"ssl":10"#;
+    let outcome = har(&[
+        entry_with("01.000", SETUP, "", on_seven),
+        entry_with("01.008", later, "", on_seven),
+        entry_with("02.000", NO_SETUP, "", on_seven),
+        // counted from 1 in another run
+        entry_with("30.000", SETUP, "", on_seven),
+    ]);
+    assert_eq!(totals(&outcome), (2, 4, 3, 1));
+}
+
+#[test]
+fn webpagetests_protocol_is_read() {
+    let socket = |second, timings| {
+        let members = r#","_socket":91,"_protocol":"HTTP/2""#;
+        entry_with(second, timings, r#","httpVersion":"""#, members)
+    };
+    let outcome = har(&[socket("01", SETUP), socket("02", NO_SETUP)]);
+    assert_eq!(totals(&outcome), (1, 2, 1, 1));
+    let protocol = outcome.connections()[0].protocol;
+    assert_eq!(protocol, Some(Protocol::Http2));
+}
+
+#[test]
+fn a_connection_without_a_setup_in_the_file_is_of_unknown_age() {
+    let on = |id: u32| format!(r#","connection":"{id}""#);
+    let outcome = har(&[
+        entry_with("01", SETUP, "", &on(1)),
+        entry_with("02", NO_SETUP, "", &on(2)),
+        entry_with("03", NO_SETUP, "", &on(2)),
+    ]);
+    assert_eq!(totals(&outcome), (2, 3, 1, 1));
+    let caveat = outcome.caveat("har-unknown-age").unwrap();
+    assert!(!caveat.incomplete);
+    assert!(
+        caveat.message.contains("1 connections"),
+        "{}",
+        caveat.message
+    );
 }
 
 #[test]

@@ -77,6 +77,90 @@ fn a_capture_and_the_servers_log_of_the_same_traffic_agree() {
     assert_eq!(reused(&json), 5);
 }
 
+/// Of the requests of this log at least and at most so many reused a connection.
+fn reuse_range(outcome: &Outcome) -> (usize, usize) {
+    let unknown = outcome.exchanges().filter(|one| one.reuse.is_none());
+    let least = reused(outcome);
+    (least, least + unknown.count())
+}
+
+#[test]
+fn what_the_capture_shows_is_in_the_range_of_a_log_without_positions() {
+    let capture = reading::file("captures/nginx-curl.pcapng", KeyLog::default());
+    let whole = std::fs::read_to_string(reading::fixture("logs/nginx-intact.log")).unwrap();
+    let without: String = whole.replace(" reqs=", " other=");
+    let log = reading::bytes(without.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(log.connections().len(), capture.connections().len());
+    let (least, most) = reuse_range(&log);
+    assert!((least..=most).contains(&reused(&capture)), "{least} {most}");
+    assert!(least < most);
+    assert!(log.caveat("log-without-positions").is_some());
+}
+
+#[test]
+fn iis_logs_are_read_and_columns_may_change() {
+    let fields = |port: &str| {
+        format!(
+            "#Software: Microsoft Internet Information Services 10.0\r\n#Version: 1.0\r\n#Date: 2026-11-21 08:00:00\r\n\
+             #Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status time-taken{port}\r\n"
+        )
+    };
+    let line = |second: u32, port: &str| {
+        format!(
+            "2026-11-21 08:00:{second:02} 10.0.0.5 GET /{second} q=secret 443 - 192.0.2.1 python-requests/2.31.0 200 46{port}\r\n"
+        )
+    };
+    let text =
+        fields(" c-port") + &line(1, " 5000") + &line(2, " 5000") + &fields("") + &line(3, "");
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.accounts[0].skipped, 0);
+    assert_eq!(paths(&outcome), [vec!["/1", "/2"]]);
+    assert_eq!(outcome.exchanges().count(), 3);
+    let caveat = outcome.caveat("log-without-connections").unwrap();
+    assert!(
+        caveat.message.contains("1 of 3 requests"),
+        "{}",
+        caveat.message
+    );
+    assert!(caveat.message.contains("REMOTE_PORT"), "{}", caveat.message);
+    assert!(outcome.caveat("log-coarse-times").is_some());
+    let agent = outcome.connections()[0].agent.clone();
+    assert_eq!(agent.as_deref(), Some("python-requests/2.31.0"));
+}
+
+#[test]
+fn requests_that_envoy_could_not_parse_are_counted() {
+    let line = |request: &str, rest: &str| {
+        format!(
+            "[2026-11-21T08:00:00.250Z] \"{request}\" {rest} 0 - \"-\" \"-\" \"-\" \"-\" \"-\"\n"
+        )
+    };
+    let text = line("GET / HTTP/1.1", "200 - 0 5")
+        + &line("- - HTTP/1.1", "400 DPE 0 11")
+        + &line("- - HTTP/2", "400 DPE 0 0")
+        // a TCP proxy's connection carries no request
+        + &line("- - -", "0 UF 0 0");
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    let status: Vec<_> = outcome.exchanges().map(|one| one.status).collect();
+    assert_eq!(status, [Some(200), Some(400), Some(400)]);
+    assert_eq!(outcome.accounts[0].skipped, 1);
+}
+
+#[test]
+fn traefiks_log_tells_connections_apart_by_the_clients_port() {
+    let line = |nth: u32, port: u32| {
+        format!(
+            "{{\"ClientAddr\":\"192.0.2.1:{port}\",\"DownstreamStatus\":200,\"Duration\":1250000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/{nth}\",\"RequestProtocol\":\"HTTP/1.1\",\"StartUTC\":\"2026-11-21T08:00:0{nth}.250000001Z\",\"level\":\"info\",\"time\":\"2026-11-21T08:00:0{nth}Z\"}}\n"
+        )
+    };
+    let text = line(1, 5000) + &line(2, 5000) + &line(3, 5001);
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(paths(&outcome), [vec!["/1", "/2"], vec!["/3"]]);
+    assert!(outcome.caveat("log-coarse-times").is_none());
+    let took: Vec<u64> = outcome.exchanges().map(|one| one.latency()).collect();
+    assert_eq!(took, [1_250_000; 3]);
+}
+
 #[test]
 fn a_log_that_cannot_tell_says_what_to_configure() {
     let outcome = audited("nginx-combined.log");

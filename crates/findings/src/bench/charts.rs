@@ -10,8 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Shuffles behind the p-value of a change of level.
-const DRAWS: u32 = 999;
 /// A change of level is marked when chance shows as good a one this rarely.
 const LEVEL: f64 = 0.01;
 /// Upper ends of the classes of exchanges per connection; above 256 a histogram's bucket may straddle one by 0.2 %.
@@ -100,11 +98,7 @@ impl Charts {
             .collect();
         Charts {
             latency: latency(run, &cells),
-            levels: facts
-                .variants
-                .iter()
-                .map(|variant| level(run, variant))
-                .collect(),
+            levels: facts.variants.iter().map(level).collect(),
             sweeps: sweeps(run, &facts.variants),
             per_connection: run
                 .variants
@@ -166,7 +160,7 @@ fn latency(run: &Run, cells: &[Cell]) -> Vec<LatencyPanel> {
     panels
 }
 
-fn level(run: &Run, variant: &VariantFacts) -> Level {
+fn level(variant: &VariantFacts) -> Level {
     let means: Vec<f64> = variant
         .rounds
         .iter()
@@ -175,8 +169,7 @@ fn level(run: &Run, variant: &VariantFacts) -> Level {
     Level {
         name: variant.name.clone(),
         mean_ms: around_mean(&means),
-        change: change_point(&means, DRAWS, run.seed.unwrap_or(0))
-            .filter(|change| change.p_value <= LEVEL),
+        change: change_point(&means, f64::ln).filter(|change| change.p_value <= LEVEL),
     }
 }
 

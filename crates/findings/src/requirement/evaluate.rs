@@ -169,8 +169,12 @@ impl Requirement {
             }
             Outcome::Undecided(measured) => {
                 let shown = self.shown(measured);
-                let reason =
-                    missing.unwrap_or("the measurement ended before the limit was reached");
+                let unknown = if measured.high() == f64::INFINITY {
+                    "the measurement ended before the limit was reached"
+                } else {
+                    "only this range is known"
+                };
+                let reason = missing.unwrap_or(unknown);
                 format!("{metric} is {shown}, which does not decide {asked} ({reason})")
             }
             Outcome::NoData(reason) => {

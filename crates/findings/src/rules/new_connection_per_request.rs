@@ -86,11 +86,20 @@ fn opened(counts: &Counts, needed: u64) -> Statement {
     if known == 0 {
         return said;
     }
-    let reused = Value::Share(counts.reused as f64 / known as f64);
-    said.and(statement!(
-        "{reused} of the requests reused one",
-        reused = reused
-    ))
+    let share = |count: u64, all: u64| Value::Share(count as f64 / all as f64);
+    let unknown = counts.requests.saturating_sub(known);
+    said.and(if unknown == 0 {
+        statement!(
+            "{reused} of the requests reused one",
+            reused = share(counts.reused, known)
+        )
+    } else {
+        statement!(
+            "{least} to {most} of the requests reused one",
+            least = share(counts.reused, counts.requests),
+            most = share(counts.reused + unknown, counts.requests)
+        )
+    })
 }
 
 /// How many connections were opened for each reason.

@@ -1,15 +1,31 @@
-//! Where a series changed its level, once: latency over weeks, with keep-alive switched on midway.
+//! Where a series changed its level, once and for good: latency over weeks, with keep-alive switched on midway.
 //!
-//! Looks at logarithms, as latencies have heavy tails. The p-value shuffles the series and so takes its values
-//! as exchangeable: a series that drifts or clusters by itself is called changed too often. Feed it values far
-//! enough apart (one per hour, say), not every exchange.
+//! The test is the self-normalised one of Shao and Zhang, "Testing for change points in time series", JASA 105 (2010): it
+//! measures the noise by the series itself, so that values that depend on their neighbours, and a drift, are not taken for a
+//! change. A level that does not last, such as a burst of load, is none either.
 
-use intact_experiment::Rng;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Values there must be on either side of the change.
+/// Values that a series must have.
+pub const MIN_VALUES: usize = 12;
+/// Values there must be on either side of the change, at least.
 const MIN_SIDE: usize = 3;
+/// The share of the values there must be on either side: one in this many.
+const SIDE_SHARE: usize = 10;
+/// Parts of a side, each of which must have the level of its side.
+const PARTS: usize = 4;
+/// Values of the statistic and how often chance exceeds them: table 1 of the paper, below 0.1 by simulation.
+const CRITICAL: [(f64, f64); 8] = [
+    (0.0, 1.0),
+    (7.6, 0.5),
+    (29.6, 0.1),
+    (40.1, 0.05),
+    (52.2, 0.025),
+    (68.6, 0.01),
+    (84.6, 0.005),
+    (121.9, 0.001),
+];
 
 /// The best place to cut a series in two.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -20,63 +36,120 @@ pub struct ChangePoint {
     pub before: f64,
     /// Mean from it on.
     pub after: f64,
-    /// Share of shuffled series that have as good a cut, the series itself counted.
+    /// How often a series without a change shows as much of one; at least 0.001.
     pub p_value: f64,
 }
 
-/// The most likely single change of level, with a p-value from `draws` seeded shuffles.
+/// The most likely single change of level that lasts to the end, after `scale`: `f64::ln` where ratios matter.
 ///
-/// `None` with fewer than six values, values that are all equal, or any that is not positive and finite. Costs
-/// `draws` passes over the series; thin a long one first.
-pub fn change_point(series: &[f64], draws: u32, seed: u64) -> Option<ChangePoint> {
-    if series.len() < 2 * MIN_SIDE || !series.iter().all(|v| v.is_finite() && *v > 0.0) {
+/// `None` with fewer than [`MIN_VALUES`], values that are all equal or not finite on that scale, and where a part of one side
+/// has the level of the other. Costs the square of the number of values; thin a long series first.
+pub fn change_point(series: &[f64], scale: fn(f64) -> f64) -> Option<ChangePoint> {
+    let values: Vec<f64> = series.iter().map(|value| scale(*value)).collect();
+    if values.len() < MIN_VALUES || !values.iter().all(|value| value.is_finite()) {
         return None;
     }
-    let mean_log = series.iter().map(|v| v.ln()).sum::<f64>() / series.len() as f64;
-    let mut logs: Vec<f64> = series.iter().map(|v| v.ln() - mean_log).collect();
-    let (at, gain) = best_cut(&logs);
-    if gain <= 1e-12 {
+    let at = best_cut(&values)?;
+    if !lasts(&values, at) {
         return None;
     }
-    let mut rng = Rng::seeded(seed);
-    let as_good = (0..draws)
-        .filter(|_| {
-            rng.shuffle(&mut logs);
-            best_cut(&logs).1 >= gain
-        })
-        .count();
-    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+    let table = exceeded_by_chance(statistic(&values));
+    // a few values can be in any order: no test is surer than that
+    let orders = (0..at).fold(1.0, |orders, nth| {
+        orders * (values.len() - nth) as f64 / (nth + 1) as f64
+    });
     Some(ChangePoint {
         at,
         before: mean(&series[..at]),
         after: mean(&series[at..]),
-        p_value: (as_good + 1) as f64 / f64::from(draws + 1),
+        p_value: table.max(2.0 / orders).min(1.0),
     })
 }
 
-/// The cut that explains most squares. With normal noise that is the likeliest; a shuffle keeps the total, so the
-/// squares themselves rank as the likelihood ratio does. `centred` has mean zero.
-fn best_cut(centred: &[f64]) -> (usize, f64) {
-    let n = centred.len();
-    let mut sum: f64 = centred[..MIN_SIDE - 1].iter().sum();
-    let mut best = (MIN_SIDE, f64::NEG_INFINITY);
-    for at in MIN_SIDE..=n - MIN_SIDE {
-        sum += centred[at - 1];
-        let gain = sum * sum * n as f64 / (at * (n - at)) as f64;
-        if gain > best.1 {
-            best = (at, gain);
-        }
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The cuts that are tried.
+fn cuts(len: usize) -> std::ops::RangeInclusive<usize> {
+    let side = MIN_SIDE.max(len / SIDE_SHARE);
+    side..=len - side
+}
+
+/// The cut that explains most squares: with normal noise the likeliest. `None` where none explains any.
+fn best_cut(values: &[f64]) -> Option<usize> {
+    let (len, all) = (values.len() as f64, mean(values));
+    let gain = |at: usize| {
+        let sum: f64 = values[..at].iter().map(|value| value - all).sum();
+        sum * sum * len / (at as f64 * (len - at as f64))
+    };
+    let best = cuts(values.len()).max_by(|a, b| gain(*a).total_cmp(&gain(*b)))?;
+    (gain(best) > 1e-12).then_some(best)
+}
+
+/// Whether every part of either side lies on its side of the middle between both levels.
+fn lasts(values: &[f64], at: usize) -> bool {
+    let (before, after) = values.split_at(at);
+    let levels = [mean(before), mean(after)];
+    let middle = f64::midpoint(levels[0], levels[1]);
+    let holds = |side: &[f64], level: f64| {
+        let parts = PARTS.min(side.len() / 2).max(1);
+        (0..parts).all(|part| {
+            let part = &side[side.len() * part / parts..side.len() * (part + 1) / parts];
+            (mean(part) - middle) * (level - middle) > 0.0
+        })
+    };
+    holds(before, levels[0]) && holds(after, levels[1])
+}
+
+/// The largest over all cuts of the squared partial sum, divided by the squared partial sums of either side around its own mean.
+fn statistic(values: &[f64]) -> f64 {
+    let len = values.len();
+    let mut sums = vec![0.0; len + 1];
+    for (nth, value) in values.iter().enumerate() {
+        sums[nth + 1] = sums[nth] + value;
     }
-    best
+    let bridge = |from: usize, to: usize| -> f64 {
+        let slope = (sums[to] - sums[from]) / (to - from) as f64;
+        let each = (from..=to).map(|nth| sums[nth] - sums[from] - slope * (nth - from) as f64);
+        each.map(|off| off * off).sum()
+    };
+    let of = |at: usize| {
+        let off = sums[at] - sums[len] * at as f64 / len as f64;
+        off * off * len as f64 / (bridge(0, at) + bridge(at, len))
+    };
+    cuts(len).map(of).fold(0.0, f64::max)
+}
+
+/// How often the statistic of a series without a change exceeds this, between the values of the table.
+fn exceeded_by_chance(statistic: f64) -> f64 {
+    let Some(next) = CRITICAL.iter().position(|(value, _)| statistic < *value) else {
+        return CRITICAL[CRITICAL.len() - 1].1;
+    };
+    let ((low, p_low), (high, p_high)) = (CRITICAL[next.max(1) - 1], CRITICAL[next.max(1)]);
+    let share = (statistic - low) / (high - low);
+    (p_low.ln() + share * (p_high.ln() - p_low.ln())).exp()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stats::normal_quantile;
+    use intact_experiment::Rng;
+
+    fn normal(rng: &mut Rng) -> f64 {
+        normal_quantile(rng.unit().max(1e-12))
+    }
 
     fn noisy(rng: &mut Rng, median: f64, sd: f64) -> f64 {
-        median * (sd * normal_quantile(rng.unit().max(1e-12))).exp()
+        median * (sd * normal(rng)).exp()
+    }
+
+    /// How many of `runs` series are called changed at this level.
+    fn called(runs: usize, level: f64, mut series: impl FnMut() -> Vec<f64>) -> usize {
+        (0..runs)
+            .filter(|_| change_point(&series(), f64::ln).is_some_and(|one| one.p_value <= level))
+            .count()
     }
 
     #[test]
@@ -85,7 +158,7 @@ mod tests {
         let series: Vec<f64> = (0..200)
             .map(|day| noisy(&mut rng, if day < 120 { 900.0 } else { 488.0 }, 0.15))
             .collect();
-        let change = change_point(&series, 999, 1).unwrap();
+        let change = change_point(&series, f64::ln).unwrap();
         assert!(change.at.abs_diff(120) <= 2, "{change:?}");
         assert!(
             (change.before - change.after - 412.0).abs() < 40.0,
@@ -97,21 +170,99 @@ mod tests {
     #[test]
     fn without_a_change_the_p_value_is_as_often_small_as_it_says() {
         let mut rng = Rng::seeded(7);
-        let small = (0..400)
-            .filter(|&seed| {
-                let series: Vec<f64> = (0..40).map(|_| noisy(&mut rng, 100.0, 1.0)).collect();
-                change_point(&series, 199, seed).unwrap().p_value <= 0.05
-            })
-            .count();
-        // 20 expected of 400; 5 and 37 are four standard deviations away
-        assert!((5..=37).contains(&small), "{small} of 400");
+        for len in [16, 64] {
+            let small = called(800, 0.05, || {
+                (0..len).map(|_| noisy(&mut rng, 100.0, 1.0)).collect()
+            });
+            // 40 expected of 800 by the statistic; those that do not last are none
+            assert!(
+                (8..=55).contains(&small),
+                "{small} of 800 with {len} values"
+            );
+        }
+    }
+
+    #[test]
+    fn noise_like_the_load_of_a_machine_is_rarely_called_a_change() {
+        let mut rng = Rng::seeded(8);
+        // each value depends on the one before
+        let clustered = called(400, 0.005, || {
+            let mut level = 0.0;
+            let mut next = || {
+                level = 0.5 * level + 0.3 * normal(&mut rng);
+                level.exp()
+            };
+            (0..64).map(|_| next()).collect()
+        });
+        assert!(clustered <= 12, "{clustered} of 400: more than 3 %");
+        // bursts of twice the latency, on average for a twentieth of the run
+        let bursts = called(400, 0.005, || {
+            let mut is_loaded = false;
+            let mut next = || {
+                is_loaded ^= rng.unit() < 0.3;
+                noisy(&mut rng, if is_loaded { 200.0 } else { 100.0 }, 0.2)
+            };
+            (0..64).map(|_| next()).collect()
+        });
+        assert!(bursts <= 8, "{bursts} of 400: more than 2 %");
+        // a steady drift to three times the latency
+        let drift = called(400, 0.005, || {
+            let at = |nth: u32| 100.0 * (f64::from(nth) / 58.0).exp();
+            (0..64).map(|nth| noisy(&mut rng, at(nth), 0.2)).collect()
+        });
+        assert!(drift <= 8, "{drift} of 400: more than 2 %");
+    }
+
+    #[test]
+    fn a_burst_that_ends_within_the_run_is_no_change() {
+        let mut rng = Rng::seeded(9);
+        let called = called(400, 0.005, || {
+            let from = 10 + (rng.unit() * 20.0) as usize;
+            let to = from + 5 + (rng.unit() * 20.0) as usize;
+            (0..64)
+                .map(|nth| {
+                    noisy(
+                        &mut rng,
+                        if (from..to).contains(&nth) {
+                            300.0
+                        } else {
+                            100.0
+                        },
+                        0.2,
+                    )
+                })
+                .collect()
+        });
+        assert!(called <= 8, "{called} of 400");
+    }
+
+    #[test]
+    fn a_lasting_change_by_half_is_mostly_found() {
+        let mut rng = Rng::seeded(10);
+        let found = called(200, 0.005, || {
+            (0..64)
+                .map(|nth| noisy(&mut rng, if nth < 40 { 150.0 } else { 100.0 }, 0.2))
+                .collect()
+        });
+        assert!(found >= 175, "{found} of 200");
+    }
+
+    #[test]
+    fn shares_have_a_scale_of_their_own() {
+        let shares = [[0.0; 8], [1.0; 8]].concat();
+        let change = change_point(&shares, |share| share).unwrap();
+        assert_eq!((change.at, change.before, change.after), (8, 0.0, 1.0));
+        assert!(change.p_value <= 0.001);
+        // as little data can come in this order by chance
+        let few = [vec![0.0; 3], vec![1.0; 9]].concat();
+        assert!(change_point(&few, |share| share).unwrap().p_value > 0.005);
     }
 
     #[test]
     fn what_has_no_level_has_no_change() {
-        assert_eq!(change_point(&[1.0; 5], 99, 0), None);
-        assert_eq!(change_point(&[1.0; 50], 99, 0), None);
-        assert_eq!(change_point(&[f64::NAN; 50], 99, 0), None);
-        assert_eq!(change_point(&[-1.0; 50], 99, 0), None);
+        assert_eq!(change_point(&[1.0; 5], f64::ln), None);
+        assert_eq!(change_point(&[1.0; 50], f64::ln), None);
+        assert_eq!(change_point(&[f64::NAN; 50], f64::ln), None);
+        assert_eq!(change_point(&[-1.0; 50], f64::ln), None);
     }
 }

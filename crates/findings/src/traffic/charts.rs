@@ -1,10 +1,10 @@
 //! What the pictures of an observed run show beyond its tables. Worked out here, because a report only lays out.
 
 use super::TrafficAnalysis;
-use super::level_shift::{LevelShift, Period};
+use super::level_shift::LevelShift;
+use super::over_time::Period;
 use super::{danger_from, server_limit};
 use crate::population::{Population, buckets_ms};
-use crate::stats::ChangePoint;
 use crate::timeline::TimelineGroup;
 use intact_ledger::{Cell, Run};
 use schemars::JsonSchema;
@@ -26,9 +26,7 @@ pub struct Charts {
     pub periods: Vec<Period>,
     /// Their length, in seconds.
     pub period_s: f64,
-    /// Where the latency changed its level, in seconds since the run began, and how.
-    pub change: Option<(f64, ChangePoint)>,
-    /// What was the case on both sides of that, if they differ by enough to be worth a word.
+    /// The lasting change of reuse or of latency, if there is one.
     pub step: Option<LevelShift>,
     /// Idle times before a connection was used again, by destination, those with most first.
     pub gaps: Vec<GapPanel>,
@@ -87,8 +85,7 @@ impl TrafficAnalysis {
             latency: Population::all(&whole),
             periods: self.over_time.periods(),
             period_s: self.over_time.length_s(),
-            change: self.over_time.change(),
-            step: self.over_time.step(),
+            step: self.step(),
             gaps,
             timeline: self.timeline.lanes(run),
             elsewhere: self.timeline.elsewhere(),

@@ -96,7 +96,9 @@ pub struct Counts {
     pub timed: u64,
     /// Connections: transport established.
     pub opened: u64,
-    /// Of these, those whose TLS handshake failed.
+    /// Connections that were open before the recording began.
+    pub open_before: u64,
+    /// Of the opened ones, those whose TLS handshake failed.
     pub opened_in_vain: u64,
     /// Connections of each execution environment of a function: one cannot use another's.
     pub environments: BTreeMap<u64, u64>,
@@ -150,6 +152,8 @@ pub struct Counts {
     pub(crate) streams: Overlap,
     /// Streams that a connection takes at once, the smallest told.
     pub(crate) streams_each: Option<u32>,
+    /// Exchanges that seem to overlap need not have: their times have a coarse step.
+    pub(crate) is_coarse: bool,
     /// Most connections at once of those inside which nothing can be seen.
     pub(crate) lifetimes: Overlap,
     /// Histograms, where there was room for them.
@@ -172,6 +176,9 @@ impl Counts {
             if let Some(environment) = connection.environment {
                 sign.on(self.environments.entry(environment).or_default());
             }
+        }
+        if connection.open_before {
+            sign.on(&mut self.open_before);
         }
         if let Some(failed) = &connection.failed {
             sign.on(self.dials_failed.entry(failed.kind).or_default());
@@ -289,9 +296,17 @@ impl Counts {
         }
     }
 
-    /// Enters an exchange into what runs at once; only asked of single destinations, so that all together need not.
-    pub(super) fn overlap(&mut self, exchange: &Exchange, live: Option<&OpenConnection>) {
-        let span = Span::new(exchange.at, exchange.end);
+    /// Enters an exchange into what runs at once, where it ended at any time in a step of the clock; only asked of single
+    /// destinations, so that all together need not.
+    pub(super) fn overlap(
+        &mut self,
+        exchange: &Exchange,
+        live: Option<&OpenConnection>,
+        time_step: Option<u64>,
+    ) {
+        self.is_coarse |= time_step.is_some();
+        let end = exchange.end.after(time_step.unwrap_or(0));
+        let span = Span::new(exchange.at, end);
         match live {
             Some(live) if multiplexes(&live.connection) => {
                 self.streams.add(span);
@@ -332,7 +347,7 @@ impl Counts {
         }
     }
 
-    /// The connections that the peak overlap needs, `open` being those inside which nothing was seen so far.
+    /// The connections that the peak overlap needs next to those that were open before the recording, `open` being those inside which nothing was seen so far.
     pub(super) fn needed<'a>(
         &self,
         open: impl Iterator<Item = &'a OpenConnection>,
@@ -349,7 +364,17 @@ impl Counts {
         let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
         let environments = self.environments.values().filter(|opened| **opened > 0);
         let needed = at_once * environments.count().max(1) as u64 + self.opened_in_vain;
-        needed.min(self.opened)
+        needed.saturating_sub(self.open_before).min(self.opened)
+    }
+
+    /// How many of the needed connections are needed only if exchanges overlapped within a step of the clock.
+    pub(super) fn spare(&self, needed: u64) -> u64 {
+        let least = u64::from(self.requests > 0);
+        if self.is_coarse {
+            needed.saturating_sub(least)
+        } else {
+            0
+        }
     }
 
     /// Most requests at once on connections that carry one at a time.

@@ -3,7 +3,7 @@
 use super::destination::{Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
 use super::open_reason::OpenReason;
-use intact_ledger::{Caveat, Close, Connection, Exchange, Origin, Scheme, Transport, Vantage};
+use intact_ledger::{Caveat, Close, Connection, Exchange, Origin, Run, Scheme, Transport, Vantage};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -76,6 +76,7 @@ pub struct Destinations {
     /// Counts of everything.
     pub all: Counts,
     vantage: Vantage,
+    time_step: Option<u64>,
     index: HashMap<DestinationKey, usize>,
     /// The origin that an address was last known to serve.
     served: HashMap<SocketAddr, usize>,
@@ -83,12 +84,13 @@ pub struct Destinations {
 }
 
 impl Destinations {
-    pub(super) fn new(vantage: Vantage) -> Destinations {
+    pub(super) fn new(run: &Run) -> Destinations {
         Destinations {
             keys: Vec::new(),
             counts: Vec::new(),
             all: Counts::detailed(),
-            vantage,
+            vantage: run.vantage,
+            time_step: run.time_step_ns,
             index: HashMap::new(),
             served: HashMap::new(),
             is_crowded: false,
@@ -181,7 +183,7 @@ impl Destinations {
         gap: Option<u64>,
         timed: bool,
     ) {
-        self.counts[destination].overlap(exchange, live);
+        self.counts[destination].overlap(exchange, live, self.time_step);
         self.counts[destination].exchange(exchange, gap, timed);
         self.all.exchange(exchange, gap, timed);
     }

@@ -26,6 +26,9 @@ pub struct Figures {
     pub reuse_range: Option<[f64; 2]>,
     /// Connections inside which nothing could be seen.
     pub opaque: u64,
+    /// Connections that were open before the recording began: they are not in `opened`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub open_before: u64,
     /// Requests for each connection opened.
     pub requests_per_connection: Option<f64>,
     /// Connections opened a second, between the first and the last event.
@@ -99,7 +102,7 @@ impl Figures {
         let avoidable = counts.opened.saturating_sub(needed);
         let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
         let wasted_ms = cost_ms(counts, avoidable);
-        let readable = counts.opened - opaque.min(counts.opened);
+        let readable = (counts.opened + counts.open_before).saturating_sub(opaque);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
         let latency = |of: fn(&Group) -> &Histogram| {
@@ -120,6 +123,7 @@ impl Figures {
                 unobserved: Unobserved {
                     opaque,
                     without_connection: counts.without_connection,
+                    spare: counts.spare(needed),
                     ..Unobserved::default()
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
@@ -127,6 +131,7 @@ impl Figures {
             },
             reuse_range: reuse_range(counts, known),
             opaque,
+            open_before: counts.open_before,
             requests_per_connection: (readable > 0 && counts.requests > 0)
                 .then(|| counts.requests as f64 / readable as f64),
             churn_per_s: counts
@@ -146,10 +151,18 @@ impl Figures {
         }
     }
 
+    /// The fewest and the most connections that were needed; present where coarse times do not show which exchanges overlapped.
+    pub fn needed_range(&self) -> Option<[u64; 2]> {
+        let most = self.connections.needed;
+        let spare = self.unobserved.spare;
+        (spare > 0).then(|| [most.saturating_sub(spare), most])
+    }
+
     /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits are each server's.
     pub(super) fn sum_up(&mut self, destinations: &[Destination]) {
         let figures = || destinations.iter().map(|one| &one.figures);
         self.counts.avoidable = figures().map(|one| one.avoidable).sum();
+        self.counts.unobserved.spare = figures().map(|one| one.unobserved.spare).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
         self.counts.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time
@@ -214,6 +227,11 @@ impl Phases {
             reused: of(Reuse::Reused),
         }
     }
+}
+
+/// For serde: a count that need not be written.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn requests(counts: &Counts) -> Requests {

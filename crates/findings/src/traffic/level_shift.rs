@@ -1,53 +1,55 @@
-//! Latency and openings over time, in a bounded number of periods that grow with the run.
+//! When reuse or latency changed for good, from the batches of a run: `docs/audit.md` has the method. Must not call a change of
+//! latency one of the connections.
 
-use crate::stats::{ChangePoint, change_point};
-use intact_ledger::{Connection, Exchange, Nanos, Reuse};
+use super::batches::{Batch, Batches, Sums};
+use crate::stats::{ChangePoint, Confidence, Interval, change_point, difference_of_means};
+use intact_ledger::{Producer, Run};
+use intact_units::date;
+use intact_units::number::{signed_time, whole_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::ops::Range;
 
-/// Periods at most; half as many at least, once a run is long enough.
-const PERIODS: usize = 128;
-/// The first length of a period.
-const SHORTEST: u64 = 1_000_000;
-/// Shuffles behind the p-value of a change of level.
-const DRAWS: u32 = 999;
-/// A change of level is marked when chance shows as good a one this rarely.
-const LEVEL: f64 = 0.01;
-/// Requests that a period needs for its mean to count towards a change.
-const ENOUGH: u64 = 5;
-
-/// Requests that each side of a change must have to be reported in words.
+/// Values of a series at most: neighbours are put together, so that they depend less on each other.
+const BLOCKS: u64 = 64;
+/// Requests of a value at least.
+const BLOCK: u64 = 5;
+/// A change is reported where chance shows as much of one this rarely, in either of two series.
+const LEVEL: f64 = 0.005;
+/// Requests that each side of a change must have.
 const LEAST: u64 = 30;
-/// The smallest ratio of latencies that is worth a word.
+/// The smallest ratio of latencies that is reported.
 const RATIO: f64 = 1.2;
+/// The smallest difference of reuse that is reported.
+const SHARE: f64 = 0.1;
+/// Groups of each side, from whose means an interval is made.
+const GROUPS: usize = 10;
 
-/// Gathers periods as events come.
-#[derive(Clone, Debug)]
-pub(super) struct OverTime {
-    length: u64,
-    periods: Vec<Sums>,
-    /// Whether durations of requests are known.
-    timed: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    requests: u64,
-    latency: u64,
-    opened: u64,
-    first: u64,
-    reused: u64,
+/// What changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Shifted {
+    /// The share of requests that reused a connection.
+    Reuse,
+    /// Latency, while reuse did not change, or is not known.
+    Latency,
 }
 
 /// A change of level with what was the case on both sides. It describes; only an experiment shows the cause.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelShift {
-    /// When, in seconds since the start of the run.
+    /// When (RFC 3339, UTC).
+    pub at: String,
+    /// The same in seconds since the start of the run.
     pub at_s: f64,
     /// How closely that is known, in seconds.
     pub within_s: f64,
-    /// The share of shuffles of the periods that have as good a cut.
+    /// What changed.
+    pub shifted: Shifted,
+    /// How often a run without a change shows as much of one; at least 0.001.
     pub p_value: f64,
+    /// Mean latency after it minus that before, in milliseconds; absent where latency is not known.
+    pub difference_ms: Option<Interval>,
     /// Before it.
     pub before: StepSide,
     /// From it on.
@@ -59,200 +61,458 @@ pub struct LevelShift {
 pub struct StepSide {
     /// Requests.
     pub requests: u64,
-    /// Their mean latency, in milliseconds.
-    pub mean_ms: f64,
-    /// The share of them that reused a connection, where that is known.
+    /// Their mean latency, in milliseconds; absent where it is not known.
+    pub mean_ms: Option<f64>,
+    /// The share of them that reused a connection, of those where that is known.
     pub reuse: Option<f64>,
+    /// Lower and upper end of `reuse` over all requests; present where the state of some is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reuse_range: Option<[f64; 2]>,
     /// New connections for each request.
     pub opened_per_request: f64,
 }
 
-impl Sums {
-    fn and(self, other: Sums) -> Sums {
-        Sums {
-            requests: self.requests + other.requests,
-            latency: self.latency.saturating_add(other.latency),
-            opened: self.opened + other.opened,
-            first: self.first + other.first,
-            reused: self.reused + other.reused,
-        }
+impl StepSide {
+    fn of(batches: &[Batch], timed: bool) -> Option<StepSide> {
+        let sums = sum(batches);
+        let (requests, known) = (sums.requests, sums.first + sums.reused);
+        let share = |part: u64, whole: u64| part as f64 / whole as f64;
+        (requests >= LEAST).then(|| StepSide {
+            requests,
+            mean_ms: timed.then(|| mean_ms(sums)),
+            reuse: (known > 0).then(|| share(sums.reused, known)),
+            reuse_range: (known > 0 && known < requests).then(|| {
+                let most = sums.reused + requests - known;
+                [share(sums.reused, requests), share(most, requests)]
+            }),
+            opened_per_request: share(sums.opened, requests),
+        })
     }
 
-    fn side(self) -> Option<StepSide> {
-        let known = self.first + self.reused;
-        (self.requests >= LEAST).then(|| StepSide {
-            requests: self.requests,
-            mean_ms: self.latency as f64 / self.requests as f64 / 1e6,
-            reuse: (known > 0).then(|| self.reused as f64 / known as f64),
-            opened_per_request: self.opened as f64 / self.requests as f64,
-        })
+    /// The share that reused a connection, or its range, in words.
+    fn reuse_words(&self) -> Option<String> {
+        match (self.reuse_range, self.reuse) {
+            (Some([low, high]), _) => {
+                Some(format!("{} to {}", whole_percent(low), whole_percent(high)))
+            }
+            (None, reuse) => reuse.map(whole_percent),
+        }
     }
 }
 
-/// What happened in one period.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Period {
-    /// When it began, in seconds since the run began.
-    pub from_s: f64,
-    /// Requests that ended in it.
-    pub requests: u64,
-    /// Their mean latency, in milliseconds.
-    pub mean_ms: Option<f64>,
-    /// Connections opened in it.
-    pub opened: u64,
-}
-
-impl OverTime {
-    /// `timed` where the durations of requests are known.
-    pub(super) fn new(timed: bool) -> OverTime {
-        OverTime {
-            length: SHORTEST,
-            periods: Vec::new(),
-            timed,
-        }
-    }
-
-    pub(super) fn opened(&mut self, connection: &Connection) {
-        if connection.is_opened() {
-            self.at(connection.at).opened += 1;
-        }
-    }
-
-    pub(super) fn exchange(&mut self, exchange: &Exchange) {
-        let sums = self.at(exchange.end);
-        sums.requests += 1;
-        sums.latency = sums.latency.saturating_add(exchange.latency());
-        match exchange.reuse.map(Reuse::is_reused) {
-            Some(true) => sums.reused += 1,
-            Some(false) => sums.first += 1,
-            None => {}
-        }
-    }
-
-    /// The length of a period in seconds.
-    pub(super) fn length_s(&self) -> f64 {
-        self.length as f64 / 1e9
-    }
-
-    /// The periods from the first to the last in which something happened.
-    pub(super) fn periods(&self) -> Vec<Period> {
-        let busy = |sums: &Sums| sums.requests > 0 || sums.opened > 0;
-        let first = self.periods.iter().position(busy).unwrap_or(0);
-        let all = self.periods.iter().enumerate().skip(first);
-        all.map(|(nth, sums)| Period {
-            from_s: nth as f64 * self.length_s(),
-            requests: sums.requests,
-            mean_ms: (self.timed && sums.requests > 0)
-                .then(|| sums.latency as f64 / sums.requests as f64 / 1e6),
-            opened: sums.opened,
-        })
-        .collect()
-    }
-
-    /// Where the latency changed its level, if it did: when, in seconds, with the means before and after in milliseconds.
-    pub(super) fn change(&self) -> Option<(f64, ChangePoint)> {
-        let full: Vec<Period> = self
-            .periods()
-            .into_iter()
-            .filter(|period| self.timed && period.requests >= ENOUGH)
-            .collect();
-        let means: Vec<f64> = full.iter().filter_map(|period| period.mean_ms).collect();
-        let change = change_point(&means, DRAWS, 0).filter(|change| change.p_value <= LEVEL)?;
-        Some((full.get(change.at)?.from_s, change))
-    }
-
-    /// The same in words for both sides, where they differ by enough to be worth it.
-    pub(super) fn step(&self) -> Option<LevelShift> {
-        let (at_s, change) = self.change()?;
-        let cut = ((at_s / self.length_s()).round() as usize).min(self.periods.len());
-        let side = |periods: &[Sums]| {
-            periods
-                .iter()
-                .copied()
-                .fold(Sums::default(), Sums::and)
-                .side()
+impl LevelShift {
+    /// The change, if there is one. `needed`: the connections that the requests needed. Their first requests are no sign of a
+    /// change: at the beginning of a run there is nothing to reuse.
+    pub(super) fn find(batches: &Batches, run: &Run, needed: u64) -> Option<LevelShift> {
+        let batches = batches.all();
+        let series = Series::of(batches, needed);
+        let reuse = series.change(Shifted::Reuse);
+        // a program's latency also follows what else the machine does
+        let timed = run.durations_seen;
+        let has_own_load = run.producer == Producer::Watch;
+        let latency = || {
+            let shift = (timed && !has_own_load).then(|| series.change(Shifted::Latency))??;
+            let is_worth = |shift: &LevelShift| shift.is_worth_reporting();
+            LevelShift::at(batches, run, Shifted::Latency, shift).filter(is_worth)
         };
-        let (before, after) = self.periods.split_at(cut);
-        let (before, after) = (side(before)?, side(after)?);
-        let ratio = before.mean_ms / after.mean_ms;
-        (ratio.max(ratio.recip()) >= RATIO).then(|| LevelShift {
-            at_s,
-            within_s: self.length_s(),
-            p_value: change.p_value,
-            before,
-            after,
+        let found = reuse.and_then(|cut| LevelShift::at(batches, run, Shifted::Reuse, cut));
+        found
+            .filter(LevelShift::is_worth_reporting)
+            .or_else(latency)
+    }
+
+    fn at(
+        batches: &[Batch],
+        run: &Run,
+        shifted: Shifted,
+        (cut, p_value): (usize, f64),
+    ) -> Option<LevelShift> {
+        let (before, after) = batches.split_at(cut);
+        let (last, first) = (before.last()?, after.first()?);
+        let started: jiff::Timestamp = run.started.parse().ok()?;
+        let at = started + jiff::SignedDuration::from_nanos(i64::try_from(first.from).ok()?);
+        let timed = run.durations_seen;
+        let difference = difference_of_means(&groups(before), &groups(after), Confidence::P95);
+        Some(LevelShift {
+            at: at.to_string(),
+            at_s: first.from as f64 / 1e9,
+            within_s: (first.to - last.from) as f64 / 1e9,
+            shifted,
+            p_value,
+            difference_ms: difference.filter(|_| timed),
+            before: StepSide::of(before, timed)?,
+            after: StepSide::of(after, timed)?,
         })
     }
 
-    fn at(&mut self, when: Nanos) -> &mut Sums {
-        while when.0 / self.length >= PERIODS as u64 {
-            self.length *= 2;
-            let pairs = self.periods.chunks(2);
-            let pairs = pairs.map(|pair| pair.iter().copied().fold(Sums::default(), Sums::and));
-            self.periods = pairs.collect();
+    /// Whether both sides differ by enough.
+    fn is_worth_reporting(&self) -> bool {
+        let (before, after) = (&self.before, &self.after);
+        match self.shifted {
+            Shifted::Reuse => {
+                let both = before.reuse.zip(after.reuse);
+                both.is_some_and(|(before, after)| (after - before).abs() >= SHARE)
+            }
+            Shifted::Latency => {
+                let ratio = before
+                    .mean_ms
+                    .zip(after.mean_ms)
+                    .map(|(before, after)| before / after);
+                ratio.is_some_and(|ratio| ratio.max(ratio.recip()) >= RATIO)
+                    && self
+                        .difference_ms
+                        .is_some_and(|difference| difference.excludes_zero())
+            }
         }
-        let nth = (when.0 / self.length) as usize;
-        if self.periods.len() <= nth {
-            self.periods.resize(nth + 1, Sums::default());
-        }
-        &mut self.periods[nth]
     }
+
+    /// When it was: `3 March 2026 14:05 UTC`.
+    pub fn moment(&self) -> String {
+        let at = self.at.parse::<jiff::Timestamp>();
+        at.map_or_else(
+            |_| self.at.clone(),
+            |at| date::moment(at, self.within_s * 1e3),
+        )
+    }
+
+    /// What changed, from one side to the other: `-412 ms per request (-431 ms to -393 ms), reuse 0 % -> 97 %`.
+    pub fn words(&self) -> String {
+        let latency = self.difference_ms.map(|Interval { value, low, high }| {
+            let [value, low, high] = [value, low, high].map(signed_time);
+            format!("{value} per request ({low} to {high})")
+        });
+        let reuse = self.before.reuse_words().zip(self.after.reuse_words());
+        let reuse = match (reuse, self.shifted) {
+            (Some((before, after)), Shifted::Reuse) => Some(format!("reuse {before} -> {after}")),
+            (Some((before, after)), Shifted::Latency) => Some(format!(
+                "reuse did not change with it ({before} before, {after} after)"
+            )),
+            (None, _) => None,
+        };
+        let parts: Vec<String> = latency.into_iter().chain(reuse).collect();
+        parts.join(", ")
+    }
+
+    /// The headline of a page.
+    pub fn sentence(&self) -> String {
+        format!("Since {}: {}", self.moment(), self.words())
+    }
+}
+
+/// The batches in blocks of about as many requests each.
+struct Series<'a> {
+    batches: &'a [Batch],
+    /// Without the first requests of the connections that were needed.
+    rest: Vec<Sums>,
+    blocks: Vec<Range<usize>>,
+}
+
+impl<'a> Series<'a> {
+    fn of(batches: &'a [Batch], mut needed: u64) -> Series<'a> {
+        let mut rest: Vec<Sums> = batches.iter().map(|batch| batch.sums).collect();
+        for sums in &mut rest {
+            needed = sums.take_first(needed);
+        }
+        let requests: u64 = rest.iter().map(|sums| sums.requests).sum();
+        let size = requests.div_ceil(BLOCKS).max(BLOCK);
+        let mut blocks: Vec<Range<usize>> = Vec::new();
+        let (mut from, mut filled) = (0, 0);
+        for (nth, sums) in rest.iter().enumerate() {
+            filled += sums.requests;
+            if filled >= size {
+                blocks.push(from..nth + 1);
+                (from, filled) = (nth + 1, 0);
+            }
+        }
+        // what is left over belongs to the last one
+        if let Some(last) = blocks.last_mut() {
+            last.end = rest.len();
+        }
+        Series {
+            batches,
+            rest,
+            blocks,
+        }
+    }
+
+    /// The first batch after a change of level, and the p-value.
+    fn change(&self, shifted: Shifted) -> Option<(usize, f64)> {
+        let value = |blocks: &Range<usize>| {
+            let sums = self.rest[blocks.clone()].iter().copied();
+            value_of(sums.fold(Sums::default(), Sums::and), shifted)
+        };
+        let each = self
+            .blocks
+            .iter()
+            .filter_map(|block| Some((block, value(block)?)));
+        let (blocks, values): (Vec<&Range<usize>>, Vec<f64>) = each.unzip();
+        let scale: fn(f64) -> f64 = match shifted {
+            Shifted::Reuse => |share| share,
+            Shifted::Latency => f64::ln,
+        };
+        let change = change_point(&values, scale).filter(|change| change.p_value <= LEVEL)?;
+        let around = blocks[change.at - 1].start..blocks[change.at].end;
+        Some((
+            self.nearest(around, shifted, &change, scale),
+            change.p_value,
+        ))
+    }
+
+    /// The cut among these batches that leaves each as near to the level of its side as possible.
+    fn nearest(
+        &self,
+        around: Range<usize>,
+        shifted: Shifted,
+        change: &ChangePoint,
+        scale: fn(f64) -> f64,
+    ) -> usize {
+        let levels = [change.before, change.after].map(scale);
+        // how much nearer to the level after it a batch is
+        let nearer = |nth: usize| {
+            let Some(value) = value_of(self.rest[nth], shifted).map(scale) else {
+                return 0.0;
+            };
+            let [before, after] = levels.map(|level| (value - level).powi(2));
+            (before - after) * self.rest[nth].requests as f64
+        };
+        let mut best = (around.start + 1, 0.0);
+        let mut sum = 0.0;
+        for cut in (around.start + 1..around.end).rev() {
+            sum += nearer(cut);
+            if sum > best.1 || cut == around.end - 1 {
+                best = (cut, sum);
+            }
+        }
+        debug_assert!(best.0 < self.batches.len());
+        best.0
+    }
+}
+
+/// A value of a series; `None` where it is not known of all requests.
+fn value_of(sums: Sums, shifted: Shifted) -> Option<f64> {
+    if sums.requests == 0 {
+        return None;
+    }
+    match shifted {
+        Shifted::Reuse => {
+            let is_known = sums.first + sums.reused == sums.requests;
+            is_known.then(|| sums.reused as f64 / sums.requests as f64)
+        }
+        Shifted::Latency => Some(mean_ms(sums).max(1e-6)),
+    }
+}
+
+fn sum(batches: &[Batch]) -> Sums {
+    let sums = batches.iter().map(|batch| batch.sums);
+    sums.fold(Sums::default(), Sums::and)
+}
+
+fn mean_ms(sums: Sums) -> f64 {
+    sums.latency as f64 / sums.requests.max(1) as f64 / 1e6
+}
+
+/// Mean latencies of groups of batches, in milliseconds: long enough to depend little on each other.
+fn groups(side: &[Batch]) -> Vec<f64> {
+    let requests = sum(side).requests;
+    let size = requests.div_ceil(GROUPS as u64).max(1);
+    let mut groups: Vec<Sums> = vec![Sums::default()];
+    for batch in side {
+        match groups.last_mut() {
+            Some(last) if last.requests < size => *last = last.and(batch.sums),
+            _ => groups.push(batch.sums),
+        }
+    }
+    groups.retain(|sums| sums.requests * 2 >= size);
+    groups.into_iter().map(mean_ms).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::normal_quantile;
+    use intact_experiment::Rng;
+    use intact_ledger::{Exchange, Nanos, Reuse, Vantage};
 
-    const MS: u64 = 1_000_000;
+    const MS: f64 = 1e6;
+    const SECOND: u64 = 1_000_000_000;
+    const HOUR: u64 = 3_600 * SECOND;
 
-    fn exchange(end: u64, latency: u64) -> Exchange {
-        let mut one = Exchange::new(1, Nanos((end - latency) * MS));
-        one.end = Nanos(end * MS);
-        one
+    fn run(producer: Producer) -> Run {
+        let started = "2026-02-20T00:00:00Z".parse().unwrap();
+        Run::new(producer, "0", Vantage::Client, started, 1, &[])
+    }
+
+    /// Requests by their end, latency in milliseconds, and whether they reused a connection.
+    fn shift(producer: Producer, needed: u64, all: &[(u64, f64, bool)]) -> Option<LevelShift> {
+        let mut batches = Batches::default();
+        for (end, latency, is_reused) in all {
+            let mut one = Exchange::new(1, Nanos(end.saturating_sub((latency * MS) as u64)));
+            one.end = Nanos(*end);
+            one.reuse = Some(if *is_reused {
+                Reuse::Reused
+            } else {
+                Reuse::Fresh
+            });
+            batches.exchange(&one);
+        }
+        LevelShift::find(&batches, &run(producer), needed)
+    }
+
+    fn noise(rng: &mut Rng, sd: f64) -> f64 {
+        (sd * normal_quantile(rng.unit().max(1e-12))).exp()
+    }
+
+    /// Three weeks of a function with two calls per invocation: without keep-alive to the given invocation, then with it.
+    fn weeks(rng: &mut Rng, until: u64) -> Vec<(u64, f64, bool)> {
+        let mut all = Vec::new();
+        for nth in 0..1_000u64 {
+            let at = 100 * SECOND + nth * HOUR / 2 + (rng.unit() * 600.0) as u64 * SECOND;
+            // the days are slower than the nights
+            let load = 1.0 + 0.2 * (nth as f64 / 48.0 * std::f64::consts::TAU).sin();
+            for call in 0..2 {
+                let is_reused = nth >= until && (call == 1 || rng.unit() < 0.94);
+                let latency = if is_reused { 480.0 } else { 890.0 };
+                all.push((
+                    at + call * SECOND,
+                    latency * load * noise(rng, 0.3),
+                    is_reused,
+                ));
+            }
+        }
+        all
     }
 
     #[test]
-    fn periods_grow_with_the_run_and_lose_nothing() {
-        let mut over_time = OverTime::new(true);
-        for nth in 0..100_000u64 {
-            over_time.exchange(&exchange(1_000 + nth * 37, 10));
-        }
-        let periods = over_time.periods();
-        assert!(periods.len() <= PERIODS && periods.len() > PERIODS / 3);
-        let requests: u64 = periods.iter().map(|period| period.requests).sum();
-        assert_eq!(requests, 100_000);
-        assert!(periods.iter().all(|period| period.mean_ms == Some(10.0)));
-        assert_eq!(over_time.change(), None);
+    fn keep_alive_after_eleven_days_of_two_calls_per_invocation_is_found_at_its_date() {
+        let mut rng = Rng::seeded(1);
+        let shift = shift(Producer::Audit, 1, &weeks(&mut rng, 556)).unwrap();
+        assert_eq!(shift.shifted, Shifted::Reuse);
+        assert!(shift.at.starts_with("2026-03-03T14:"), "{}", shift.at);
+        assert!(shift.within_s <= 4.0 * 3_600.0, "{}", shift.within_s);
+        let difference = shift.difference_ms.unwrap();
+        // 3 % of the later requests are fresh, and the mean of the noise is 1.046
+        assert!(difference.covers(-416.0), "{difference:?}");
+        assert!(difference.high - difference.low < 150.0, "{difference:?}");
+        let words = shift.sentence();
+        assert!(words.starts_with("Since 3 March 2026 14:"), "{words}");
+        assert!(words.ends_with("reuse 0 % -> 97 %"), "{words}");
     }
 
     #[test]
-    fn a_change_of_level_is_found_where_it_was() {
-        let mut over_time = OverTime::new(true);
-        for nth in 0..2_000u64 {
-            let latency = if nth < 1_200 { 90 } else { 30 };
-            over_time.exchange(&exchange(100 + nth * 10, latency + nth % 7));
-        }
-        let (when, change) = over_time.change().unwrap();
-        assert!((11.5..12.7).contains(&when), "{when}");
-        assert!(change.before > 89.0 && change.after < 40.0, "{change:?}");
-        let step = over_time.step().unwrap();
-        assert_eq!(step.before.requests + step.after.requests, 2_000);
-        assert!((step.at_s - when).abs() < 1e-9, "{step:?}");
+    fn without_a_change_weeks_are_not_called_changed() {
+        let mut rng = Rng::seeded(2);
+        let called = (0..150)
+            .filter(|_| shift(Producer::Audit, 1, &weeks(&mut rng, 1_000)).is_some())
+            .count();
+        assert!(called <= 3, "{called} of 150");
+    }
+
+    #[test]
+    fn the_load_of_a_machine_is_rarely_called_a_change() {
+        let mut rng = Rng::seeded(3);
+        let mut all = |count: u64| {
+            let mut load = 0.0;
+            let each = (0..count).map(|nth| {
+                // the load depends on that of the request before, and comes in bursts
+                load = 0.98 * load + if rng.unit() < 0.01 { 1.0 } else { 0.0 };
+                (
+                    SECOND + nth * SECOND / 50,
+                    5.0 * (1.0 + load) * noise(&mut rng, 0.4),
+                    nth > 3,
+                )
+            });
+            each.collect::<Vec<_>>()
+        };
+        let called = (0..150)
+            .filter(|_| shift(Producer::Audit, 4, &all(2_000)).is_some())
+            .count();
+        assert!(called <= 6, "{called} of 150: more than 4 %");
+    }
+
+    #[test]
+    fn in_a_watched_program_only_reuse_is_a_change() {
+        let slower = |nth: u64| {
+            (
+                nth * SECOND / 10,
+                if nth < 500 { 5.0 } else { 50.0 },
+                nth > 0,
+            )
+        };
+        let all: Vec<_> = (1..1_000).map(slower).collect();
+        let found = shift(Producer::Audit, 1, &all).unwrap();
+        assert_eq!(found.shifted, Shifted::Latency);
         assert!(
-            step.before.mean_ms > 80.0 && step.after.mean_ms < 40.0,
-            "{step:?}"
+            found.words().contains("reuse did not change"),
+            "{}",
+            found.words()
+        );
+        assert_eq!(shift(Producer::Watch, 1, &all), None);
+        let kept = |nth: u64| (nth * SECOND / 10, 5.0, nth > 500);
+        let all: Vec<_> = (1..1_000).map(kept).collect();
+        assert_eq!(
+            shift(Producer::Watch, 1, &all).unwrap().shifted,
+            Shifted::Reuse
         );
     }
 
     #[test]
-    fn the_end_of_time_is_a_period_too() {
-        let mut over_time = OverTime::new(true);
-        over_time.exchange(&exchange(1, 1));
-        let mut last = exchange(1, 1);
-        last.end = Nanos(u64::MAX);
-        over_time.exchange(&last);
-        let periods = over_time.periods();
-        assert!(periods.len() <= PERIODS && periods.len() > PERIODS / 2);
-        assert_eq!(periods.last().map(|period| period.requests), Some(1));
+    fn files_that_follow_at_once_or_weeks_later_are_two_sides() {
+        for pause in [SECOND / 100, 21 * 24 * HOUR] {
+            let file = |from: u64, latency: f64, is_reused: bool| {
+                (1..=40).map(move |nth| {
+                    (
+                        from + nth * SECOND / 40,
+                        latency + (nth % 7) as f64 / 10.0,
+                        is_reused,
+                    )
+                })
+            };
+            let before = file(SECOND, 500.0, false);
+            let all: Vec<_> = before.chain(file(2 * SECOND + pause, 10.0, true)).collect();
+            let shift = shift(Producer::Audit, 1, &all).unwrap();
+            assert_eq!((shift.before.requests, shift.after.requests), (40, 40));
+            assert_eq!(
+                (shift.before.reuse, shift.after.reuse),
+                (Some(0.0), Some(1.0))
+            );
+            let begins = (2 * SECOND + pause + SECOND / 40) as f64 / 1e9;
+            assert!((shift.at_s - begins).abs() < 1e-6, "{shift:?}");
+        }
+    }
+
+    #[test]
+    fn files_that_cover_the_same_time_are_no_change() {
+        let file = |latency: f64, is_reused: bool| {
+            (1..=500).map(move |nth| (nth * SECOND, latency + (nth % 7) as f64, is_reused))
+        };
+        let all: Vec<_> = file(500.0, false).chain(file(10.0, true)).collect();
+        assert_eq!(shift(Producer::Audit, 1, &all), None);
+    }
+
+    #[test]
+    fn filling_a_pool_is_no_change() {
+        let fill = |nth: u64| (SECOND + nth * SECOND / 100, 20.0, nth > 60);
+        let all: Vec<_> = (1..=300).map(fill).collect();
+        assert_eq!(shift(Producer::Watch, 60, &all), None);
+        assert_eq!(shift(Producer::Audit, 60, &all), None);
+    }
+
+    #[test]
+    fn the_interval_covers_the_difference_as_often_as_it_says() {
+        let mut rng = Rng::seeded(4);
+        let mut covered = 0;
+        for _ in 0..300 {
+            let mut level = 0.0;
+            let each = (1..=1_200u64).map(|nth| {
+                level = 0.5 * level + 0.2 * normal_quantile(rng.unit().max(1e-12));
+                let latency = if nth <= 600 { 300.0 } else { 100.0 };
+                (nth * SECOND, latency * (1.0 + level), nth > 600)
+            });
+            let all: Vec<_> = each.collect();
+            let shift = shift(Producer::Audit, 1, &all).unwrap();
+            covered += u32::from(shift.difference_ms.unwrap().covers(-200.0));
+        }
+        // 285 expected of 300
+        assert!((276..=296).contains(&covered), "{covered} of 300");
     }
 }

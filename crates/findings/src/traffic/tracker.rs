@@ -51,7 +51,7 @@ impl Tracker {
     pub(super) fn new(run: &Run) -> Tracker {
         Tracker {
             run: run.clone(),
-            destinations: Destinations::new(run.vantage),
+            destinations: Destinations::new(run),
             lookups: LookupCounts::default(),
             sockets: Vec::new(),
             now: Nanos(0),
@@ -108,7 +108,7 @@ impl Tracker {
         self.now = self.now.max(connection.at);
         let destination = self.destinations.of(connection);
         self.destinations.count(destination, connection, Sign::Add);
-        if !connection.is_opened() || connection.failed.is_some() {
+        if connection.failed.is_some() {
             self.failed_dials.truncate(FAILED_DIALS - 1);
             self.failed_dials.push_front((connection.id, destination));
             return None;
@@ -171,6 +171,8 @@ impl Tracker {
         let (id, destination) = (live.connection.id, live.destination);
         let retired = live.is_retiring();
         let gap = live.carry(exchange);
+        // times to the second hide how long a connection was idle
+        let gap = gap.filter(|_| self.run.time_step_ns.is_none());
         if let (Some(side), false) = (exchange.close_sent_by, retired) {
             let why = OpenReason::announced(side, live.exchanges);
             self.pools.announce_end(&live, exchange.end, why);
@@ -274,7 +276,7 @@ impl Tracker {
         destination: usize,
         owner: PoolOwner,
     ) -> OpenReason {
-        if !self.run.ends_seen {
+        if !self.run.ends_seen || connection.open_before {
             return OpenReason::Unseen;
         }
         let counts = &self.destinations.counts[destination];

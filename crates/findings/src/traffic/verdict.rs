@@ -79,9 +79,17 @@ fn first(books: &Tracker, totals: &Figures) -> String {
         return sentence;
     }
     let reuse = reuse(totals);
+    if opened == 0 && totals.open_before > 0 && missing.is_none() {
+        return format!("{reuse}. No connection was opened: the connections were open before");
+    }
     if opened == 0 {
         let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
         return format!("{reuse}. Connections were not observed{reason}");
+    }
+    if let (Some([least, most]), None) = (totals.needed_range(), &missing) {
+        return format!(
+            "{connections} {were} opened where {least} to {most} would do, because the times do not show which requests overlapped; {reuse}"
+        );
     }
     if totals.avoidable == 0 {
         return match missing {

@@ -371,6 +371,46 @@ fn logs_of_before_and_after_show_when_it_changed() {
         "{}",
         page(&out)
     );
+    // the first sentence, with a date
+    let headline = page(&out).lines().nth(3).unwrap_or_default().to_owned();
+    assert!(
+        headline.contains("Since 21 November 2026 08:06"),
+        "{headline}"
+    );
+    assert!(headline.contains("-90.0 ms per request ("), "{headline}");
+    assert!(headline.ends_with("reuse 0 % -> 100 %."), "{headline}");
+}
+
+/// Two files of a second each, one right after the other, and three weeks later.
+#[test]
+fn a_change_between_files_that_follow_closely_is_found() {
+    for pause in [0, 21 * 86_400] {
+        let dir = tempfile::tempdir().unwrap();
+        let log = |name: &str, from: u64, line: &dyn Fn(u64) -> String| {
+            let path = dir.path().join(name);
+            let lines = (0..100).map(|nth| {
+                let at = 1_795_248_000 + from;
+                format!(
+                    "::1 - - [x] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" msec={at}.{:03} {}\n",
+                    nth * 10,
+                    line(nth)
+                )
+            });
+            std::fs::write(&path, lines.collect::<String>()).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let before = log("before", 0, &|nth| format!("rt=0.500 conn={nth} reqs=1"));
+        let after = log("after", 1 + pause, &|nth| {
+            format!("rt=0.010 conn=999 reqs={}", nth + 1)
+        });
+        let change = &document(&[&before, &after])["change"];
+        assert_eq!(change["shifted"], "reuse", "{change}");
+        let difference = change["difference_ms"]["value"].as_f64().unwrap();
+        assert!((difference + 490.0).abs() < 6.0, "{change}");
+        let at_s = change["at_s"].as_f64().unwrap();
+        // nanosecond 0 is the start of the first request, half a second before its end
+        assert!((at_s - (1.5 + pause as f64)).abs() < 0.05, "{change}");
+    }
 }
 
 #[test]
@@ -430,6 +470,32 @@ fn unknown_reuse_is_a_range_and_a_gate_takes_its_unfavourable_end() {
     assert_eq!(gate(&log, "reuse >= 50%").0, 0);
     let page = page(&intact(&["audit", &log]));
     assert!(page.contains("50 % to 100 %"), "{page}");
+}
+
+/// Twenty connections with one request each, in one second, one after another or all at once: the log is the same.
+#[test]
+fn times_to_the_second_leave_needed_connections_and_idle_times_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |nth: u32| {
+        format!(
+            "::1 - - [10/Oct/2000:13:55:{:02} +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\" conn={} reqs={}\n",
+            30 + nth / 20,
+            100 + nth % 20,
+            1 + nth / 20
+        )
+    };
+    std::fs::write(&log, (0..40).map(line).collect::<String>()).unwrap();
+    let log = log.to_str().unwrap();
+    let page = page(&intact(&["audit", log]));
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("opened where 1 to 20 would do"), "{page}");
+    assert!(!page.contains("Idle time"), "{page}");
+    let (exit, words) = gate(log, "avoidable == 0");
+    assert_eq!(exit, 1, "{words}");
+    assert!(words.contains("between 0 and 19"), "{words}");
+    assert_eq!(gate(log, "needed >= 20").0, 1);
+    assert_eq!(gate(log, "connections == 20").0, 0);
 }
 
 #[test]

@@ -218,8 +218,11 @@ pub struct Connection {
     /// TLS, if it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// When the first setup step began.
+    /// When the first setup step began; where it was open before, when it was seen first.
     pub at: Nanos,
+    /// It was open before the recording began, and does not count as opened.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub open_before: bool,
     /// The setup steps.
     #[serde(default)]
     pub setup: Setup,
@@ -257,6 +260,7 @@ impl Connection {
             protocol: None,
             tls: None,
             at,
+            open_before: false,
             setup: Setup::default(),
             other_attempts: 0,
             failed: None,
@@ -266,13 +270,18 @@ impl Connection {
         }
     }
 
-    /// Whether the transport was established: it did not fail, or failed only in TLS.
+    /// Whether the transport was established during the recording: it did not fail, or failed only in TLS.
     pub fn is_opened(&self) -> bool {
         match &self.failed {
-            None => true,
+            None => !self.open_before,
             Some(failure) => failure.phase == SetupPhase::Ssl,
         }
     }
+}
+
+/// For serde: a flag that need not be written.
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// For serde: a count that need not be written.

@@ -7,16 +7,22 @@ use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::cpu::{CpuFacts, CpuUse};
-use intact_findings::traffic::{Charts, Destination, Figures, LevelShift, ObservedFacts, StepSide};
+use intact_findings::traffic::{
+    Charts, Destination, Figures, LevelShift, ObservedFacts, Shifted, StepSide,
+};
 use intact_ledger::{Run, Vantage};
-use intact_units::Quantity::{Count, Mean, Probability, Rate, RoundShare, Share, Time, Timer};
+use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time, Timer};
+use intact_units::number::{long_time, signed_time};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::time::Duration;
 
 /// Destinations that a terminal shows.
 const DESTINATIONS: usize = 20;
 /// Bars of wasted time.
 const BARS: usize = 12;
+/// A run at least so long, in seconds, has dates on its axes.
+const DATED_S: f64 = 120.0;
 /// Reuses below which the distribution of idle times says nothing.
 const REUSES: u64 = 10;
 
@@ -91,7 +97,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         run, facts, charts, ..
     } = one;
     let mut page = start(run, || program(run));
-    page.headline = headline(facts);
+    page.headline = charts.step.as_ref().map_or_else(|| headline(facts), since);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(run, facts);
     page.section(
@@ -131,6 +137,27 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
     page
 }
 
+/// The headline of a run in which something changed for good.
+fn since(step: &LevelShift) -> Option<Headline> {
+    let (before, after) = (step.before, step.after);
+    let gain = match step.shifted {
+        Shifted::Reuse => after.reuse > before.reuse,
+        Shifted::Latency => after.mean_ms < before.mean_ms,
+    };
+    let assessment = if gain {
+        Assessment::Good
+    } else {
+        Assessment::Bad
+    };
+    let number = match step.difference_ms {
+        Some(difference) => signed_time(difference.value),
+        None => populations::reuse(after.reuse, after.reuse_range)
+            .text()?
+            .to_string(),
+    };
+    Headline::new(number, assessment, step.sentence())
+}
+
 fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let totals = &facts.totals;
     let is_grave = facts
@@ -140,7 +167,8 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let unobserved = &totals.unobserved;
     let is_complete = unobserved.has_all_connections()
         && unobserved.has_all_requests()
-        && totals.reuse_range.is_none();
+        && totals.reuse_range.is_none()
+        && totals.needed_range().is_none();
     let assessment = match (is_grave, is_complete && facts.any_success()) {
         (true, _) => Assessment::Bad,
         (false, true) => Assessment::Good,
@@ -178,11 +206,13 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     };
     let dials: u64 = totals.connections.failed.values().sum();
     let lookups = (totals.lookups.total > 0).then(|| Fact::counted(totals.lookups.total, "lookup"));
+    let open_before = (totals.open_before > 0).then_some(totals.open_before);
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
         Fact::new("requests", inferred(Count(totals.requests.total).into())),
         Fact::new("connections opened", totals.connections.opened),
-        Fact::new("needed", inferred(Count(totals.connections.needed).into())),
+        Fact::new("open before", open_before),
+        Fact::new("needed", inferred(needed(totals))),
         Fact::new(
             "reused",
             inferred(populations::reuse(totals.reuse, totals.reuse_range)),
@@ -199,6 +229,14 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         .chain(lookups)
         .chain(failures.into_iter().flatten())
         .collect()
+}
+
+/// The connections that were needed, or their range.
+fn needed(figures: &Figures) -> Cell {
+    match figures.needed_range() {
+        Some([least, most]) => Value::Range(Count(least), Count(most)).into(),
+        None => Count(figures.connections.needed).into(),
+    }
 }
 
 /// Destinations, those that waste most first.
@@ -219,9 +257,7 @@ fn destinations(all: &[Destination]) -> Table {
         })
         .column("opened", |one| one.figures.connections.opened)
         .about("connections")
-        .ranked(1, "needed", |one| {
-            inferred(one, Count(one.figures.connections.needed).into())
-        })
+        .ranked(1, "needed", |one| inferred(one, needed(&one.figures)))
         .about("connections, for the most requests at once")
         .column("reused", |one| {
             inferred(
@@ -264,16 +300,17 @@ fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
 
 /// Latency and openings over time, and what differed on both sides of a change.
 fn over_time(run: &Run, charts: &Charts) -> Section {
-    let section = Section::new("over-time", "Over time")
-        .summary(charts.step.as_ref().map(|step| level_shift(run, step)));
+    let section =
+        Section::new("over-time", "Over time").summary(charts.step.as_ref().map(level_shift));
     if charts.periods.len() < 3 {
         return section;
     }
+    let x = time_axis(run, charts);
     let lines = |lines, marks, y| Lines {
         lines,
         marks,
         scale: ScaleKind::Linear,
-        x: Axis::Time,
+        x,
         y,
     };
     let periods = || charts.periods.iter().map(|one| (one.from_s * 1e3, one));
@@ -286,18 +323,12 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
             periods().filter_map(|(at, one)| Some((at, one.mean_ms?))),
         )
     };
-    let change = charts.change.map(|(at_s, change)| {
-        let [before, after] = [change.before, change.after].map(Time);
-        let mark = Mark {
-            x: at_s * 1e3,
-            words: format!("{before} → {after}"),
-        };
-        let (at, p) = (Time(at_s * 1e3), Probability(change.p_value));
-        let words = "The level changed at {}, from {} to {} (p = {}). Latency that drifts is marked too easily.";
-        (mark, text!(words, at, before, after, p))
-    });
     let period = Timer(charts.period_s * 1e3);
-    let (marks, words): (Vec<Mark>, Vec<Text>) = change.into_iter().unzip();
+    let mark = charts.step.as_ref().map(|step| Mark {
+        x: step.at_s * 1e3,
+        words: step.words(),
+    });
+    let marks: Vec<Mark> = mark.into_iter().collect();
     let requests = periods().map(|(at, one)| (at, one.requests as f64));
     let opened = periods().map(|(at, one)| (at, one.opened as f64));
     let opened = vec![
@@ -305,18 +336,15 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
         line("connections opened", Tone::Fresh, opened),
     ];
     section
-        .full(
-            Chart::new(
-                "latency-over-time",
-                "Latency over time",
-                lines(vec![latency], marks, Axis::Time),
-                text!(
-                    "Mean latency of the requests that ended in each {}.",
-                    period
-                ),
-            )
-            .notes(words),
-        )
+        .full(Chart::new(
+            "latency-over-time",
+            "Latency over time",
+            lines(vec![latency], marks, Axis::Time),
+            text!(
+                "Mean latency of the requests that ended in each {}.",
+                period
+            ),
+        ))
         .full(Chart::new(
             "openings",
             "Requests and connections opened",
@@ -328,28 +356,29 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
         ))
 }
 
-fn level_shift(run: &Run, step: &LevelShift) -> Vec<Block> {
-    let started: Option<jiff::Timestamp> = run.started.parse().ok();
-    let since = jiff::SignedDuration::from_millis((step.at_s * 1e3) as i64);
-    let at = started.map_or_else(
-        || run.started.clone(),
-        |started| format!("{:.0}", started + since),
-    );
-    let within = Time(step.within_s * 1e3);
-    let words = "From {} on (within {}) a request took {} instead of {}.";
-    let words = text!(
-        words,
-        at,
-        within,
-        Time(step.after.mean_ms),
-        Time(step.before.mean_ms)
-    );
+/// Dates where a run is long, and seconds since its beginning where it is short.
+fn time_axis(run: &Run, charts: &Charts) -> Axis {
+    let ends = charts.periods.first().zip(charts.periods.last());
+    let span_s = ends.map_or(0.0, |(first, last)| last.from_s - first.from_s);
+    match run.started.parse() {
+        Ok(zero) if span_s >= DATED_S => Axis::Date {
+            zero,
+            span_ms: (span_s * 1e3) as u64,
+        },
+        _ => Axis::Time,
+    }
+}
+
+fn level_shift(step: &LevelShift) -> Vec<Block> {
+    let within = long_time(Duration::from_secs_f64(step.within_s.max(0.0)));
+    let words = text!("{} (known to {}).", step.sentence(), within);
     let side = |name, side: StepSide| {
-        let reused = side.reuse.map(Share);
+        let reused = populations::reuse(side.reuse, side.reuse_range).text();
+        let reused = reused.unwrap_or_else(|| "an unknown share".into());
         let opened = Mean((side.opened_per_request * 100.0).round() / 100.0);
-        let words =
-            "{}: {} requests, {} of them reused a connection, {} new connections per request.";
-        Block::from(text!(words, name, side.requests, reused, opened))
+        let words = "{}: {} requests, {} each; {} of them reused a connection, {} new connections per request.";
+        let mean = side.mean_ms.map(Time);
+        Block::from(text!(words, name, side.requests, mean, reused, opened))
     };
     vec![
         Block::Paragraph(Emphasis::Strong, words),

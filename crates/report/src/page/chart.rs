@@ -1,7 +1,9 @@
 //! Charts as data. A writer draws the kinds that it can: SVG all, the terminal those that fit into lines of text.
 
 use super::Text;
+use intact_units::date;
 use intact_units::number::{tick, whole};
+use jiff::{SignedDuration, Timestamp};
 
 /// A chart with its title and what to see in it.
 pub struct Chart {
@@ -108,6 +110,13 @@ pub enum Tone {
 pub enum Axis {
     /// Milliseconds.
     Time,
+    /// Milliseconds after a date, on an axis that spans so many of them.
+    Date {
+        /// The date of 0.
+        zero: Timestamp,
+        /// The span, in milliseconds.
+        span_ms: u64,
+    },
     /// A number of things.
     Count,
 }
@@ -117,6 +126,10 @@ impl Axis {
     pub(crate) fn label(self, value: f64) -> String {
         match self {
             Axis::Time => tick(value),
+            Axis::Date { zero, span_ms } => {
+                let at = zero.checked_add(SignedDuration::from_millis(value as i64));
+                date::tick(at.unwrap_or(zero), span_ms as f64)
+            }
             Axis::Count => whole(value),
         }
     }

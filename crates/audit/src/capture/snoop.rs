@@ -1,0 +1,91 @@
+//! The file format of Solaris' `snoop` (RFC 1761): a head, then packets in records that are padded.
+
+use super::{End, LONGEST, Packet};
+use crate::read_buffer::ReadBuffer;
+use std::io::Read;
+
+const MAGIC: &[u8; 8] = b"snoop\0\0\0";
+const VERSION: u32 = 2;
+const HEAD: usize = 16;
+const RECORD: usize = 24;
+/// Link types of RFC 1761 and RFC 3827, and the numbers that tcpdump has for them.
+const LINKS: [(u32, u32); 2] = [(0, 1), (4, 1)];
+
+/// The head of a file.
+#[derive(Debug)]
+pub(super) struct Snoop {
+    link: u32,
+    /// Packets that the program dropped so far, as its last record says.
+    dropped: u32,
+}
+
+/// Whether a file starts like that.
+pub(super) fn is_magic(prefix: &[u8]) -> bool {
+    prefix.starts_with(MAGIC)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes[at..at + 4].first_chunk().copied();
+    u32::from_be_bytes(four.unwrap_or_default())
+}
+
+impl Snoop {
+    /// Reads the head.
+    pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Snoop, End> {
+        let Ok(Some(head)) = window.pull(HEAD) else {
+            return Err(End::Cut);
+        };
+        let (version, link) = (u32_at(head, 8), u32_at(head, 12));
+        if version != VERSION {
+            return Err(End::Damaged(format!(
+                "version {version} of snoop's format is not known"
+            )));
+        }
+        let known = LINKS.iter().find(|(number, _)| *number == link);
+        let (_, link) = known.ok_or_else(|| {
+            End::Damaged(format!(
+                "snoop's link type {link} is not known: capture on an Ethernet interface"
+            ))
+        })?;
+        Ok(Snoop {
+            link: *link,
+            dropped: 0,
+        })
+    }
+
+    /// The next packet.
+    pub(super) fn next<'w, R: Read>(
+        &mut self,
+        window: &'w mut ReadBuffer<R>,
+    ) -> Result<Packet<'w>, End> {
+        match window.fill(RECORD) {
+            Ok(0) => return Err(End::Whole),
+            Ok(there) if there < RECORD => return Err(End::Cut),
+            _ => {}
+        }
+        let head = window.available();
+        let [original, captured, length, dropped, seconds, micros] =
+            [0, 4, 8, 12, 16, 20].map(|at| u32_at(head, at));
+        let is_whole = (captured as usize).saturating_add(RECORD) <= length as usize;
+        if length > LONGEST || !is_whole {
+            return Err(End::Damaged(format!(
+                "a record of {length} bytes claims a packet of {captured}"
+            )));
+        }
+        self.dropped = dropped;
+        let Ok(Some(record)) = window.pull(length as usize) else {
+            return Err(End::Cut);
+        };
+        Ok(Packet {
+            at: u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1_000,
+            link: self.link,
+            bytes: &record[RECORD..RECORD + captured as usize],
+            is_cut: captured < original,
+        })
+    }
+
+    /// Packets that the program dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        u64::from(self.dropped)
+    }
+}
