@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
-use crate::engine::{Engine, Readiness, RoundResult, RoundTask};
+use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
 use crate::machine;
 use crate::pace::ClosedLoop;
 use crate::recorder::{Recorder, RowPolicy};
@@ -343,6 +343,8 @@ impl RoundRunner<'_> {
         let threads = self.crew.len().min(connections);
         let server_before = bench.config.server_pid.and_then(machine::process_cpu);
         let started = self.clock.now();
+        let warms_up = recipe.warms_up(round);
+        let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<RoundResult>)>> = Vec::new();
         for thread in 0..threads {
             let Some(mut engine) = self.crew[thread].take() else {
@@ -353,6 +355,7 @@ impl RoundRunner<'_> {
                 round,
                 connections: share(connections as u64, thread, threads) as usize,
                 pace: Box::new(self.pace(round, thread, threads)),
+                warm_up: warm_up.clone(),
             };
             let hand = thread::Builder::new()
                 .name(format!("engine-{thread}"))

@@ -147,6 +147,7 @@ impl Round<'_> {
         }
         self.engine.recorder.record(Event::Opened(&connection));
         self.record_exchange(&exchange);
+        self.finish_warm_up(index);
         let slot = &mut self.slots[index];
         slot.phase = Phase::Vacant;
         slot.failures += 1;
