@@ -29,7 +29,7 @@ use serde::Serialize;
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchFacts {
-    /// One sentence per comparison of means, the one that matters most first; or why nothing succeeded.
+    /// One sentence per comparison of typical latencies, the one that matters most first; or why nothing succeeded.
     pub verdict: Vec<String>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
@@ -114,6 +114,12 @@ impl BenchFacts {
         compare::by_weight(&self.variants, &self.comparisons)
             .first()
             .copied()
+    }
+
+    /// Whether the first verdict's comparison shows the opposite by the mean.
+    pub fn headline_is_contradicted(&self) -> bool {
+        let headline = self.headline();
+        headline.is_some_and(|one| compare::opposite_mean(one, &self.comparisons).is_some())
     }
 
     /// Whether a measured request succeeded: it had a complete response, and that was no error or the user named its status.

@@ -2,7 +2,7 @@
 
 use super::variant::VariantFacts;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
-use crate::figures::Requests;
+use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
 use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
@@ -91,40 +91,53 @@ fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     (cost, share.map(|(cost, total)| cost / total))
 }
 
+/// Requests that failed, measured or warm-up.
 fn failures(variant: &VariantFacts) -> Option<Finding> {
-    let failed = variant.requests.failures();
-    if failed == 0 {
+    let (measured, warmup) = (&variant.requests, &variant.warmup);
+    if measured.failures() + warmup.failures() == 0 || measured.total == 0 {
         return None;
     }
-    let kinds: Vec<String> = variant
-        .requests
-        .failed
-        .iter()
-        .map(|(kind, count)| {
-            let words = Failure::ALL
-                .iter()
-                .find(|failure| failure.id() == *kind)
-                .map_or("", |failure| failure.words());
-            format!("{count} {kind} ({words})")
-        })
-        .collect();
-    let kinds = kinds.join("; ");
-    let failures = variant.requests.failed.iter();
-    let failures = failures.map(|(kind, &count)| (kind, count));
+    let of_measured = statement!(
+        "{failed} of {requests} failed",
+        failed = Value::Number(measured.failures()),
+        requests = requests(measured.total)
+    );
+    let of_warmup = statement!(
+        "{warmup_failed} of {warmup_requests} of warm-up failed",
+        warmup_failed = Value::Number(warmup.failures()),
+        warmup_requests = requests(warmup.requests)
+    );
+    let claim = match (measured.failures(), warmup.failures()) {
+        (_, 0) => of_measured,
+        (0, _) => of_warmup,
+        _ => of_measured.then(", ", of_warmup),
+    };
+    let mut kinds = measured.failed.clone();
+    add_counts(&mut kinds, &warmup.failed);
     Some(Finding {
-        evidence: Statement::written(kinds, vec![("kinds", counts(failures))]),
+        evidence: failure_kinds(&kinds),
         fix: "the latency leaves out their time: look at them before the figures".into(),
         ..Finding::new(
             "failed-requests",
             Severity::Error,
             variant.name.clone(),
-            statement!(
-                "{failed} of {requests} failed",
-                failed = Value::Number(failed),
-                requests = requests(variant.requests.total)
-            ),
+            claim,
         )
     })
+}
+
+/// Failures by kind, with what each kind means.
+fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
+    let meaning = |kind: &str| {
+        let of_kind = Failure::ALL.iter().find(|failure| failure.id() == kind);
+        of_kind.map_or("", |failure| failure.words())
+    };
+    let kinds: Vec<String> = failed
+        .iter()
+        .map(|(kind, count)| format!("{count} {kind} ({})", meaning(kind)))
+        .collect();
+    let values = counts(failed.iter().map(|(kind, &count)| (kind, count)));
+    Statement::written(kinds.join("; "), vec![("kinds", values)])
 }
 
 fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {

@@ -1,8 +1,8 @@
 //! The measured rounds of one variant, merged, and what was done before measuring. Must not know the axes.
 
 use super::variant::{RoundFigures, Warmup};
-use crate::figures::{Connections, Latency, Requests};
-use intact_ledger::{Cell, Group, Tally};
+use crate::figures::{Connections, Latency, NANOS_PER_MS, Requests};
+use intact_ledger::{Cell, Group, Outcome, Tally};
 
 /// The sums over the rounds of a variant.
 pub(super) struct MeasuredRounds {
@@ -34,6 +34,10 @@ impl MeasuredRounds {
             }
         }
         sums.rounds.sort_by_key(|figures| figures.round);
+        let first_ones = sums.all.merged(|key| key.warmup && key.outcome.is_ok());
+        if let Some(waits) = first_ones.map(|group| Latency::of(&group.without_setup)) {
+            (sums.warmup.mean_ms, sums.warmup.max_ms) = (waits.mean, waits.max);
+        }
         sums
     }
 
@@ -42,10 +46,17 @@ impl MeasuredRounds {
             self.warmup.connections += cell.connections.opened;
         }
         for group in cell.groups.iter().filter(|group| group.key.warmup) {
-            self.warmup.requests += group.count();
-            if group.key.outcome.is_ok() {
-                self.warmup.ok += group.count();
+            let count = group.count();
+            self.warmup.requests += count;
+            match group.key.outcome {
+                Outcome::Ok => self.warmup.ok += count,
+                Outcome::Failed(kind) => {
+                    *self.warmup.failed.entry(kind.id()).or_default() += count;
+                }
             }
+        }
+        for (&status, count) in &cell.warmup_status {
+            *self.warmup.status.entry(status).or_default() += count;
         }
     }
 
@@ -94,6 +105,17 @@ impl MeasuredRounds {
         warmup.map(Group::count).sum()
     }
 
+    /// The typical latency: the mean over the rounds, in milliseconds.
+    pub(super) fn typical_ms(&self) -> Option<f64> {
+        let of_rounds: Vec<f64> = self
+            .rounds
+            .iter()
+            .filter_map(|one| one.typical_ms)
+            .collect();
+        let sum: f64 = of_rounds.iter().sum();
+        (!of_rounds.is_empty()).then(|| sum / of_rounds.len() as f64)
+    }
+
     /// Time measured, in seconds.
     pub(super) fn seconds(&self) -> Option<f64> {
         (self.nanos > 0).then_some(self.nanos as f64 / 1e9)
@@ -114,9 +136,55 @@ fn round_figures(round: u32, cell: &Cell, nanos: u64) -> RoundFigures {
     RoundFigures {
         round,
         requests,
+        typical_ms: typical(cell).map(|nanos| nanos / NANOS_PER_MS),
         mean_ms: latency.as_ref().and_then(|latency| latency.mean),
         p50_ms: latency.as_ref().and_then(|latency| latency.p50),
         p99_ms: latency.and_then(|latency| latency.p99),
         rate_per_s: (nanos > 0).then(|| requests as f64 / (nanos as f64 / 1e9)),
+    }
+}
+
+/// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused requests, weighted by their numbers. One
+/// slow request does not move it, and the requests that waited for a connection count as what they are.
+fn typical(cell: &Cell) -> Option<f64> {
+    let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
+    let groups = || cell.groups.iter().filter(measured);
+    let requests: u64 = groups().map(Group::count).sum();
+    let medians = groups().filter_map(|group| Some(group.latency.median()? * group.count() as f64));
+    (requests > 0).then(|| medians.sum::<f64>() / requests as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_ledger::{Exchange, Nanos, Reuse};
+
+    fn exchange(reuse: Reuse, ms: u64) -> Exchange {
+        let mut one = Exchange::new(0, Nanos(0));
+        one.reuse = Some(reuse);
+        one.end = Nanos(ms * 1_000_000);
+        one
+    }
+
+    #[test]
+    fn one_slow_request_does_not_move_the_typical_latency_and_every_new_connection_does() {
+        let mut cell = Cell::new(Some(0), Some(1));
+        for _ in 0..8 {
+            cell.exchange(&exchange(Reuse::Reused, 10));
+        }
+        for _ in 0..2 {
+            cell.exchange(&exchange(Reuse::Fresh, 60));
+        }
+        let of = |cell: &Cell| (typical(cell).unwrap() / NANOS_PER_MS).round();
+        assert_eq!(of(&cell), 20.0);
+        cell.exchange(&exchange(Reuse::Reused, 5_000));
+        assert_eq!(of(&cell), 19.0, "(9 x 10 + 2 x 60) / 11");
+        let warmup = Exchange {
+            warmup: true,
+            ..exchange(Reuse::Fresh, 900)
+        };
+        cell.exchange(&warmup);
+        assert_eq!(of(&cell), 19.0);
+        assert_eq!(typical(&Cell::new(None, None)), None);
     }
 }

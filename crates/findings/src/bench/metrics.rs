@@ -1,13 +1,21 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
+use super::compare::opposite_mean;
 use super::{BenchFacts, VariantFacts};
 use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
 use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
+use intact_ledger::Failure;
 
 const NANOS_PER_US: f64 = 1e3;
+/// By which variants are compared, in the headline as in requirements.
+const STATISTIC: TimeStatistic = TimeStatistic::Typical;
+/// The typical latency and the mean disagree on which variant is faster.
+const CONTRADICTED: NoData = NoData::CannotSee(
+    "the mean shows the opposite of the typical latency: look at the slowest requests",
+);
 
 impl MetricSource for BenchFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -40,7 +48,11 @@ impl MetricSource for BenchFacts {
         }
         let unobserved = Unobserved::by_caveats(&self.caveats);
         match metric {
-            Metric::Traffic(metric) => traffic(variant, *metric, &unobserved),
+            Metric::Traffic(metric) => Ok(with_warmup(
+                traffic(variant, *metric, &unobserved)?,
+                variant,
+                *metric,
+            )),
             Metric::Findings(selector) => {
                 let findings = self.findings.iter();
                 let of_variant = findings.filter(|one| one.subject == variant.name);
@@ -103,7 +115,7 @@ impl BenchFacts {
         }
     }
 
-    /// What the variant saves against the one that it is compared with, by the mean.
+    /// What the variant typically saves against the one that it is compared with; no value where the mean shows the opposite.
     fn saved(
         &self,
         variant: &VariantFacts,
@@ -115,8 +127,26 @@ impl BenchFacts {
             NoData::NotMeasured("the others are compared with it")
         };
         let b = (&*variant.name, variant.rounds.len());
-        saved(&self.comparisons, b, TimeStatistic::Mean, low, uncompared)
+        let of_variant = |one: &&TimeDifference| one.statistic == STATISTIC && one.b == b.0;
+        let compared = self.comparisons.iter().find(of_variant);
+        if compared.is_some_and(|one| opposite_mean(one, &self.comparisons).is_some()) {
+            return Err(CONTRADICTED);
+        }
+        saved(&self.comparisons, b, STATISTIC, low, uncompared)
     }
+}
+
+/// Warm-up is no part of the counts, except that a requirement on failures counts every request that failed.
+fn with_warmup(measured: Measured, variant: &VariantFacts, metric: TrafficMetric) -> Measured {
+    let failed = &variant.warmup.failed;
+    let of_kind = |kind: Failure| failed.get(kind.id()).copied().unwrap_or(0);
+    let more = match metric {
+        TrafficMetric::Failed => variant.warmup.failures(),
+        TrafficMetric::FailedWith(kind) => of_kind(kind),
+        TrafficMetric::Stale => of_kind(Failure::Stale),
+        _ => 0,
+    };
+    Measured::between(measured.low() + more as f64, measured.high() + more as f64)
 }
 
 /// Requests and connections; the reuse state of every request is known.

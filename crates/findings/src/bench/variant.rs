@@ -28,14 +28,29 @@ pub struct ClientDelay {
 }
 
 /// What was done before measuring.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Warmup {
     /// Exchanges: the preflight, and the first on each connection opened at a round's start.
     pub requests: u64,
     /// Of these, complete ones.
     pub ok: u64,
+    /// The others by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Final status codes of complete ones.
+    pub status: BTreeMap<u16, u64>,
+    /// Mean latency of complete ones on the connections of the rounds, without the setup, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The longest of these, in milliseconds.
+    pub max_ms: Option<f64>,
     /// Connections of the preflight.
     pub connections: u64,
+}
+
+impl Warmup {
+    /// How many failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
 }
 
 /// One round of one variant.
@@ -45,6 +60,8 @@ pub struct RoundFigures {
     pub round: u32,
     /// Complete exchanges.
     pub requests: u64,
+    /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted by their numbers, in milliseconds.
+    pub typical_ms: Option<f64>,
     /// Mean latency with setup, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Median, in milliseconds.
@@ -144,6 +161,8 @@ pub struct VariantFacts {
     pub requests_per_connection: Option<f64>,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
+    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants are compared by it.
+    pub typical_ms: Option<f64>,
     /// Latency of complete exchanges, setup included.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
@@ -225,6 +244,7 @@ impl VariantFacts {
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
             requests_per_connection: all.connections.exchanges.mean(),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
+            typical_ms: measured.typical_ms(),
             latency_ms: latency(ok.as_ref().map(|group| &group.latency)),
             latency_without_setup_ms: latency(ok.as_ref().map(|group| &group.without_setup)),
             phases_ms: phases(ok.as_ref()),
