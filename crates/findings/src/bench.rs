@@ -2,12 +2,14 @@
 //! the first rows of each variant; the same for a live run and for a stored ledger.
 
 mod baseline;
+mod caveats;
 mod charts;
 mod compare;
 mod findings;
 mod measured_rounds;
 mod metrics;
 mod populations;
+mod saturation;
 mod variant;
 
 pub use crate::error_responses::ErrorResponses;
@@ -17,6 +19,7 @@ pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
+pub use saturation::Saturation;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
@@ -82,7 +85,7 @@ impl BenchFacts {
             .min()
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
-        caveats.extend(findings::caveats(&variants, rounds));
+        caveats.extend(caveats::caveats(&variants, rounds));
         let errors = ErrorResponses::among(&requests.status, run.expect);
         let verdicts = if variants.iter().any(|one| one.no_success.is_none()) {
             let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds);

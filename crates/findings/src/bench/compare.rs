@@ -1,10 +1,12 @@
 //! Variants that differ in one axis, compared round by round, and the sentences about them.
 
+use super::saturation::Saturation;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use crate::time_difference::{self, Pair, Rounds, TimeDifference, TimeStatistic};
 use intact_ledger::Run;
 use intact_units::number::{per_second, signed_time, time, whole_percent};
+use intact_units::plural::counted;
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
@@ -165,7 +167,8 @@ pub(super) fn verdicts(
         .collect();
     if !compared.is_empty() && rounds < MIN_ROUNDS as u32 {
         sentences.push(format!(
-            "{rounds} rounds: no intervals, they need at least {MIN_ROUNDS} (--rounds 20)"
+            "{}: no intervals, they need at least {MIN_ROUNDS} (--rounds 20)",
+            counted(u64::from(rounds), "round")
         ));
     }
     sentences.extend(tls_break_even(variants));
@@ -256,18 +259,18 @@ fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String 
 
 /// The throughput, where a side is saturated, so that latencies mislead.
 fn throughput(a: &VariantFacts, b: &VariantFacts) -> String {
-    let saturated = |variant: &VariantFacts| {
-        variant.client_busy.is_some_and(|busy| busy > 0.9)
-            || variant.server_busy.is_some_and(|busy| busy > 0.95)
+    let who = match a.saturation.or(b.saturation) {
+        Some(Saturation::Client) => "the client is saturated",
+        Some(Saturation::Server) => "the server is saturated",
+        Some(Saturation::Queueing) => "requests wait for each other",
+        None => return String::new(),
     };
     match (a.rate_per_s, b.rate_per_s) {
-        (Some(a_rate), Some(b_rate)) if b.concurrency > 1 && (saturated(a) || saturated(b)) => {
-            format!(
-                "; a side is saturated, so read the throughput: {} against {} requests/s",
-                per_second(a_rate),
-                per_second(b_rate)
-            )
-        }
+        (Some(of_a), Some(of_b)) if b.concurrency * b.streams > 1 => format!(
+            "; {who}, so compare throughput: {} instead of {} requests/s",
+            per_second(of_b),
+            per_second(of_a)
+        ),
         _ => String::new(),
     }
 }

@@ -5,12 +5,8 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
-use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
-use intact_units::number::whole_percent;
+use intact_ledger::{EndedBy, Exchange, Failure, Run, Tally};
 use std::collections::BTreeMap;
-
-/// The share of client delay in the latency from which the figures are the client's too.
-const OWN_QUEUE: f64 = 0.05;
 
 pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -277,58 +273,4 @@ fn way_out(kind: Failure) -> Option<&'static str> {
         Failure::Timeout => Some("--timeout gives it longer"),
         _ => None,
     }
-}
-
-pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
-    let late = |variant: &VariantFacts| {
-        let share = variant.client_delay_ms.as_ref()?.share;
-        (share > OWN_QUEUE).then(|| whole_percent(share))
-    };
-    let told: [(&str, Vec<Option<String>>, &str); 4] = [
-        (
-            "client-delay",
-            variants.iter().map(late).collect(),
-            "we read answers late, by that share of the latency on average (client delay); the latency ends at the kernel's receive timestamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
-        ),
-        (
-            "client-saturated",
-            which(variants, |variant| {
-                variant.client_busy.is_some_and(|busy| busy > 0.9)
-            }),
-            "the client used its processor to the full",
-        ),
-        (
-            "server-saturated",
-            which(variants, |variant| {
-                variant.server_busy.is_some_and(|busy| busy > 0.95)
-            }),
-            "the server used a processor to the full: latency is mostly waiting for it",
-        ),
-        (
-            "cut-short",
-            which(variants, |variant| variant.rounds.len() as u32 > rounds),
-            "the run was cut short, its last round has no counterpart",
-        ),
-    ];
-    told.into_iter()
-        .filter_map(|(id, values, words)| {
-            let subjects: Vec<String> = variants
-                .iter()
-                .zip(values)
-                .filter_map(|(variant, value)| {
-                    Some(format!("{} {}", variant.name, value?).trim_end().to_owned())
-                })
-                .collect();
-            (!subjects.is_empty())
-                .then(|| Caveat::new(id, format!("{}: {words}", subjects.join(", "))))
-        })
-        .collect()
-}
-
-/// Which variants something is true of; nothing more to say of each.
-fn which(variants: &[VariantFacts], is: impl Fn(&VariantFacts) -> bool) -> Vec<Option<String>> {
-    variants
-        .iter()
-        .map(|variant| is(variant).then(String::new))
-        .collect()
 }

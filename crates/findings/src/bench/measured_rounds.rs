@@ -12,6 +12,10 @@ pub(super) struct MeasuredRounds {
     pub(super) warmup: Warmup,
     /// Time measured, in nanoseconds.
     nanos: u64,
+    /// The same for each thread of the client.
+    thread_nanos: u64,
+    /// The fastest response of the preflight, without the setup, in nanoseconds: nothing else was under way.
+    pub(super) lone: Option<u64>,
     /// Processor time in nanoseconds; absent where a round has none.
     pub(super) client_cpu: Option<u64>,
     pub(super) server_cpu: Option<u64>,
@@ -24,6 +28,8 @@ impl MeasuredRounds {
             rounds: Vec::new(),
             warmup: Warmup::default(),
             nanos: 0,
+            thread_nanos: 0,
+            lone: None,
             client_cpu: Some(0),
             server_cpu: Some(0),
         };
@@ -44,6 +50,8 @@ impl MeasuredRounds {
     fn add_warmup(&mut self, cell: &Cell) {
         if cell.round == Some(0) {
             self.warmup.connections += cell.connections.opened;
+            let ok = cell.merged(|key| key.outcome.is_ok());
+            self.lone = ok.and_then(|group| group.without_setup.min());
         }
         for group in cell.groups.iter().filter(|group| group.key.warmup) {
             let count = group.count();
@@ -65,6 +73,8 @@ impl MeasuredRounds {
         if let Some(bounds) = &cell.bounds {
             let add = |sum: Option<u64>, more: Option<u64>| Some(sum? + more?);
             self.nanos += bounds.span.nanos();
+            let threads = u64::from(bounds.client_threads.unwrap_or(1));
+            self.thread_nanos += bounds.span.nanos() * threads;
             self.client_cpu = add(self.client_cpu, bounds.client_cpu);
             self.server_cpu = add(self.server_cpu, bounds.server_cpu);
             let figures = round_figures(round, cell, bounds.span.nanos());
@@ -121,11 +131,20 @@ impl MeasuredRounds {
         (self.nanos > 0).then_some(self.nanos as f64 / 1e9)
     }
 
-    /// Processor time as a share of the time measured.
-    pub(super) fn busy(&self, cpu: Option<u64>) -> Option<f64> {
-        let cpu = cpu.filter(|&cpu| cpu > 0 && self.nanos > 0)?;
-        Some(cpu as f64 / self.nanos as f64)
+    /// Processor time of the client as a share of the time measured on its threads.
+    pub(super) fn client_busy(&self) -> Option<f64> {
+        busy(self.client_cpu, self.thread_nanos)
     }
+
+    /// Processor time of the server as a share of the time measured: above 1 where it used several processors.
+    pub(super) fn server_busy(&self) -> Option<f64> {
+        busy(self.server_cpu, self.nanos)
+    }
+}
+
+fn busy(cpu: Option<u64>, nanos: u64) -> Option<f64> {
+    let cpu = cpu.filter(|&cpu| cpu > 0 && nanos > 0)?;
+    Some(cpu as f64 / nanos as f64)
 }
 
 /// A round without bounds was cut off and has no figures.

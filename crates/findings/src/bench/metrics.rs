@@ -231,6 +231,7 @@ mod tests {
                     round,
                     span: Span::new(Nanos(0), Nanos(100_000_000)),
                     client_cpu: None,
+                    client_threads: None,
                     server_cpu: None,
                 };
                 tally.record(Event::Round(&bounds));

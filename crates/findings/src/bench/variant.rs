@@ -2,6 +2,7 @@
 
 use super::measured_rounds::MeasuredRounds;
 use super::populations;
+use super::saturation::Saturation;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share};
 use crate::population::buckets_ms;
@@ -177,10 +178,16 @@ pub struct VariantFacts {
     pub cpu_us_per_request: Option<f64>,
     /// CPU of the server per request, warm-up included, in microseconds.
     pub server_cpu_us_per_request: Option<f64>,
-    /// Share of one processor that the busiest side used: the client's threads, the server.
+    /// The CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
+    /// Latency of the preflight's request without setup, in milliseconds: nothing else was under way.
+    pub lone_ms: Option<f64>,
+    /// The side that limits the throughput, if one was saturated.
+    pub saturation: Option<Saturation>,
+    /// The most requests that one connection carried; absent where the server ended one, so that its limit shows.
+    pub reuse_seen_up_to: Option<u64>,
     /// Name lookups.
     pub lookups: u64,
     /// Mean bytes on the wire.
@@ -230,7 +237,7 @@ impl VariantFacts {
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
         let tiers = populations::two_tiers(&calls);
-        Ok(VariantFacts {
+        let mut facts = VariantFacts {
             name: variant.name.clone(),
             no_success: no_success(&requests, expected),
             keepalive: axes.keepalive,
@@ -255,8 +262,11 @@ impl VariantFacts {
                 measured.server_cpu,
                 requests.total + measured.warmup_exchanges(),
             ),
-            client_busy: measured.busy(measured.client_cpu),
-            server_busy: measured.busy(measured.server_cpu),
+            client_busy: measured.client_busy(),
+            server_busy: measured.server_busy(),
+            lone_ms: measured.lone.map(|nanos| nanos as f64 / NANOS_PER_MS),
+            saturation: None,
+            reuse_seen_up_to: reuse_seen_up_to(all, axes.keepalive),
             bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
             modes: populations::modes(all),
             histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
@@ -273,8 +283,20 @@ impl VariantFacts {
             warmup: measured.warmup,
             rounds: measured.rounds,
             index,
-        })
+        };
+        facts.saturation = Saturation::of(&facts);
+        Ok(facts)
     }
+}
+
+/// The most requests on a connection that was kept, where the server ended none.
+fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
+    let connections = &all.connections;
+    let most = connections.exchanges.max().filter(|_| keepalive)?;
+    connections
+        .exchanges_until_server_closed
+        .is_empty()
+        .then_some(most)
 }
 
 impl FirstCall {

@@ -15,6 +15,7 @@ use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{
     Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
 };
+use intact_units::plural;
 
 /// What the typical latency is, for tables.
 const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
@@ -159,11 +160,18 @@ pub(super) fn saving(saved: Interval, of: Text) -> Option<Headline> {
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {
     let dials: u64 = facts.connections.failed.values().sum();
+    let (requests, opened) = (facts.requests.total, facts.connections.opened);
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
         Fact::counted(u64::from(facts.rounds), "interleaved round"),
-        Fact::new("requests measured", facts.requests.total),
-        Fact::new("connections opened", facts.connections.opened),
+        Fact::new(
+            format!("{} measured", plural::of(requests, "request")),
+            requests,
+        ),
+        Fact::new(
+            format!("{} opened", plural::of(opened, "connection")),
+            opened,
+        ),
     ];
     let failures = [
         Fact::failures(facts.requests.failures(), "request"),
@@ -225,6 +233,8 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .about("of the engine, per request")
         .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))
         .about("per request, warm-up included")
+        .ranked(12, "warm-up", |one| one.warmup.mean_ms.map(Time))
+        .about("mean latency without setup of the first request on each connection, which is in no other figure")
         .ranked(9, "client delay", delay)
         .about("share of the latency after the last byte had arrived and before the client read it")
         .ranked(10, "data/req", |one| {
@@ -557,22 +567,36 @@ fn sockets(facts: &BenchFacts) -> Section {
         }
         _ => None,
     };
+    let is_measured = facts.requests.total > 0;
     let warmup: u64 = facts.variants.iter().map(|one| one.warmup.requests).sum();
-    let words = "The server also received {} requests of warm-up and preflight.";
-    let warmup = (warmup > 0 && facts.requests.total > 0).then(|| note(text!(words, warmup)));
+    let words = "The server also received {} of warm-up and preflight.";
+    let warmup =
+        (warmup > 0 && is_measured).then(|| note(text!(words, plural::counted(warmup, "request"))));
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
         .summary(warmup)
+        .summary(reuse_seen(&facts.variants))
+}
+
+/// Up to which number of requests on a connection the server was seen to keep it.
+fn reuse_seen(variants: &[VariantFacts]) -> Option<Block> {
+    let mut kept = variants
+        .iter()
+        .filter(|one| one.keepalive && one.no_success.is_none());
+    // where the server ended a connection, a finding has its limit
+    let seen = kept.try_fold(0, |most, one| Some(one.reuse_seen_up_to?.max(most)))?;
+    let words = "The server ended no connection that was kept. Reuse was seen up to request {} on a connection; a limit above that does not show (-n larger).";
+    (seen > 0).then(|| note(text!(words, seen)))
 }
 
 fn how(facts: &BenchFacts) -> Vec<Text> {
     let rounds = (facts.variants.len() > 1).then(|| {
         text!(
-            "Every variant ran in each of {} rounds, in a random, balanced order from the seed. Variants that differ in one setting are compared round by round: \
+            "Every variant ran in each of {}, in a random, balanced order from the seed. Variants that differ in one setting are compared round by round: \
              what affected both in the same minute cancels out. The time compared is the typical latency: in each round the median of the requests on new connections \
              and that of the requests on reused ones, weighted by their numbers, so that one slow request decides nothing. Intervals are 95 % t intervals over rounds, not over requests, because the requests of one round \
              are not independent of each other.",
-            facts.rounds
+            plural::counted(u64::from(facts.rounds), "round")
         )
     });
     let connections = Text::plain(

@@ -132,7 +132,7 @@ impl Engine for Readiness {
         if gathered {
             self.recorder.caveat(
                 "answers-gathered",
-                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as client delay and not in the latency; --coalesce off reads each at once",
+                "responses were read in batches: the wait is client delay and in no latency; --coalesce off reads each at once",
             );
         }
         Ok(RoundResult {
