@@ -2,15 +2,17 @@
 
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
-use crate::engine::{Engine, Readiness, RoundResult, RoundTask};
+use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
 use crate::machine;
 use crate::pace::ClosedLoop;
 use crate::recorder::{Recorder, RowPolicy};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
-use intact_experiment::{AxisValues, variants};
-use intact_ledger::{Caveat, Event, Failure, Round, Row, Rows, Run, Sink, Span, Tally, Variant};
+use intact_experiment::{AxisValues, TlsChoice, variants};
+use intact_ledger::{
+    Caveat, Event, Failure, Nanos, Protocol, Round, Row, Rows, Run, Sink, Span, Tally, Variant,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -53,8 +55,8 @@ pub struct Position {
     pub turns: (u32, u32),
     /// Exchanges so far.
     pub exchanges: u64,
-    /// Time since the start.
-    pub elapsed: Duration,
+    /// Time until the end, judged by the turns so far or by the time that was asked for.
+    pub left: Option<Duration>,
 }
 
 /// Takes what a bench records, as it happens.
@@ -179,6 +181,8 @@ impl Bench {
             crew,
             tally: Tally::new(),
             turns: (0, 0),
+            measuring_since: None,
+            turn_since: Nanos(0),
             exchanges: 0,
         };
         conductor.run()
@@ -194,6 +198,10 @@ struct RoundRunner<'a> {
     crew: Vec<Option<Readiness>>,
     tally: Tally,
     turns: (u32, u32),
+    /// When the first turn of the first round began; absent during the preflight.
+    measuring_since: Option<Nanos>,
+    /// When the present turn began.
+    turn_since: Nanos,
     exchanges: u64,
 }
 
@@ -216,6 +224,8 @@ impl RoundRunner<'_> {
                     if self.stopped() {
                         break 'rounds;
                     }
+                    self.turn_since = self.clock.now();
+                    self.measuring_since.get_or_insert(self.turn_since);
                     self.turn(able[nth], round as u32 + 1)?;
                     self.turns.0 += 1;
                 }
@@ -343,6 +353,8 @@ impl RoundRunner<'_> {
         let threads = self.crew.len().min(connections);
         let server_before = bench.config.server_pid.and_then(machine::process_cpu);
         let started = self.clock.now();
+        let warms_up = recipe.warms_up(round);
+        let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<RoundResult>)>> = Vec::new();
         for thread in 0..threads {
             let Some(mut engine) = self.crew[thread].take() else {
@@ -353,6 +365,7 @@ impl RoundRunner<'_> {
                 round,
                 connections: share(connections as u64, thread, threads) as usize,
                 pace: Box::new(self.pace(round, thread, threads)),
+                warm_up: warm_up.clone(),
             };
             let hand = thread::Builder::new()
                 .name(format!("engine-{thread}"))
@@ -387,6 +400,7 @@ impl RoundRunner<'_> {
             round,
             span: span.unwrap_or(Span::new(started, self.clock.now())),
             client_cpu: cpu.filter(|_| span.is_some()),
+            client_threads: Some(threads as u32),
             server_cpu: server_before
                 .zip(server_after)
                 .map(|(before, after)| after.saturating_sub(before)),
@@ -434,8 +448,21 @@ impl RoundRunner<'_> {
             variant,
             turns: self.turns,
             exchanges: self.bench.gauge.exchanges.load(Ordering::Relaxed),
-            elapsed: Duration::from_nanos(self.clock.now().0),
+            left: self.time_left(),
         });
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let (since, turn) = (self.measuring_since?, self.turn_since);
+        let (done, all) = self.turns;
+        let planned = match self.bench.config.length {
+            Length::Time(time) => Some((time / self.bench.rounds).as_nanos() as u64),
+            Length::Exchanges(_) => None,
+        };
+        let each = turn.since(since).checked_div(u64::from(done)).or(planned)?;
+        let in_this_turn = self.clock.now().since(turn);
+        let left = (each * u64::from(all - done)).saturating_sub(in_this_turn);
+        Some(Duration::from_nanos(left))
     }
 
     fn take_rows(&mut self) {
@@ -488,7 +515,32 @@ fn rounds_for(config: &Config, choices: &[AxisValues]) -> u32 {
     (exchanges / (2 * places)).clamp(1, u64::from(ROUNDS)) as u32
 }
 
+/// Refuses options that no variant can use. One that some variants can use applies to those; the others run once.
+fn check_axes(config: &Config) -> Result<(), ConfigError> {
+    let refuse = |option, reason: &str| {
+        Err(ConfigError::Value {
+            option,
+            reason: reason.to_owned(),
+        })
+    };
+    let axes = &config.axes;
+    if !axes.http.contains(&Protocol::Http2) && axes.streams != [1] {
+        return refuse(
+            "--streams",
+            "only HTTP/2 has streams, and no variant speaks it; add --http 2",
+        );
+    }
+    if axes.tls.iter().all(|&tls| tls == TlsChoice::None) && axes.resume != [false] {
+        return refuse(
+            "--resume",
+            "plain HTTP has no TLS session to resume; name an https:// URL, or add --tls",
+        );
+    }
+    Ok(())
+}
+
 fn check(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
+    check_axes(config)?;
     let positive = |option, value: u64| {
         if value > 0 {
             return Ok(());

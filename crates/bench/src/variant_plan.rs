@@ -26,6 +26,11 @@ pub(crate) struct VariantPlan {
 }
 
 impl VariantPlan {
+    /// Whether the first exchange on each connection that `round` opens at its start is warm-up. The whole preflight, round 0, is.
+    pub(crate) fn warms_up(&self, round: u32) -> bool {
+        self.keepalive && round > 0
+    }
+
     /// What all its exchanges have in common.
     pub(crate) fn blank_exchange(&self, round: u32) -> Exchange {
         let mut blank = Exchange::new(0, Nanos(0));

@@ -54,6 +54,14 @@ impl Channel {
         self.bytes
     }
 
+    /// Segments that the kernel sent again so far; `None` where it does not count.
+    pub(crate) fn retransmissions(&self) -> Option<u32> {
+        #[cfg(target_os = "linux")]
+        return intact_sys::socket::retransmissions(&self.stream);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
     /// Sends, and keeps the part that the socket does not take.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -2,21 +2,25 @@
 //! the first rows of each variant; the same for a live run and for a stored ledger.
 
 mod baseline;
+mod caveats;
 mod charts;
 mod compare;
 mod findings;
 mod measured_rounds;
 mod metrics;
 mod populations;
+mod saturation;
 mod variant;
 
 pub use crate::error_responses::ErrorResponses;
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
+pub use crate::first_calls::TierCause;
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
+pub use saturation::Saturation;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
@@ -29,7 +33,7 @@ use serde::Serialize;
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchFacts {
-    /// One sentence per comparison of means, the one that matters most first; or why nothing succeeded.
+    /// One sentence per comparison of typical latencies, the one that matters most first; or why nothing succeeded.
     pub verdict: Vec<String>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
@@ -82,7 +86,7 @@ impl BenchFacts {
             .min()
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
-        caveats.extend(findings::caveats(&variants, rounds));
+        caveats.extend(caveats::caveats(&variants, rounds));
         let errors = ErrorResponses::among(&requests.status, run.expect);
         let verdicts = if variants.iter().any(|one| one.no_success.is_none()) {
             let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds);
@@ -114,6 +118,12 @@ impl BenchFacts {
         compare::by_weight(&self.variants, &self.comparisons)
             .first()
             .copied()
+    }
+
+    /// Whether the first verdict's comparison shows the opposite by the mean.
+    pub fn headline_is_contradicted(&self) -> bool {
+        let headline = self.headline();
+        headline.is_some_and(|one| compare::opposite_mean(one, &self.comparisons).is_some())
     }
 
     /// Whether a measured request succeeded: it had a complete response, and that was no error or the user named its status.

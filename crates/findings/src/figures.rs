@@ -109,7 +109,7 @@ pub struct Requests {
     pub ok: u64,
     /// The others by kind.
     pub failed: BTreeMap<&'static str, u64>,
-    /// Final status codes of complete responses, warm-up included.
+    /// Final status codes of complete responses.
     pub status: BTreeMap<u16, u64>,
 }
 
@@ -178,7 +178,7 @@ impl Connections {
     }
 }
 
-fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
+pub(crate) fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
     for (&key, count) in other {
         *sum.entry(key).or_default() += count;
     }

@@ -10,6 +10,7 @@ pub mod cpu;
 mod error_responses;
 pub mod figures;
 mod finding;
+mod first_calls;
 pub mod fleet;
 pub mod lambda;
 mod overlap;

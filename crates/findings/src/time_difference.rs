@@ -14,6 +14,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeStatistic {
+    /// Typical latency of a bench, setup included: see [`crate::bench::RoundFigures::typical_ms`].
+    Typical,
     /// Mean latency of a bench, setup included; of a function the mean time of an invocation.
     Mean,
     /// Median latency of a bench.
@@ -32,6 +34,7 @@ impl TimeStatistic {
     /// What a table calls it.
     pub fn words(self) -> &'static str {
         match self {
+            Self::Typical => "typical",
             Self::Mean => "mean",
             Self::P50 => "p50",
             Self::P99 => "p99",
@@ -178,7 +181,10 @@ pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDif
             a_ms,
             b_ms,
             saved_ms: sure.map(|one| one.interval),
-            saved_share: share.ok().map(|one| one.interval),
+            saved_share: share
+                .ok()
+                .map(|one| one.interval)
+                .filter(Interval::is_bounded),
             p_value: sure.map(|one| one.p_value),
             significant: sure.map(|one| one.significant),
             no_interval_reason: difference.err().map(|refusal| refusal.to_string()),

@@ -1,5 +1,6 @@
 //! What `intact` exits with. Wrappers (`watch`, `compare`, `link`, `lambda`) pass the program's own code on instead.
 
+use intact_ledger::store::StoreError;
 use std::process::ExitCode;
 
 /// Fine, failures with at least one success included unless a requirement says otherwise.
@@ -73,10 +74,16 @@ impl Failed {
 
 impl From<anyhow::Error> for Failed {
     fn from(error: anyhow::Error) -> Failed {
-        Failed {
-            code: INTERNAL_ERROR,
-            error,
-        }
+        let is_used = |cause: &(dyn std::error::Error + 'static)| {
+            matches!(cause.downcast_ref(), Some(StoreError::Exists(_)))
+        };
+        // another folder is needed, which is for the command line to name
+        let code = if error.chain().any(is_used) {
+            USAGE
+        } else {
+            INTERNAL_ERROR
+        };
+        Failed { code, error }
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Round {
     /// CPU time of the client, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu: Option<u64>,
+    /// Threads that drove its connections; absent: one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_threads: Option<u32>,
     /// CPU time of the server, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu: Option<u64>,

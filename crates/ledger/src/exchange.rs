@@ -241,6 +241,9 @@ pub struct Exchange {
     /// From the kernel's receive stamp of the last byte to our reading it: the client's client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
+    /// Segments that the client's kernel sent again before the response; absent where it was not asked, as for fast responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmissions: Option<u32>,
     /// Bytes on the wire.
     #[serde(default)]
     pub bytes: ExchangeBytes,
@@ -290,6 +293,7 @@ impl Exchange {
             status: None,
             spans: Spans::default(),
             client_delay: None,
+            retransmissions: None,
             bytes: ExchangeBytes::default(),
             body: Body::default(),
             terms: KeepAliveTerms::default(),

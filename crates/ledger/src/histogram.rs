@@ -108,14 +108,25 @@ impl Histogram {
 
     /// The value at quantile `q` (0 to 1) by nearest rank: the middle of its bucket, kept within minimum and maximum.
     pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.ranked((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64)
+    }
+
+    /// The median; of an even number of values the mean of the two in the middle.
+    pub fn median(&self) -> Option<f64> {
+        let lower = self.ranked(self.count.div_ceil(2))?;
+        let upper = self.ranked(self.count / 2 + 1)?;
+        Some(lower + (upper - lower) / 2.0)
+    }
+
+    /// The value of this rank, from 1: the middle of its bucket, kept within minimum and maximum.
+    fn ranked(&self, rank: u64) -> Option<f64> {
         if self.count == 0 {
             return None;
         }
-        let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
         for (low, high, count) in self.buckets() {
             seen += count;
-            if seen >= rank {
+            if seen >= rank.max(1) {
                 let middle = low as f64 + (high - low) as f64 / 2.0;
                 return Some(middle.clamp(self.min as f64, self.max as f64));
             }
@@ -296,5 +307,19 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<Histogram>(bad).is_err());
         }
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|&value| histogram.record(value));
+            histogram.median()
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[7]), Some(7.0));
+        assert_eq!(of(&[1, 3]), Some(2.0));
+        assert_eq!(of(&[1, 2, 200]), Some(2.0));
+        assert_eq!(of(&[1, 2, 4, 200]), Some(3.0));
     }
 }

@@ -71,6 +71,14 @@ pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
     count.checked_sub(1)
 }
 
+/// Segments that the kernel sent again on a connection, its SYN included; `None` where it does not count.
+pub fn retransmissions(socket: &impl AsFd) -> Option<u32> {
+    // linux/tcp.h: tcpi_total_retrans
+    const TOTAL_RETRANS: usize = 100;
+    let info: [u8; TOTAL_RETRANS + 4] = tcp_info(socket)?;
+    Some(u32::from_ne_bytes(*info[TOTAL_RETRANS..].first_chunk()?))
+}
+
 /// Whether the kernel has no counts for a TCP socket: it was never connected, or was disconnected.
 pub fn is_blank(socket: &impl AsFd) -> bool {
     // linux/tcp.h: tcpi_segs_out

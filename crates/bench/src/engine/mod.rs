@@ -6,8 +6,10 @@
 mod coalescer;
 pub(crate) mod readiness;
 mod slot;
+mod warm_up;
 
 pub(crate) use readiness::Readiness;
+pub(crate) use warm_up::WarmUp;
 
 use crate::pace::Pace;
 use crate::variant_plan::VariantPlan;
@@ -24,6 +26,8 @@ pub(crate) struct RoundTask {
     pub(crate) connections: usize,
     /// When exchanges start.
     pub(crate) pace: Box<dyn Pace>,
+    /// The warm-up of all threads, before which nothing is measured.
+    pub(crate) warm_up: Arc<WarmUp>,
 }
 
 /// What one thread did in one round.

@@ -33,16 +33,23 @@ pub(crate) struct Slot {
     pub(crate) dials: u32,
     /// Failed dials in a row.
     pub(crate) failures: u32,
+    /// Whether its warm-up request is still to come, or under way.
+    pub(crate) warms_up: bool,
+    /// Whether it waits for the end of the round's warm-up.
+    pub(crate) parked: bool,
 }
 
 impl Slot {
-    pub(crate) fn new() -> Slot {
+    /// An empty slot. `warms_up`: its first request is warm-up.
+    pub(crate) fn new(warms_up: bool) -> Slot {
         Slot {
             phase: Phase::Vacant,
             generation: 0,
             wake: None,
             dials: 0,
             failures: 0,
+            warms_up,
+            parked: false,
         }
     }
 }

@@ -44,6 +44,64 @@ fn kept_connections_carry_a_round_each_and_their_first_exchange_is_warmup() {
 }
 
 #[test]
+fn nothing_is_measured_before_the_last_warm_up_request_of_a_round_is_over() {
+    for threads in [1, 3] {
+        // one request at a time, so that warm-up and measured requests would share the server
+        let one_by_one = std::sync::Mutex::new(());
+        let (address, counts) = server(Box::new(move |mut stream, _, counts| {
+            while request(&mut stream, counts).is_some() {
+                let _turn = one_by_one.lock();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                send(&mut stream, HELLO);
+            }
+        }));
+        let mut config = config(&format!("http://{address}/"));
+        config.axes.concurrency = vec![12];
+        config.threads = threads;
+        config.length = Length::Exchanges(48);
+        let record = run(config);
+        assert_agrees(&record, &counts);
+        for round in 1..=2 {
+            let of_round = record.rows.iter().filter_map(|row| match row {
+                Row::Exchange(one) if one.round == Some(round) => Some(one),
+                _ => None,
+            });
+            let (warmup, measured): (Vec<_>, Vec<_>) = of_round.partition(|one| one.warmup);
+            assert_eq!((warmup.len(), measured.len()), (12, 24));
+            let warm = warmup.iter().map(|one| one.end).max();
+            let first = measured.iter().map(|one| one.at).min();
+            assert!(warm <= first, "{threads} threads: {warm:?} {first:?}");
+            let cells = record.tally.cells.iter();
+            let bounds = cells.filter(|cell| cell.round == Some(round));
+            let bounds = bounds.filter_map(|cell| cell.bounds.as_ref()).next();
+            assert!(bounds.map(|bounds| bounds.span.start) >= warm);
+        }
+    }
+}
+
+#[test]
+fn a_failed_warm_up_request_ends_the_warm_up_of_its_connection() {
+    // every second connection is closed without a response
+    let (address, counts) = server(Box::new(|mut stream, number, counts| {
+        while request(&mut stream, counts).is_some() && number % 2 == 0 {
+            send(&mut stream, HELLO);
+        }
+    }));
+    let mut config = config(&format!("http://{address}/"));
+    config.axes.concurrency = vec![4];
+    config.length = Length::Exchanges(40);
+    let record = run(config);
+    let (ok, failed) = record.outcomes();
+    let failures: u64 = failed.iter().map(|(_, count)| count).sum();
+    assert!(failures >= 4, "{failed:?}");
+    assert_eq!(ok + failures, counts.requests.load(Ordering::SeqCst));
+    let cells = record.tally.cells.iter().flat_map(|cell| &cell.groups);
+    let warmup = cells.filter(|group| group.key.warmup);
+    // the preflight, and one request for each connection of each round
+    assert_eq!(warmup.map(|group| group.count()).sum::<u64>(), 1 + 2 * 4);
+}
+
+#[test]
 fn without_keep_alive_every_exchange_has_its_own_connection_and_the_server_closes_it() {
     let (address, counts) = keeps_alive();
     let mut config = config(&format!("http://{address}/"));

@@ -1,8 +1,9 @@
 //! The ways to a server: proxies, Unix sockets, other addresses, address families.
 
 use crate::rig::{Counts, HELLO, config, request, run, send, server};
+use intact_bench::Bench;
 use intact_client::Family;
-use intact_ledger::Row;
+use intact_ledger::{Protocol, Row};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -59,7 +60,7 @@ fn http_2_goes_through_a_tunnel_and_a_proxy_that_refuses_it_is_told() {
         );
     }));
     let mut config = config(&format!("http://{origin}/"));
-    config.axes.http = vec![intact_ledger::Protocol::Http2];
+    config.axes.http = vec![Protocol::Http2];
     config.proxy = Some(format!("http://{proxy}"));
     let (ok, failed) = run(config).outcomes();
     assert_eq!(ok, 0);
@@ -151,4 +152,26 @@ fn a_family_is_kept_to() {
     let (ok, failed) = run(six).outcomes();
     assert_eq!(ok, 0);
     assert_eq!(failed[0].0, "refused");
+}
+
+#[test]
+fn an_option_that_no_variant_can_use_is_refused_and_one_that_some_can_use_is_not() {
+    let refused = |change: fn(&mut intact_experiment::Axes)| {
+        let mut config = config("http://127.0.0.1:9/");
+        change(&mut config.axes);
+        match Bench::new(config) {
+            Err(error) => error.to_string(),
+            Ok(bench) => format!("{} variants", bench.variants().len()),
+        }
+    };
+    assert!(refused(|axes| axes.streams = vec![32]).starts_with("--streams: "));
+    assert!(refused(|axes| axes.streams = vec![1, 1]).starts_with("--streams: "));
+    assert!(refused(|axes| axes.resume = vec![false, true]).starts_with("--resume: "));
+    assert!(refused(|axes| axes.resume = vec![true]).starts_with("--resume: "));
+    // HTTP/1.1 runs once
+    let partly = |axes: &mut intact_experiment::Axes| {
+        axes.http = vec![Protocol::Http11, Protocol::Http2];
+        axes.streams = vec![1, 8];
+    };
+    assert_eq!(refused(partly), "3 variants");
 }

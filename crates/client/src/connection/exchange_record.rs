@@ -10,6 +10,7 @@ pub(super) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -
     exchange.spans = Spans::default();
     exchange.status = None;
     exchange.client_delay = None;
+    exchange.retransmissions = None;
     exchange.body = Body::default();
     exchange.terms = KeepAliveTerms::default();
     exchange.close_sent_by = None;

@@ -95,6 +95,11 @@ impl Http1 {
         Stopwatch::sent(&mut self.exchange, at);
     }
 
+    /// Adds retransmissions to the exchange in flight.
+    pub(super) fn note_retransmissions(&mut self, more: u32) {
+        *self.exchange.retransmissions.get_or_insert(0) += more;
+    }
+
     /// See [`super::HttpState::receive`].
     #[inline]
     pub(super) fn receive(&mut self, mut bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) {

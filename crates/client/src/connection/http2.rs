@@ -589,6 +589,14 @@ impl Http2 {
         }
     }
 
+    /// Adds retransmissions to the exchanges in flight, which share the connection.
+    pub(super) fn note_retransmissions(&mut self, more: u32) {
+        let streams = self.ids.iter().zip(&mut self.streams);
+        for (_, stream) in streams.filter(|(id, _)| **id != 0) {
+            *stream.exchange.retransmissions.get_or_insert(0) += more;
+        }
+    }
+
     /// See [`super::HttpState::oldest`].
     pub(super) fn oldest(&self) -> Option<Nanos> {
         if self.in_flight == 0 {

@@ -23,9 +23,9 @@ pub struct Baseline {
 pub struct BaselineChange {
     /// Its name.
     pub name: String,
-    /// Mean latency then, in milliseconds.
+    /// Typical latency then, in milliseconds.
     pub then_ms: Option<f64>,
-    /// Mean latency now, in milliseconds.
+    /// Typical latency now, in milliseconds.
     pub now_ms: Option<f64>,
     /// (now - then) / then.
     pub change: Option<f64>,
@@ -45,7 +45,7 @@ impl Baseline {
                 unmatched.push(ours.name.clone());
                 continue;
             };
-            let (then_ms, now_ms) = (theirs.latency_ms.mean, ours.latency_ms.mean);
+            let (then_ms, now_ms) = (theirs.typical_ms, ours.typical_ms);
             variants.push(BaselineChange {
                 name: ours.name.clone(),
                 then_ms,

@@ -44,9 +44,9 @@ pub struct LatencyPanel {
 pub struct Level {
     /// The variant.
     pub name: String,
-    /// Mean of the rounds' means with its own 95 % interval, in milliseconds; absent with fewer than 8 rounds. Whether two
+    /// Typical latency: the mean over the rounds with its own 95 % interval, in milliseconds; absent with fewer than 8 rounds. Whether two
     /// variants differ is for the paired comparison to say, not for two of these.
-    pub mean_ms: Option<Interval>,
+    pub typical_ms: Option<Interval>,
     /// Where the level changed within the run; `at` is an index into its rounds.
     pub change: Option<ChangePoint>,
 }
@@ -161,15 +161,12 @@ fn latency(run: &Run, cells: &[Cell]) -> Vec<LatencyPanel> {
 }
 
 fn level(variant: &VariantFacts) -> Level {
-    let means: Vec<f64> = variant
-        .rounds
-        .iter()
-        .filter_map(|round| round.mean_ms)
-        .collect();
+    let rounds = variant.rounds.iter();
+    let rounds: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
     Level {
         name: variant.name.clone(),
-        mean_ms: around_mean(&means),
-        change: change_point(&means, f64::ln).filter(|change| change.p_value <= LEVEL),
+        typical_ms: around_mean(&rounds),
+        change: change_point(&rounds, f64::ln).filter(|change| change.p_value <= LEVEL),
     }
 }
 
@@ -299,6 +296,7 @@ mod tests {
                     round,
                     span: Span::new(Nanos(begin), Nanos(begin + 1000 * MS / u64::from(c))),
                     client_cpu: None,
+                    client_threads: None,
                     server_cpu: None,
                 }));
             }

@@ -1,10 +1,12 @@
 //! Variants that differ in one axis, compared round by round, and the sentences about them.
 
+use super::saturation::Saturation;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use crate::time_difference::{self, Pair, Rounds, TimeDifference, TimeStatistic};
 use intact_ledger::Run;
 use intact_units::number::{per_second, signed_time, time, whole_percent};
+use intact_units::plural::counted;
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
@@ -28,7 +30,8 @@ pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
 
 type Statistic = fn(&RoundFigures) -> Option<f64>;
 
-const STATISTICS: [(TimeStatistic, Statistic); 3] = [
+const STATISTICS: [(TimeStatistic, Statistic); 4] = [
+    (TimeStatistic::Typical, |round| round.typical_ms),
     (TimeStatistic::Mean, |round| round.mean_ms),
     (TimeStatistic::P50, |round| round.p50_ms),
     (TimeStatistic::P99, |round| round.p99_ms),
@@ -92,7 +95,8 @@ fn pair<'a>(
     let values = time_difference::paired(a, b, of);
     let had = values.0.len();
     // a percentile that some rounds cannot support is not compared on the others
-    let whole = statistic == TimeStatistic::Mean || had >= a.rounds.len().min(b.rounds.len());
+    let is_percentile = matches!(statistic, TimeStatistic::P50 | TimeStatistic::P99);
+    let whole = !is_percentile || had >= a.rounds.len().min(b.rounds.len());
     (had > 0 && whole).then(|| Pair {
         a: &a.name,
         b: &b.name,
@@ -114,20 +118,35 @@ impl Rounds for VariantFacts {
     }
 }
 
-/// The comparisons of means, the one that matters most first: keep-alive at one connection.
+/// The comparisons of typical latencies, the one that matters most first: keep-alive at one connection.
 pub(super) fn by_weight<'a>(
     variants: &[VariantFacts],
     comparisons: &'a [TimeDifference],
 ) -> Vec<&'a TimeDifference> {
-    let mut means: Vec<&TimeDifference> = comparisons
-        .iter()
-        .filter(|compared| compared.statistic == TimeStatistic::Mean)
+    let typical = comparisons.iter();
+    let mut typical: Vec<&TimeDifference> = typical
+        .filter(|compared| compared.statistic == TimeStatistic::Typical)
         .collect();
-    means.sort_by_key(|compared| {
+    typical.sort_by_key(|compared| {
         let at_one = variants[compared.indices.1].concurrency != 1;
         (compared.axis.as_deref() != Some("keepalive"), at_one)
     });
-    means
+    typical
+}
+
+/// The comparison of the same variants by the mean, where it shows the opposite: a few slow requests outweigh what the typical one saves.
+pub(super) fn opposite_mean<'a>(
+    typical: &TimeDifference,
+    comparisons: &'a [TimeDifference],
+) -> Option<&'a TimeDifference> {
+    let mean = comparisons.iter().find(|one| {
+        one.statistic == TimeStatistic::Mean
+            && one.indices == typical.indices
+            && one.axis == typical.axis
+    })?;
+    let change = |one: &TimeDifference| one.a_ms - one.b_ms;
+    let is_shown = mean.significant != Some(false);
+    (is_shown && change(mean) * change(typical) < 0.0).then_some(mean)
 }
 
 /// The sentences, the one about keep-alive first.
@@ -137,18 +156,32 @@ pub(super) fn verdicts(
     comparisons: &[TimeDifference],
     rounds: u32,
 ) -> Vec<String> {
-    let means = by_weight(variants, comparisons);
-    let mut sentences: Vec<String> = means
+    let compared = by_weight(variants, comparisons);
+    let mut sentences: Vec<String> = compared
         .iter()
-        .map(|compared| sentence(run, variants, compared))
+        .map(|one| {
+            let opposite = opposite_mean(one, comparisons);
+            let opposite = opposite.map_or_else(String::new, of_opposite_mean);
+            format!("{}{opposite}", sentence(run, variants, one))
+        })
         .collect();
-    if !means.is_empty() && rounds < MIN_ROUNDS as u32 {
+    if !compared.is_empty() && rounds < MIN_ROUNDS as u32 {
         sentences.push(format!(
-            "{rounds} rounds: no intervals, they need at least {MIN_ROUNDS} (--rounds 20)"
+            "{}: no intervals, they need at least {MIN_ROUNDS} (--rounds 20)",
+            counted(u64::from(rounds), "round")
         ));
     }
     sentences.extend(tls_break_even(variants));
     sentences
+}
+
+/// What the mean shows instead.
+fn of_opposite_mean(mean: &TimeDifference) -> String {
+    format!(
+        "; the slowest requests outweigh that: the mean is {} instead of {}",
+        time(mean.b_ms),
+        time(mean.a_ms)
+    )
 }
 
 fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
@@ -188,9 +221,7 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
             signed_time(saved.high),
         );
     }
-    let share = compared.saved_share.map_or(String::new(), |share| {
-        shown_share(share, saved.value / compared.a_ms)
-    });
+    let share = compared.saved_share.map_or(String::new(), shown_share);
     if saved.value >= 0.0 {
         format!(
             "{place}{what} saves {} of {} per request{share}{throughput}",
@@ -228,43 +259,30 @@ fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String 
 
 /// The throughput, where a side is saturated, so that latencies mislead.
 fn throughput(a: &VariantFacts, b: &VariantFacts) -> String {
-    let saturated = |variant: &VariantFacts| {
-        variant.client_busy.is_some_and(|busy| busy > 0.9)
-            || variant.server_busy.is_some_and(|busy| busy > 0.95)
+    let who = match a.saturation.or(b.saturation) {
+        Some(Saturation::Client) => "the client is saturated",
+        Some(Saturation::Server) => "the server is saturated",
+        Some(Saturation::Queueing) => "requests wait for each other",
+        None => return String::new(),
     };
     match (a.rate_per_s, b.rate_per_s) {
-        (Some(a_rate), Some(b_rate)) if b.concurrency > 1 && (saturated(a) || saturated(b)) => {
-            format!(
-                "; a side is saturated, so read the throughput: {} against {} requests/s",
-                per_second(a_rate),
-                per_second(b_rate)
-            )
-        }
+        (Some(of_a), Some(of_b)) if b.concurrency * b.streams > 1 => format!(
+            "; {who}, so compare throughput: {} instead of {} requests/s",
+            per_second(of_b),
+            per_second(of_a)
+        ),
         _ => String::new(),
     }
 }
 
-/// The share in brackets. It is the mean of the rounds' log ratios; where a few bad rounds set the means, that is not the quotient of the two means, and a reader who
-/// divides is told so.
-fn shown_share(share: Interval, quotient: f64) -> String {
-    let sign = quotient.signum();
-    let percent = |share: f64| whole_percent(share * sign);
-    let (low, high) = if sign < 0.0 {
-        (share.high, share.low)
-    } else {
-        (share.low, share.high)
+/// The share in brackets, as a gain or as a loss.
+fn shown_share(share: Interval) -> String {
+    let (value, low, high) = match share.value < 0.0 {
+        true => (-share.value, -share.high, -share.low),
+        false => (share.value, share.low, share.high),
     };
-    let typical = if (share.value - quotient).abs() > 0.03 {
-        " in a typical round"
-    } else {
-        ""
-    };
-    format!(
-        " ({}{typical}, {} to {})",
-        percent(share.value),
-        percent(low),
-        percent(high)
-    )
+    let [value, low, high] = [value, low, high].map(whole_percent);
+    format!(" ({value}, {low} to {high})")
 }
 
 /// From how many requests on a connection it hardly matters whether TLS 1.2 or 1.3 set it up.
@@ -296,16 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_division_gives_is_told_plainly() {
-        let shown = shown_share(interval(0.66, 0.64, 0.68), 61.0 / 92.0);
+    fn a_share_is_shown_with_its_interval_as_a_gain_or_as_a_loss() {
+        let shown = shown_share(interval(0.66, 0.64, 0.68));
         assert_eq!(shown, " (66 %, 64 % to 68 %)");
-        let slower = shown_share(interval(-0.2, -0.3, -0.1), -0.21);
+        let slower = shown_share(interval(-0.2, -0.3, -0.1));
         assert_eq!(slower, " (20 %, 10 % to 30 %)");
-    }
-
-    #[test]
-    fn a_share_that_division_does_not_give_says_what_it_is() {
-        let shown = shown_share(interval(0.65, -0.03, 0.79), 0.49);
-        assert_eq!(shown, " (65 % in a typical round, -3.0 % to 79 %)");
+        let wide = shown_share(interval(0.65, -0.03, 0.79));
+        assert_eq!(wide, " (65 %, -3.0 % to 79 %)");
     }
 }

@@ -2,15 +2,11 @@
 
 use super::variant::VariantFacts;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
-use crate::figures::Requests;
+use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
-use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
-use intact_units::number::whole_percent;
+use intact_ledger::{EndedBy, Exchange, Failure, Run, Tally};
 use std::collections::BTreeMap;
-
-/// The share of client delay in the latency from which the figures are the client's too.
-const OWN_QUEUE: f64 = 0.05;
 
 pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -91,40 +87,53 @@ fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     (cost, share.map(|(cost, total)| cost / total))
 }
 
+/// Requests that failed, measured or warm-up.
 fn failures(variant: &VariantFacts) -> Option<Finding> {
-    let failed = variant.requests.failures();
-    if failed == 0 {
+    let (measured, warmup) = (&variant.requests, &variant.warmup);
+    if measured.failures() + warmup.failures() == 0 || measured.total == 0 {
         return None;
     }
-    let kinds: Vec<String> = variant
-        .requests
-        .failed
-        .iter()
-        .map(|(kind, count)| {
-            let words = Failure::ALL
-                .iter()
-                .find(|failure| failure.id() == *kind)
-                .map_or("", |failure| failure.words());
-            format!("{count} {kind} ({words})")
-        })
-        .collect();
-    let kinds = kinds.join("; ");
-    let failures = variant.requests.failed.iter();
-    let failures = failures.map(|(kind, &count)| (kind, count));
+    let of_measured = statement!(
+        "{failed} of {requests} failed",
+        failed = Value::Number(measured.failures()),
+        requests = requests(measured.total)
+    );
+    let of_warmup = statement!(
+        "{warmup_failed} of {warmup_requests} of warm-up failed",
+        warmup_failed = Value::Number(warmup.failures()),
+        warmup_requests = requests(warmup.requests)
+    );
+    let claim = match (measured.failures(), warmup.failures()) {
+        (_, 0) => of_measured,
+        (0, _) => of_warmup,
+        _ => of_measured.then(", ", of_warmup),
+    };
+    let mut kinds = measured.failed.clone();
+    add_counts(&mut kinds, &warmup.failed);
     Some(Finding {
-        evidence: Statement::written(kinds, vec![("kinds", counts(failures))]),
+        evidence: failure_kinds(&kinds),
         fix: "the latency leaves out their time: look at them before the figures".into(),
         ..Finding::new(
             "failed-requests",
             Severity::Error,
             variant.name.clone(),
-            statement!(
-                "{failed} of {requests} failed",
-                failed = Value::Number(failed),
-                requests = requests(variant.requests.total)
-            ),
+            claim,
         )
     })
+}
+
+/// Failures by kind, with what each kind means.
+fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
+    let meaning = |kind: &str| {
+        let of_kind = Failure::ALL.iter().find(|failure| failure.id() == kind);
+        of_kind.map_or("", |failure| failure.words())
+    };
+    let kinds: Vec<String> = failed
+        .iter()
+        .map(|(kind, count)| format!("{count} {kind} ({})", meaning(kind)))
+        .collect();
+    let values = counts(failed.iter().map(|(kind, &count)| (kind, count)));
+    Statement::written(kinds.join("; "), vec![("kinds", values)])
 }
 
 fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
@@ -264,58 +273,4 @@ fn way_out(kind: Failure) -> Option<&'static str> {
         Failure::Timeout => Some("--timeout gives it longer"),
         _ => None,
     }
-}
-
-pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
-    let late = |variant: &VariantFacts| {
-        let share = variant.client_delay_ms.as_ref()?.share;
-        (share > OWN_QUEUE).then(|| whole_percent(share))
-    };
-    let told: [(&str, Vec<Option<String>>, &str); 4] = [
-        (
-            "client-delay",
-            variants.iter().map(late).collect(),
-            "we read answers late, by that share of the latency on average (client delay); the latency ends at the kernel's receive timestamp and leaves that out, requests/s cannot (more --threads, or a smaller -c)",
-        ),
-        (
-            "client-saturated",
-            which(variants, |variant| {
-                variant.client_busy.is_some_and(|busy| busy > 0.9)
-            }),
-            "the client used its processor to the full",
-        ),
-        (
-            "server-saturated",
-            which(variants, |variant| {
-                variant.server_busy.is_some_and(|busy| busy > 0.95)
-            }),
-            "the server used a processor to the full: latency is mostly waiting for it",
-        ),
-        (
-            "cut-short",
-            which(variants, |variant| variant.rounds.len() as u32 > rounds),
-            "the run was cut short, its last round has no counterpart",
-        ),
-    ];
-    told.into_iter()
-        .filter_map(|(id, values, words)| {
-            let subjects: Vec<String> = variants
-                .iter()
-                .zip(values)
-                .filter_map(|(variant, value)| {
-                    Some(format!("{} {}", variant.name, value?).trim_end().to_owned())
-                })
-                .collect();
-            (!subjects.is_empty())
-                .then(|| Caveat::new(id, format!("{}: {words}", subjects.join(", "))))
-        })
-        .collect()
-}
-
-/// Which variants something is true of; nothing more to say of each.
-fn which(variants: &[VariantFacts], is: impl Fn(&VariantFacts) -> bool) -> Vec<Option<String>> {
-    variants
-        .iter()
-        .map(|variant| is(variant).then(String::new))
-        .collect()
 }

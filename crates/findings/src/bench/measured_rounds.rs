@@ -1,8 +1,8 @@
 //! The measured rounds of one variant, merged, and what was done before measuring. Must not know the axes.
 
 use super::variant::{RoundFigures, Warmup};
-use crate::figures::{Connections, Latency, Requests};
-use intact_ledger::{Cell, Group, Tally};
+use crate::figures::{Connections, Latency, NANOS_PER_MS, Requests};
+use intact_ledger::{Cell, Group, Outcome, Tally};
 
 /// The sums over the rounds of a variant.
 pub(super) struct MeasuredRounds {
@@ -12,6 +12,10 @@ pub(super) struct MeasuredRounds {
     pub(super) warmup: Warmup,
     /// Time measured, in nanoseconds.
     nanos: u64,
+    /// The same for each thread of the client.
+    thread_nanos: u64,
+    /// The fastest response of the preflight, without the setup, in nanoseconds: nothing else was under way.
+    pub(super) lone: Option<u64>,
     /// Processor time in nanoseconds; absent where a round has none.
     pub(super) client_cpu: Option<u64>,
     pub(super) server_cpu: Option<u64>,
@@ -24,6 +28,8 @@ impl MeasuredRounds {
             rounds: Vec::new(),
             warmup: Warmup::default(),
             nanos: 0,
+            thread_nanos: 0,
+            lone: None,
             client_cpu: Some(0),
             server_cpu: Some(0),
         };
@@ -34,18 +40,31 @@ impl MeasuredRounds {
             }
         }
         sums.rounds.sort_by_key(|figures| figures.round);
+        let first_ones = sums.all.merged(|key| key.warmup && key.outcome.is_ok());
+        if let Some(waits) = first_ones.map(|group| Latency::of(&group.without_setup)) {
+            (sums.warmup.mean_ms, sums.warmup.max_ms) = (waits.mean, waits.max);
+        }
         sums
     }
 
     fn add_warmup(&mut self, cell: &Cell) {
         if cell.round == Some(0) {
             self.warmup.connections += cell.connections.opened;
+            let ok = cell.merged(|key| key.outcome.is_ok());
+            self.lone = ok.and_then(|group| group.without_setup.min());
         }
         for group in cell.groups.iter().filter(|group| group.key.warmup) {
-            self.warmup.requests += group.count();
-            if group.key.outcome.is_ok() {
-                self.warmup.ok += group.count();
+            let count = group.count();
+            self.warmup.requests += count;
+            match group.key.outcome {
+                Outcome::Ok => self.warmup.ok += count,
+                Outcome::Failed(kind) => {
+                    *self.warmup.failed.entry(kind.id()).or_default() += count;
+                }
             }
+        }
+        for (&status, count) in &cell.warmup_status {
+            *self.warmup.status.entry(status).or_default() += count;
         }
     }
 
@@ -54,6 +73,8 @@ impl MeasuredRounds {
         if let Some(bounds) = &cell.bounds {
             let add = |sum: Option<u64>, more: Option<u64>| Some(sum? + more?);
             self.nanos += bounds.span.nanos();
+            let threads = u64::from(bounds.client_threads.unwrap_or(1));
+            self.thread_nanos += bounds.span.nanos() * threads;
             self.client_cpu = add(self.client_cpu, bounds.client_cpu);
             self.server_cpu = add(self.server_cpu, bounds.server_cpu);
             let figures = round_figures(round, cell, bounds.span.nanos());
@@ -94,16 +115,36 @@ impl MeasuredRounds {
         warmup.map(Group::count).sum()
     }
 
+    /// The typical latency: the mean over the rounds, in milliseconds.
+    pub(super) fn typical_ms(&self) -> Option<f64> {
+        let of_rounds: Vec<f64> = self
+            .rounds
+            .iter()
+            .filter_map(|one| one.typical_ms)
+            .collect();
+        let sum: f64 = of_rounds.iter().sum();
+        (!of_rounds.is_empty()).then(|| sum / of_rounds.len() as f64)
+    }
+
     /// Time measured, in seconds.
     pub(super) fn seconds(&self) -> Option<f64> {
         (self.nanos > 0).then_some(self.nanos as f64 / 1e9)
     }
 
-    /// Processor time as a share of the time measured.
-    pub(super) fn busy(&self, cpu: Option<u64>) -> Option<f64> {
-        let cpu = cpu.filter(|&cpu| cpu > 0 && self.nanos > 0)?;
-        Some(cpu as f64 / self.nanos as f64)
+    /// Processor time of the client as a share of the time measured on its threads.
+    pub(super) fn client_busy(&self) -> Option<f64> {
+        busy(self.client_cpu, self.thread_nanos)
     }
+
+    /// Processor time of the server as a share of the time measured: above 1 where it used several processors.
+    pub(super) fn server_busy(&self) -> Option<f64> {
+        busy(self.server_cpu, self.nanos)
+    }
+}
+
+fn busy(cpu: Option<u64>, nanos: u64) -> Option<f64> {
+    let cpu = cpu.filter(|&cpu| cpu > 0 && nanos > 0)?;
+    Some(cpu as f64 / nanos as f64)
 }
 
 /// A round without bounds was cut off and has no figures.
@@ -114,9 +155,55 @@ fn round_figures(round: u32, cell: &Cell, nanos: u64) -> RoundFigures {
     RoundFigures {
         round,
         requests,
+        typical_ms: typical(cell).map(|nanos| nanos / NANOS_PER_MS),
         mean_ms: latency.as_ref().and_then(|latency| latency.mean),
         p50_ms: latency.as_ref().and_then(|latency| latency.p50),
         p99_ms: latency.and_then(|latency| latency.p99),
         rate_per_s: (nanos > 0).then(|| requests as f64 / (nanos as f64 / 1e9)),
+    }
+}
+
+/// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused requests, weighted by their numbers. One
+/// slow request does not move it, and the requests that waited for a connection count as what they are.
+fn typical(cell: &Cell) -> Option<f64> {
+    let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
+    let groups = || cell.groups.iter().filter(measured);
+    let requests: u64 = groups().map(Group::count).sum();
+    let medians = groups().filter_map(|group| Some(group.latency.median()? * group.count() as f64));
+    (requests > 0).then(|| medians.sum::<f64>() / requests as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_ledger::{Exchange, Nanos, Reuse};
+
+    fn exchange(reuse: Reuse, ms: u64) -> Exchange {
+        let mut one = Exchange::new(0, Nanos(0));
+        one.reuse = Some(reuse);
+        one.end = Nanos(ms * 1_000_000);
+        one
+    }
+
+    #[test]
+    fn one_slow_request_does_not_move_the_typical_latency_and_every_new_connection_does() {
+        let mut cell = Cell::new(Some(0), Some(1));
+        for _ in 0..8 {
+            cell.exchange(&exchange(Reuse::Reused, 10));
+        }
+        for _ in 0..2 {
+            cell.exchange(&exchange(Reuse::Fresh, 60));
+        }
+        let of = |cell: &Cell| (typical(cell).unwrap() / NANOS_PER_MS).round();
+        assert_eq!(of(&cell), 20.0);
+        cell.exchange(&exchange(Reuse::Reused, 5_000));
+        assert_eq!(of(&cell), 19.0, "(9 x 10 + 2 x 60) / 11");
+        let warmup = Exchange {
+            warmup: true,
+            ..exchange(Reuse::Fresh, 900)
+        };
+        cell.exchange(&warmup);
+        assert_eq!(of(&cell), 19.0);
+        assert_eq!(typical(&Cell::new(None, None)), None);
     }
 }

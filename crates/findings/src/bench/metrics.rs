@@ -1,13 +1,21 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
+use super::compare::opposite_mean;
 use super::{BenchFacts, VariantFacts};
 use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
 use crate::time_difference::{TimeDifference, TimeStatistic, saved};
 use crate::unobserved::Unobserved;
+use intact_ledger::Failure;
 
 const NANOS_PER_US: f64 = 1e3;
+/// By which variants are compared, in the headline as in requirements.
+const STATISTIC: TimeStatistic = TimeStatistic::Typical;
+/// The typical latency and the mean disagree on which variant is faster.
+const CONTRADICTED: NoData = NoData::CannotSee(
+    "the mean shows the opposite of the typical latency: look at the slowest requests",
+);
 
 impl MetricSource for BenchFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -40,7 +48,11 @@ impl MetricSource for BenchFacts {
         }
         let unobserved = Unobserved::by_caveats(&self.caveats);
         match metric {
-            Metric::Traffic(metric) => traffic(variant, *metric, &unobserved),
+            Metric::Traffic(metric) => Ok(with_warmup(
+                traffic(variant, *metric, &unobserved)?,
+                variant,
+                *metric,
+            )),
             Metric::Findings(selector) => {
                 let findings = self.findings.iter();
                 let of_variant = findings.filter(|one| one.subject == variant.name);
@@ -103,7 +115,7 @@ impl BenchFacts {
         }
     }
 
-    /// What the variant saves against the one that it is compared with, by the mean.
+    /// What the variant typically saves against the one that it is compared with; no value where the mean shows the opposite.
     fn saved(
         &self,
         variant: &VariantFacts,
@@ -115,8 +127,26 @@ impl BenchFacts {
             NoData::NotMeasured("the others are compared with it")
         };
         let b = (&*variant.name, variant.rounds.len());
-        saved(&self.comparisons, b, TimeStatistic::Mean, low, uncompared)
+        let of_variant = |one: &&TimeDifference| one.statistic == STATISTIC && one.b == b.0;
+        let compared = self.comparisons.iter().find(of_variant);
+        if compared.is_some_and(|one| opposite_mean(one, &self.comparisons).is_some()) {
+            return Err(CONTRADICTED);
+        }
+        saved(&self.comparisons, b, STATISTIC, low, uncompared)
     }
+}
+
+/// Warm-up is no part of the counts, except that a requirement on failures counts every request that failed.
+fn with_warmup(measured: Measured, variant: &VariantFacts, metric: TrafficMetric) -> Measured {
+    let failed = &variant.warmup.failed;
+    let of_kind = |kind: Failure| failed.get(kind.id()).copied().unwrap_or(0);
+    let more = match metric {
+        TrafficMetric::Failed => variant.warmup.failures(),
+        TrafficMetric::FailedWith(kind) => of_kind(kind),
+        TrafficMetric::Stale => of_kind(Failure::Stale),
+        _ => 0,
+    };
+    Measured::between(measured.low() + more as f64, measured.high() + more as f64)
 }
 
 /// Requests and connections; the reuse state of every request is known.
@@ -150,12 +180,18 @@ mod tests {
     use crate::requirement::Requirement;
     use intact_experiment::{AxisValues, TlsChoice};
     use intact_ledger::{
-        Caveat, Event, Exchange, Nanos, Producer, Protocol, Reuse, Run, Sink, Span, Tally, Vantage,
-        Variant,
+        Caveat, Event, Exchange, Nanos, Outcome, Producer, Protocol, Reuse, Run, Sink, Span, Tally,
+        Vantage, Variant,
     };
+    use std::collections::BTreeMap;
 
     /// Two variants, ten rounds: 1 ms kept, 3 ms not kept.
     fn facts() -> BenchFacts {
+        made(|_, _| {})
+    }
+
+    /// The same with exchanges changed; `nth` counts those of a variant and round, from 0.
+    fn made(change: impl Fn(&mut Exchange, u64)) -> BenchFacts {
         let mut run = Run::new(
             Producer::Bench,
             "0",
@@ -194,6 +230,7 @@ mod tests {
                     });
                     one.end =
                         Nanos(1_000_000 + u64::from(variant) * 2_000_000 + nth + u64::from(round));
+                    change(&mut one, nth);
                     tally.record(Event::Exchange(&one));
                 }
                 let bounds = intact_ledger::Round {
@@ -201,12 +238,88 @@ mod tests {
                     round,
                     span: Span::new(Nanos(0), Nanos(100_000_000)),
                     client_cpu: None,
+                    client_threads: None,
                     server_cpu: None,
                 };
                 tally.record(Event::Round(&bounds));
             }
         }
         BenchFacts::new(&run, &tally, &[]).unwrap()
+    }
+
+    #[test]
+    fn warm_up_is_in_no_count_and_its_failures_are_reported_and_fail_a_gate() {
+        // the first of each round is warm-up; in two rounds it fails
+        let facts = made(|one, nth| {
+            one.warmup = nth == 0;
+            if nth == 0 && one.round <= Some(2) {
+                one.outcome = Outcome::Failed(Failure::Reset);
+            }
+        });
+        let kept = &facts.variants[0];
+        assert_eq!((kept.requests.total, kept.requests.failures()), (290, 0));
+        assert_eq!(kept.requests.status, BTreeMap::from([(200, 290)]));
+        assert_eq!((kept.warmup.requests, kept.warmup.ok), (10, 8));
+        assert_eq!(kept.warmup.status, BTreeMap::from([(200, 8)]));
+        assert_eq!(kept.warmup.failed, BTreeMap::from([("reset", 2)]));
+        let finding = facts
+            .findings
+            .iter()
+            .find(|one| one.rule == "failed-requests");
+        assert_eq!(
+            &*finding.unwrap().claim,
+            "2 of 10 requests of warm-up failed"
+        );
+        let holds = |expression: &str| {
+            let requirement: Requirement = expression.parse().unwrap();
+            requirement.evaluate(&facts).passed()
+        };
+        assert!(holds("keepalive=on: status.200 == 290"));
+        assert!(!holds("keepalive=on: failed == 0"));
+        assert!(holds("keepalive=on: failed == 2"));
+        assert!(holds("keepalive=on: failed.reset == 2"));
+        assert!(holds("keepalive=on: requests == 290"));
+    }
+
+    #[test]
+    fn one_slow_request_does_not_hide_a_difference() {
+        // 10 s in one round of the faster variant: its mean is that of ten rounds of 36 ms
+        let facts = made(|one, nth| {
+            if one.variant == Some(0) && one.round == Some(4) && nth == 7 {
+                one.end = Nanos(10_000_000_000);
+            }
+        });
+        let mean = facts
+            .comparisons
+            .iter()
+            .find(|one| one.statistic == TimeStatistic::Mean);
+        assert_eq!(mean.unwrap().significant, Some(false));
+        assert!(facts.verdict[0].starts_with("At -c 1, keep-alive saves 2.00 ms of 3.00 ms"));
+        let headline = facts.headline().unwrap();
+        assert_eq!(Some(headline.b_ms), facts.variants[0].typical_ms);
+        assert_eq!(Some(headline.a_ms), facts.variants[1].typical_ms);
+        let saved = headline.saved_share.unwrap().value;
+        assert!((saved - (1.0 - headline.b_ms / headline.a_ms)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_mean_that_shows_the_opposite_is_named_and_no_gate_passes() {
+        // every eighth request of the faster variant takes 100 ms
+        let facts = made(|one, nth| {
+            if one.variant == Some(0) && nth % 8 == 0 {
+                one.end = Nanos(100_000_000 + nth);
+            }
+        });
+        assert!(facts.headline_is_contradicted());
+        let sentence = &facts.verdict[0];
+        assert!(
+            sentence.contains(
+                "the slowest requests outweigh that: the mean is 14.2 ms instead of 3.00 ms"
+            ),
+            "{sentence}"
+        );
+        let requirement: Requirement = "keepalive=on: saved > 0ms".parse().unwrap();
+        assert!(!requirement.evaluate(&facts).passed());
     }
 
     fn holds(expression: &str) -> bool {

@@ -2,8 +2,10 @@
 
 use super::measured_rounds::MeasuredRounds;
 use super::populations;
+use super::saturation::Saturation;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share};
+use crate::first_calls::{FirstCallTiers, TierCause};
 use crate::population::buckets_ms;
 use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{
@@ -28,14 +30,29 @@ pub struct ClientDelay {
 }
 
 /// What was done before measuring.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Warmup {
     /// Exchanges: the preflight, and the first on each connection opened at a round's start.
     pub requests: u64,
     /// Of these, complete ones.
     pub ok: u64,
+    /// The others by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Final status codes of complete ones.
+    pub status: BTreeMap<u16, u64>,
+    /// Mean latency of complete ones on the connections of the rounds, without the setup, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The longest of these, in milliseconds.
+    pub max_ms: Option<f64>,
     /// Connections of the preflight.
     pub connections: u64,
+}
+
+impl Warmup {
+    /// How many failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
 }
 
 /// One round of one variant.
@@ -45,6 +62,8 @@ pub struct RoundFigures {
     pub round: u32,
     /// Complete exchanges.
     pub requests: u64,
+    /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted by their numbers, in milliseconds.
+    pub typical_ms: Option<f64>,
     /// Mean latency with setup, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Median, in milliseconds.
@@ -144,6 +163,8 @@ pub struct VariantFacts {
     pub requests_per_connection: Option<f64>,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
+    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants are compared by it.
+    pub typical_ms: Option<f64>,
     /// Latency of complete exchanges, setup included.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
@@ -158,10 +179,16 @@ pub struct VariantFacts {
     pub cpu_us_per_request: Option<f64>,
     /// CPU of the server per request, warm-up included, in microseconds.
     pub server_cpu_us_per_request: Option<f64>,
-    /// Share of one processor that the busiest side used: the client's threads, the server.
+    /// The CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
+    /// Latency of the preflight's request without setup, in milliseconds: nothing else was under way.
+    pub lone_ms: Option<f64>,
+    /// The side that limits the throughput, if one was saturated.
+    pub saturation: Option<Saturation>,
+    /// The most requests that one connection carried; absent where the server ended one, so that its limit shows.
+    pub reuse_seen_up_to: Option<u64>,
     /// Name lookups.
     pub lookups: u64,
     /// Mean bytes on the wire.
@@ -176,6 +203,8 @@ pub struct VariantFacts {
     pub first_calls: Vec<FirstCall>,
     /// What sets two tiers of the first calls apart, in words, if there are two.
     pub tiers: Option<String>,
+    /// The cause of their difference.
+    pub tier_cause: Option<TierCause>,
     /// The means of the fast and of the slow tier, in milliseconds.
     #[serde(skip)]
     pub tier_means_ms: Option<[f64; 2]>,
@@ -210,8 +239,8 @@ impl VariantFacts {
         let seconds = measured.seconds();
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
-        let tiers = populations::two_tiers(&calls);
-        Ok(VariantFacts {
+        let tiers = FirstCallTiers::of(&calls);
+        let mut facts = VariantFacts {
             name: variant.name.clone(),
             no_success: no_success(&requests, expected),
             keepalive: axes.keepalive,
@@ -225,6 +254,7 @@ impl VariantFacts {
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
             requests_per_connection: all.connections.exchanges.mean(),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
+            typical_ms: measured.typical_ms(),
             latency_ms: latency(ok.as_ref().map(|group| &group.latency)),
             latency_without_setup_ms: latency(ok.as_ref().map(|group| &group.without_setup)),
             phases_ms: phases(ok.as_ref()),
@@ -235,13 +265,17 @@ impl VariantFacts {
                 measured.server_cpu,
                 requests.total + measured.warmup_exchanges(),
             ),
-            client_busy: measured.busy(measured.client_cpu),
-            server_busy: measured.busy(measured.server_cpu),
+            client_busy: measured.client_busy(),
+            server_busy: measured.server_busy(),
+            lone_ms: measured.lone.map(|nanos| nanos as f64 / NANOS_PER_MS),
+            saturation: None,
+            reuse_seen_up_to: reuse_seen_up_to(all, axes.keepalive),
             bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
             modes: populations::modes(all),
             histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
-            tier_means_ms: tiers.as_ref().map(|(_, means)| *means),
-            tiers: tiers.map(|(words, _)| words),
+            tier_means_ms: tiers.as_ref().map(|one| one.means_ms),
+            tier_cause: tiers.as_ref().map(|one| one.cause),
+            tiers: tiers.map(|one| one.sentence),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
             counts: TrafficCounts {
@@ -253,8 +287,20 @@ impl VariantFacts {
             warmup: measured.warmup,
             rounds: measured.rounds,
             index,
-        })
+        };
+        facts.saturation = Saturation::of(&facts);
+        Ok(facts)
     }
+}
+
+/// The most requests on a connection that was kept, where the server ended none.
+fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
+    let connections = &all.connections;
+    let most = connections.exchanges.max().filter(|_| keepalive)?;
+    connections
+        .exchanges_until_server_closed
+        .is_empty()
+        .then_some(most)
 }
 
 impl FirstCall {

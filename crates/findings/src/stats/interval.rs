@@ -21,6 +21,11 @@ impl Interval {
         self.low <= truth && truth <= self.high
     }
 
+    /// Whether both ends are numbers.
+    pub fn is_bounded(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
     /// Whether zero lies outside: only then has a difference been shown.
     pub fn excludes_zero(&self) -> bool {
         !self.covers(0.0)

@@ -21,7 +21,7 @@ const LARGEST: f64 = 1e100;
 pub enum Scale {
     /// `a - b`, in the unit of the values.
     Difference,
-    /// `(a - b) / a`, a share of the baseline `a`: 0.66 when `b` takes a third of the time. Worked out on logarithms.
+    /// `(a - b) / a`, a share of the baseline `a`: 0.66 when `b` takes a third of the time.
     ShareSaved,
 }
 
@@ -29,10 +29,68 @@ pub enum Scale {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedDifference {
     scale: Scale,
+    /// Mean of `a - b`.
     mean: f64,
     standard_error: f64,
+    share: Option<ShareSaved>,
     rounds: usize,
     confidence: Confidence,
+}
+
+/// The ratio of two means, `(a - b) / a`, with what its interval needs: (co)variances of means, in units of the mean of `a`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ShareSaved {
+    value: f64,
+    /// Variance of `a - b - value * a`.
+    residual: f64,
+    /// Variance of `a`.
+    baseline: f64,
+    /// Covariance of the two.
+    both: f64,
+}
+
+impl ShareSaved {
+    fn new(a: &[f64], differences: &[f64]) -> ShareSaved {
+        let n = a.len() as f64;
+        let mean =
+            |values: &[f64]| values[0] + values.iter().map(|x| x - values[0]).sum::<f64>() / n;
+        let baseline = mean(a);
+        let value = mean(differences) / baseline;
+        let relative: Vec<(f64, f64)> = a
+            .iter()
+            .zip(differences)
+            .map(|(a, d)| ((d - value * a) / baseline, (a - baseline) / baseline))
+            .collect();
+        let over_rounds = |product: fn(&(f64, f64)) -> f64| {
+            relative.iter().map(product).sum::<f64>() / (n - 1.0) / n
+        };
+        ShareSaved {
+            value,
+            residual: over_rounds(|(residual, _)| residual * residual),
+            baseline: over_rounds(|(_, a)| a * a),
+            both: over_rounds(|(residual, a)| residual * a),
+        }
+    }
+
+    /// Fieller's interval (1954, J. R. Stat. Soc. B 16:175): every share that a t test of `a - b - share * a` does not reject. Without
+    /// bounds where the mean of `a` itself cannot be distinguished from nothing.
+    fn interval(&self, t: f64) -> Interval {
+        let squared = t * t;
+        let rest = 1.0 - squared * self.baseline;
+        let middle = -squared * self.both;
+        let reach = (squared * self.residual * rest + middle * middle).sqrt();
+        let [low, high] = [middle - reach, middle + reach].map(|end| self.value + end / rest);
+        let is_bounded = rest > 0.0 && low.is_finite() && high.is_finite();
+        let (low, high) = match is_bounded {
+            true => (low.min(self.value), high.max(self.value)),
+            false => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        Interval {
+            value: self.value,
+            low,
+            high,
+        }
+    }
 }
 
 impl PairedDifference {
@@ -44,13 +102,20 @@ impl PairedDifference {
     /// The same at another confidence.
     pub fn interval_at(&self, confidence: Confidence) -> Interval {
         let t = student_quantile(0.5 + confidence.share() / 2.0, self.freedom());
+        if let Some(share) = &self.share {
+            return share.interval(t);
+        }
         // no spread at all: infinity times nothing must not become NaN
         let reach = if self.standard_error == 0.0 {
             0.0
         } else {
             t * self.standard_error
         };
-        self.scaled(self.mean, self.mean - reach, self.mean + reach)
+        Interval {
+            value: self.mean,
+            low: self.mean - reach,
+            high: self.mean + reach,
+        }
     }
 
     /// Two-sided p-value of "no difference"; when all rounds differ by the same amount, 0 (or 1 if that is none).
@@ -79,18 +144,6 @@ impl PairedDifference {
     fn freedom(&self) -> f64 {
         (self.rounds - 1) as f64
     }
-
-    fn scaled(&self, value: f64, low: f64, high: f64) -> Interval {
-        match self.scale {
-            Scale::Difference => Interval { value, low, high },
-            // ln(a/b) = r saves 1 - e^-r of a; rising in r, so the ends keep their order
-            Scale::ShareSaved => Interval {
-                value: -(-value).exp_m1(),
-                low: -(-low).exp_m1(),
-                high: -(-high).exp_m1(),
-            },
-        }
-    }
 }
 
 /// Compares one statistic per round: the mean of `a - b`, paired by round.
@@ -104,11 +157,8 @@ pub fn paired_difference(
     compare(a, b, confidence, Scale::Difference)
 }
 
-/// Compares one statistic per round: the share `(a - b) / a` that `b` saves, from the mean of `ln a - ln b`.
-///
-/// It estimates the ratio of the *geometric* means over rounds. Where the two differ much in shape and a round
-/// holds few exchanges this lies a little off the ratio of the means; see the coverage test for how much.
-/// Refuses what [`paired_difference`] refuses, and values of zero or less.
+/// Compares one statistic per round: the share `(a - b) / a` that `b` saves, of the means over rounds, so that it is the quotient of
+/// the [`paired_difference`] and the mean of `a`. Refuses what [`paired_difference`] refuses, and values of zero or less.
 pub fn paired_share_saved(
     a: &[f64],
     b: &[f64],
@@ -141,11 +191,10 @@ fn compare(
         if !(a.abs() <= LARGEST && b.abs() <= LARGEST) {
             return Err(NoInterval::NotANumber { round });
         }
-        differences.push(match scale {
-            Scale::Difference => a - b,
-            Scale::ShareSaved if a > 0.0 && b > 0.0 => a.ln() - b.ln(),
-            Scale::ShareSaved => return Err(NoInterval::NotPositive { round }),
-        });
+        if scale == Scale::ShareSaved && !(a > 0.0 && b > 0.0) {
+            return Err(NoInterval::NotPositive { round });
+        }
+        differences.push(a - b);
     }
     let rounds = differences.len();
     let n = rounds as f64;
@@ -158,6 +207,7 @@ fn compare(
         scale,
         mean,
         standard_error,
+        share: (scale == Scale::ShareSaved).then(|| ShareSaved::new(a, &differences)),
         rounds,
         confidence,
     })

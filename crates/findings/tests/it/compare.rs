@@ -89,6 +89,7 @@ fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) 
             Nanos((now + u64::from(round * 3 % 7)) * MS),
         ),
         client_cpu: Some((20 + u64::from(round % 3)) * MS),
+        client_threads: None,
         server_cpu: None,
     }));
 }
@@ -398,6 +399,7 @@ fn live(mut events: impl FnMut(&mut Comparison, u32, u32)) -> CompareFacts {
                 round,
                 span: Span::new(Nanos(0), Nanos(MS)),
                 client_cpu: None,
+                client_threads: None,
                 server_cpu: None,
             }));
         }

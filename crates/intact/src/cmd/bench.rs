@@ -26,6 +26,7 @@ use intact_findings::stored::StoredBench;
 use intact_ledger::{Caveat, Producer, Rows, Vantage};
 use intact_report::documents::{self, BenchRun, Source};
 use intact_report::page::Page;
+use intact_units::plural::counted;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -183,9 +184,9 @@ fn announce(bench: &Bench, opening_per_s: Option<f64>) {
             format!(", {rate} new connections a second at most")
         });
         console::note(&format!(
-            "sending at most {requests} requests on {connections} connections: {} variants, {} rounds{pace}",
-            bench.variants().len(),
-            bench.rounds()
+            "sending at most {requests} requests on {connections} connections: {}, {}{pace}",
+            counted(bench.variants().len() as u64, "variant"),
+            counted(u64::from(bench.rounds()), "round")
         ));
     }
 }
@@ -199,8 +200,10 @@ fn bench_config(
     let otherwise = builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots()));
     let kind = args.request.content_type.iter();
     let kind = kind.map(|kind| format!("Content-Type: {kind}"));
+    let axes = axes(args, url.starts_with("https://"));
+    check_ports(args, &axes, &url)?;
     let mut config = intact_bench::Config {
-        axes: axes(args, url.starts_with("https://")),
+        axes,
         target: Target {
             url,
             plain_port: args.plain_port,
@@ -244,6 +247,35 @@ fn bench_config(
             .map_err(Failed::usage)?;
     }
     Ok(config)
+}
+
+/// Refuses a port that no variant connects to: the URL names the port of its own scheme.
+fn check_ports(args: &Args, axes: &Axes, url: &str) -> Result<(), Failed> {
+    let secure = url.starts_with("https://");
+    let (plain, tls): (Vec<TlsChoice>, Vec<TlsChoice>) =
+        axes.tls.iter().partition(|&&tls| tls == TlsChoice::None);
+    let unused = [
+        (
+            "--plain-port",
+            args.plain_port,
+            secure && !plain.is_empty(),
+            "--tls none with an https:// URL",
+        ),
+        (
+            "--tls-port",
+            args.tls_port,
+            !secure && !tls.is_empty(),
+            "--tls with an http:// URL",
+        ),
+    ];
+    for (option, port, is_used, needed) in unused {
+        if port.is_some() && !is_used {
+            return Err(Failed::usage(anyhow!(
+                "{option}: no variant connects to it; it needs {needed}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn body(args: &Args) -> Result<Vec<u8>, Failed> {

@@ -119,9 +119,6 @@ impl BenchObserver for Recording {
         let (done, all) = position.turns;
         self.bar.set_length(u64::from(all.max(1)));
         self.bar.set_position(u64::from(done));
-        let left = (done > 0).then(|| {
-            position.elapsed.as_secs_f64() / f64::from(done) * f64::from(all.saturating_sub(done))
-        });
         let variant = self
             .run
             .variants
@@ -132,7 +129,9 @@ impl BenchObserver for Recording {
         } else {
             format!("round {} of {}", position.round, position.rounds)
         };
-        let left = left.map_or(String::new(), |left| format!(", {left:.0} s left"));
+        let left = position.left.map_or(String::new(), |left| {
+            format!(", {:.0} s left", left.as_secs_f64())
+        });
         self.bar.set_message(format!(
             "{round}, {variant}, {} requests{left}",
             position.exchanges

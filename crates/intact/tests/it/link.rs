@@ -366,3 +366,99 @@ fn the_demonstration_runs_on_plain_loopback_where_links_are_forbidden() {
     assert!(text(&out.stderr).contains("so this is plain loopback"));
     check_demonstration(&out, "on plain loopback, 0 ms away");
 }
+
+/// A server that writes each response in one or two pieces; every third one in the manner of `SLOW`.
+const TIERED_SERVER: &str = r#"
+import os, socket, threading, time
+slow = os.environ["SLOW"]
+def serve(peer):
+    data, nth = b"", 0
+    # without TCP_NODELAY: Nagle's algorithm is on
+    while True:
+        while b"\r\n\r\n" not in data:
+            more = peer.recv(4096)
+            if not more:
+                return
+            data += more
+        data = data.partition(b"\r\n\r\n")[2]
+        nth += 1
+        third = nth % 3 == 0
+        if third and slow == "wait":
+            time.sleep(0.025)
+        head, body = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"hello"
+        if third and slow in ("gap", "nagle"):
+            peer.sendall(head)
+            time.sleep(0.02 if slow == "gap" else 0)
+            peer.sendall(body)
+        else:
+            peer.sendall(head + body)
+listener = socket.create_server(("0.0.0.0", 80), backlog=100)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"#;
+
+/// The cause and the sentence of the tiers of a bench on a link.
+fn tiers_on_link(spec: &str, slow: &str) -> Option<(Value, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("server.py");
+    std::fs::write(&script, TIERED_SERVER).unwrap();
+    let json = folder.path().join("bench.json");
+    let server = format!("SLOW={slow} exec python3 {}", script.display());
+    let intact = env!("CARGO_BIN_EXE_intact");
+    let wanted = format!("--json={}", json.display());
+    let bench = [
+        "bench",
+        "http://server.test/",
+        "--keepalive",
+        "on",
+        "-n",
+        "90",
+    ];
+    let words = [
+        &["link", spec, "--server", &server, "--", intact][..],
+        &bench,
+        &["--rounds", "2", &wanted],
+    ]
+    .concat();
+    let out = on_link(&words, "tiers of the first calls")?;
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let variant = &document["variants"][0];
+    let sentence = variant["tiers"].as_str().unwrap_or_default();
+    Some((variant["tier_cause"].clone(), sentence.to_owned()))
+}
+
+#[test]
+fn the_cause_of_slow_first_calls_on_a_link_is_named() {
+    if crate::peers::program("python3", "tiers of the first calls").is_none() {
+        return;
+    }
+    for (spec, slow, cause, words) in [
+        ("rtt=4ms", "wait", "server-wait", "server wait: "),
+        ("rtt=4ms", "gap", "headers-to-body", "headers-to-body gap: "),
+        ("rtt=4ms", "nagle", "delayed-ack", "delayed ACK: "),
+        (
+            "rtt=4ms,loss=8%",
+            "never",
+            "retransmission",
+            "retransmission: ",
+        ),
+    ] {
+        let Some((seen, sentence)) = tiers_on_link(spec, slow) else {
+            return;
+        };
+        assert_eq!(seen, cause, "{spec}, {slow}: {sentence}");
+        assert!(sentence.contains(words), "{sentence}");
+    }
+}
+
+#[test]
+fn jitter_of_a_link_is_never_blamed_on_the_server() {
+    if crate::peers::program("python3", "tiers of the first calls").is_none() {
+        return;
+    }
+    let Some((seen, sentence)) = tiers_on_link("rtt=4ms,jitter=15ms", "never") else {
+        return;
+    };
+    assert!(seen.is_null() || seen == "jitter", "{sentence}");
+}

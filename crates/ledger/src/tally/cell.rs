@@ -16,9 +16,12 @@ pub struct Cell {
     pub round: Option<u32>,
     /// Exchanges by kind.
     pub groups: Vec<Group>,
-    /// Final status codes of complete exchanges, warm-up included.
+    /// Final status codes of complete exchanges that are no warm-up.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status: BTreeMap<u16, u64>,
+    /// Final status codes of complete warm-up exchanges.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub warmup_status: BTreeMap<u16, u64>,
     /// Connections.
     pub connections: Connections,
     /// Name lookups that were answered.
@@ -66,7 +69,11 @@ impl Cell {
         if let Some(status) = exchange.status
             && exchange.outcome.is_ok()
         {
-            *self.status.entry(status).or_default() += 1;
+            let counts = match exchange.warmup {
+                true => &mut self.warmup_status,
+                false => &mut self.status,
+            };
+            *counts.entry(status).or_default() += 1;
         }
     }
 
@@ -75,8 +82,14 @@ impl Cell {
         for group in &other.groups {
             self.group(group.key).merge(group);
         }
-        for (&status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
+        let statuses = [
+            (&mut self.status, &other.status),
+            (&mut self.warmup_status, &other.warmup_status),
+        ];
+        for (ours, theirs) in statuses {
+            for (&status, count) in theirs {
+                *ours.entry(status).or_default() += count;
+            }
         }
         self.connections.merge(&other.connections);
         self.lookups.merge(&other.lookups);

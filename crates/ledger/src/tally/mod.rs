@@ -152,6 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn the_status_of_warm_up_is_counted_separately() {
+        let mut tally = Tally::new();
+        let measured = exchange(0, true, 90, Outcome::Ok);
+        let warmup = Exchange {
+            warmup: true,
+            ..measured.clone()
+        };
+        tally.record(Event::Exchange(&measured));
+        tally.record(Event::Exchange(&warmup));
+        let mut both = Tally::new();
+        both.merge(&tally);
+        both.merge(&tally);
+        let cell = both.cell(Some(0), Some(1));
+        assert_eq!(cell.status, BTreeMap::from([(200, 2)]));
+        assert_eq!(cell.warmup_status, BTreeMap::from([(200, 2)]));
+    }
+
+    #[test]
     fn merging_two_tallies_adds_cell_by_cell() {
         let mut one = Tally::new();
         one.record(Event::Exchange(&exchange(0, true, 90, Outcome::Ok)));

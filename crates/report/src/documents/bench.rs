@@ -15,7 +15,10 @@ use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{
     Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
 };
+use intact_units::plural;
 
+/// What the typical latency is, for tables.
+const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
 /// Sentences of the verdict.
 const VERDICTS: usize = 8;
 
@@ -90,14 +93,14 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
         return Headline::new(facts.errors.names(), Assessment::Bad, caption);
     }
     if let Some(compared) = facts.headline() {
-        return of_comparison(compared);
+        return of_comparison(compared, facts.headline_is_contradicted());
     }
     let only = facts.variants.first();
-    match only.and_then(|one| Some((one, one.latency_ms.mean?))) {
-        Some((one, mean)) => {
-            let caption = "mean of {} requests; one variant, so there is nothing to compare";
+    match only.and_then(|one| Some((one, one.typical_ms?))) {
+        Some((one, typical)) => {
+            let caption = "typical of {} requests; one variant, so there is nothing to compare";
             Headline::new(
-                Time(mean),
+                Time(typical),
                 Assessment::Neutral,
                 text!(caption, one.requests.ok),
             )
@@ -110,20 +113,27 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
 }
 
 /// The comparison of the first sentence as a number.
-fn of_comparison(compared: &TimeDifference) -> Option<Headline> {
+fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Headline> {
     let [before, after] = [compared.a_ms, compared.b_ms].map(Time);
+    if is_contradicted {
+        let number = format!("{before} → {after}");
+        let caption =
+            "typically, but the mean shows the opposite: the slowest requests outweigh it";
+        return Headline::new(number, Assessment::Neutral, caption);
+    }
     match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => {
-            let times = text!("time per request, {} instead of {}", after, before);
+            let times = text!("time per typical request, {} instead of {}", after, before);
             saving(saved, times)
         }
         (Some(false), _) => {
-            let caption = text!("that could be shown: {} and {} per request", before, after);
+            let words = "that could be shown: {} and {} per typical request";
+            let caption = text!(words, before, after);
             Headline::new("no difference", Assessment::Neutral, caption)
         }
         _ => {
             let number = format!("{before} → {after}");
-            let caption = "per request, without an interval: too few rounds";
+            let caption = "per typical request, without an interval: too few rounds";
             Headline::new(number, Assessment::Neutral, caption)
         }
     }
@@ -150,11 +160,18 @@ pub(super) fn saving(saved: Interval, of: Text) -> Option<Headline> {
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {
     let dials: u64 = facts.connections.failed.values().sum();
+    let (requests, opened) = (facts.requests.total, facts.connections.opened);
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
         Fact::counted(u64::from(facts.rounds), "interleaved round"),
-        Fact::new("requests measured", facts.requests.total),
-        Fact::new("connections opened", facts.connections.opened),
+        Fact::new(
+            format!("{} measured", plural::of(requests, "request")),
+            requests,
+        ),
+        Fact::new(
+            format!("{} opened", plural::of(opened, "connection")),
+            opened,
+        ),
     ];
     let failures = [
         Fact::failures(facts.requests.failures(), "request"),
@@ -180,7 +197,9 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .about("share of requests on a connection that an earlier request had used")
         .ranked(2, "req/s", |one| one.rate_per_s.map(Rate))
         .about("complete requests a second")
-        .column("mean", |one| one.latency_ms.mean.map(Time))
+        .column("typical", |one| one.typical_ms.map(Time))
+        .about(TYPICAL)
+        .ranked(2, "mean", |one| one.latency_ms.mean.map(Time))
         .ranked(1, "p50", |one| one.latency_ms.p50.map(Time))
         .ranked(9, "p90", |one| one.latency_ms.p90.map(Time))
         .ranked(1, "p99", |one| one.latency_ms.p99.map(Time))
@@ -214,6 +233,8 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .about("of the engine, per request")
         .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))
         .about("per request, warm-up included")
+        .ranked(12, "warm-up", |one| one.warmup.mean_ms.map(Time))
+        .about("mean latency without setup of the first request on each connection, which is in no other figure")
         .ranked(9, "client delay", delay)
         .about("share of the latency after the last byte had arrived and before the client read it")
         .ranked(10, "data/req", |one| {
@@ -264,19 +285,19 @@ fn latency(one: BenchRun<'_>) -> Section {
         .iter()
         .zip(&charts.levels)
         .filter_map(|(one, level)| {
-            let mean = level.mean_ms;
-            let value = mean.map(|mean| mean.value).or(one.latency_ms.mean)?;
-            let words = match mean {
-                Some(mean) => format!(
+            let typical = level.typical_ms;
+            let value = one.typical_ms?;
+            let words = match typical {
+                Some(typical) => format!(
                     "{} ({} to {})",
                     Time(value),
-                    Time(mean.low),
-                    Time(mean.high)
+                    Time(typical.low),
+                    Time(typical.high)
                 ),
                 None => Time(value).to_string(),
             };
             Some(Bar {
-                interval: mean.map(|mean| (mean.low, mean.high)),
+                interval: typical.map(|typical| (typical.low, typical.high)),
                 ..Bar::whole(&one.name, tone(one.keepalive), value, words)
             })
         });
@@ -290,9 +311,9 @@ fn latency(one: BenchRun<'_>) -> Section {
         .full(
             Chart::new(
                 "means",
-                "Mean latency of each variant",
+                "Typical latency of each variant",
                 means,
-                "Each mean has its own 95 % interval over rounds. To see whether two variants differ, read the comparison round by round: it is sharper than two \
+                "Each value has its own 95 % interval over rounds. To see whether two variants differ, read the comparison round by round: it is sharper than two \
                  intervals side by side.",
             )
             .notes(first_of(2 * GROUPS, facts.variants.len(), "variants")),
@@ -410,7 +431,7 @@ fn over_rounds(one: BenchRun<'_>) -> Chart {
         let rounds = variant
             .rounds
             .iter()
-            .filter_map(|round| Some((round.round, round.mean_ms?)));
+            .filter_map(|round| Some((round.round, round.typical_ms?)));
         let rounds: Vec<(u32, f64)> = rounds.collect();
         if let Some(change) = level.change {
             let round = rounds.get(change.at).map_or(0, |round| round.0);
@@ -438,7 +459,7 @@ fn over_rounds(one: BenchRun<'_>) -> Chart {
     if changes.is_empty() {
         changes.push("No variant changed its level within the run.".into());
     }
-    let words = "Mean latency in each round. What affected all variants in one round cancels out in the comparison.";
+    let words = "Typical latency in each round. What affected all variants in one round cancels out in the comparison.";
     Chart::new(
         "rounds",
         "Latency over the rounds",
@@ -514,9 +535,9 @@ fn baseline(facts: &BenchFacts) -> Option<Section> {
     let mut table = Rows::of(&baseline.variants)
         .column("variant", |one| &one.name)
         .column("then", |one| one.then_ms.map(Time))
-        .about("mean latency")
+        .about("typical latency")
         .column("now", |one| one.now_ms.map(Time))
-        .about("mean latency")
+        .about("typical latency")
         .column("change", |one| one.change.map(Change))
         .column("reused then", |one| one.then_reuse.map(Share))
         .column("reused now", |one| one.now_reuse.map(Share))
@@ -546,21 +567,36 @@ fn sockets(facts: &BenchFacts) -> Section {
         }
         _ => None,
     };
+    let is_measured = facts.requests.total > 0;
     let warmup: u64 = facts.variants.iter().map(|one| one.warmup.requests).sum();
-    let words = "The server also received {} requests of warm-up and preflight.";
-    let warmup = (warmup > 0 && facts.requests.total > 0).then(|| note(text!(words, warmup)));
+    let words = "The server also received {} of warm-up and preflight.";
+    let warmup =
+        (warmup > 0 && is_measured).then(|| note(text!(words, plural::counted(warmup, "request"))));
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
         .summary(warmup)
+        .summary(reuse_seen(&facts.variants))
+}
+
+/// Up to which number of requests on a connection the server was seen to keep it.
+fn reuse_seen(variants: &[VariantFacts]) -> Option<Block> {
+    let mut kept = variants
+        .iter()
+        .filter(|one| one.keepalive && one.no_success.is_none());
+    // where the server ended a connection, a finding has its limit
+    let seen = kept.try_fold(0, |most, one| Some(one.reuse_seen_up_to?.max(most)))?;
+    let words = "The server ended no connection that was kept. Reuse was seen up to request {} on a connection; a limit above that does not show (-n larger).";
+    (seen > 0).then(|| note(text!(words, seen)))
 }
 
 fn how(facts: &BenchFacts) -> Vec<Text> {
     let rounds = (facts.variants.len() > 1).then(|| {
         text!(
-            "Every variant ran in each of {} rounds, in a random, balanced order from the seed. Variants that differ in one setting are compared round by round: \
-             what affected both in the same minute cancels out. Intervals are 95 % t intervals over rounds, not over requests, because the requests of one round \
+            "Every variant ran in each of {}, in a random, balanced order from the seed. Variants that differ in one setting are compared round by round: \
+             what affected both in the same minute cancels out. The time compared is the typical latency: in each round the median of the requests on new connections \
+             and that of the requests on reused ones, weighted by their numbers, so that one slow request decides nothing. Intervals are 95 % t intervals over rounds, not over requests, because the requests of one round \
              are not independent of each other.",
-            facts.rounds
+            plural::counted(u64::from(facts.rounds), "round")
         )
     });
     let connections = Text::plain(
@@ -580,6 +616,7 @@ fn rounds_table(facts: &BenchFacts) -> Table {
         .column("variant", |row| row.0)
         .column("round", |row| u64::from(row.1.round))
         .column("requests", |row| row.1.requests)
+        .column("typical", |row| row.1.typical_ms.map(Time))
         .column("mean", |row| row.1.mean_ms.map(Time))
         .column("p50", |row| row.1.p50_ms.map(Time))
         .column("p99", |row| row.1.p99_ms.map(Time));
@@ -616,7 +653,7 @@ pub fn demonstration(facts: &BenchFacts) -> Section {
     let saved = facts.comparisons.iter().find_map(|compared| {
         let share = compared.saved_share.as_ref()?.value;
         let about = compared.axis.as_deref() == Some("keepalive")
-            && compared.statistic == TimeStatistic::Mean;
+            && compared.statistic == TimeStatistic::Typical;
         (about && share > 0.0).then_some((compared, share))
     });
     let cost = saved.map(|(compared, share)| {

@@ -195,13 +195,15 @@ fn scale(indent: usize, columns: usize, values: [f64; 3], options: TerminalOptio
     format!("  {:indent$}  {}", "", options.styled(FAINT, &scale))
 }
 
+/// From how many times the 95th percentile on a value is far above the others.
+const FAR: f64 = 3.0;
+
 /// A letter per value in order, all series to one height.
 fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
     let points = scatter.0.iter().flat_map(|series| &series.points);
-    let tallest = points.map(|point| point.y).fold(0.0, f64::max);
-    if tallest <= 0.0 {
+    let Some((full, tallest)) = full_height(points.map(|point| point.y)) else {
         return Vec::new();
-    }
+    };
     let (names, name_width) = names(scatter.0.iter().map(|series| &*series.name));
     let room = options.width.saturating_sub(name_width + 4).max(10);
     let mut lines = Vec::new();
@@ -210,13 +212,28 @@ fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
         for point in series.points.iter().take(room) {
             let letter = match point.tone {
                 Tone::Alarm => '×',
-                _ => height(point.y, tallest),
+                _ if point.y > full => '↑',
+                _ => height(point.y, full),
             };
             painted.push(of_tone(point.tone), letter, 1);
         }
         lines.push(format!("  {name:name_width$}  {}", painted.line(options)));
     }
-    let highest = format!("  full height: {}", Axis::Time.label(tallest));
-    lines.push(options.styled(FAINT, &highest));
+    let mut heights = format!("  full height: {}", Axis::Time.label(full));
+    if tallest > full {
+        heights.push_str(&format!("; ↑ more, up to {}", Axis::Time.label(tallest)));
+    }
+    lines.push(options.styled(FAINT, &heights));
     lines
+}
+
+/// The value that fills a line, and the largest. A few values far above the others do not set the height, or the others could not be
+/// told apart.
+fn full_height(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let mut sorted: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+    sorted.sort_by(f64::total_cmp);
+    let tallest = *sorted.last()?;
+    let most = sorted[(sorted.len() - 1) * 19 / 20];
+    let full = if tallest > FAR * most { most } else { tallest };
+    Some((full, tallest))
 }

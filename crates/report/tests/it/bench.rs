@@ -111,6 +111,7 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 round,
                 span: Span::new(Nanos(0), Nanos(3_000 * MS)),
                 client_cpu: Some(3 * MS),
+                client_threads: None,
                 server_cpu: Some(6 * MS),
             }));
         }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// How often deadlines are looked at, in nanoseconds.
 pub(super) const SWEEP: u64 = 50_000_000;
+/// How often parked slots ask whether the other threads are through with their warm-up, in nanoseconds.
+const PARKED: u64 = 200_000;
 /// How long a connection that is announced to close waits for the server's FIN, in nanoseconds.
 const LINGER: u64 = 1_000_000_000;
 /// How long exchanges in flight may go on after Ctrl-C, in nanoseconds.
@@ -20,6 +22,9 @@ impl Round<'_> {
         let mut until = swept.after(SWEEP);
         if let Some(Reverse((wake, _))) = self.wakes.peek() {
             until = until.min(*wake);
+        }
+        if self.warming_up == 0 && !self.parked.is_empty() {
+            until = until.min(self.now().after(PARKED));
         }
         self.engine.clock.until(until)
     }

@@ -98,7 +98,7 @@ impl Round<'_> {
         if self.recipe.plan.stamps && !established.stamped {
             self.engine.recorder.caveat(
                 "no-kernel-stamps",
-                "the kernel gave no receive stamps: latency ends when the answer was read, the client's client delay is in it",
+                "the kernel gave no receive timestamps: latency ends when the client read the response, and client delay is in it",
             );
         }
         self.engine.recorder.record(Event::Opened(connection));
@@ -147,6 +147,7 @@ impl Round<'_> {
         }
         self.engine.recorder.record(Event::Opened(&connection));
         self.record_exchange(&exchange);
+        self.finish_warm_up(index);
         let slot = &mut self.slots[index];
         slot.phase = Phase::Vacant;
         slot.failures += 1;

@@ -8,7 +8,7 @@ mod exchanges;
 
 use super::coalescer::Coalescer;
 use super::slot::{Phase, Slot};
-use super::{Engine, RoundResult, RoundTask};
+use super::{Engine, RoundResult, RoundTask, WarmUp};
 use crate::machine;
 use crate::pace::{Pace, Turn, Wish};
 use crate::recorder::Recorder;
@@ -97,14 +97,20 @@ impl Engine for Readiness {
                 Coalescer::new(assignment.connections as u64 * each, self.clock.now())
             })
             .flatten();
+        let warms_up = assignment.recipe.warms_up(round);
         let mut turn = Round {
             engine: self,
             recipe: assignment.recipe,
             round,
             pace: assignment.pace,
+            warm_up: assignment.warm_up,
             blank,
             gather,
-            slots: (0..assignment.connections).map(|_| Slot::new()).collect(),
+            slots: (0..assignment.connections)
+                .map(|_| Slot::new(warms_up))
+                .collect(),
+            warming_up: if warms_up { assignment.connections } else { 0 },
+            parked: Vec::new(),
             lingering: HashMap::new(),
             wakes: BinaryHeap::new(),
             to_open: (0..assignment.connections).collect(),
@@ -126,7 +132,7 @@ impl Engine for Readiness {
         if gathered {
             self.recorder.caveat(
                 "answers-gathered",
-                "with many exchanges in flight, answers were taken in batches: each waited in this client for up to an eighth of its latency, told as client delay and not in the latency; --coalesce off reads each at once",
+                "responses were read in batches: the wait is client delay and in no latency; --coalesce off reads each at once",
             );
         }
         Ok(RoundResult {
@@ -143,9 +149,14 @@ struct Round<'a> {
     recipe: Arc<VariantPlan>,
     round: u32,
     pace: Box<dyn Pace>,
+    warm_up: Arc<WarmUp>,
     blank: Exchange,
     gather: Option<Coalescer>,
     slots: Vec<Slot>,
+    /// Slots whose warm-up request is not over.
+    warming_up: usize,
+    /// Slots that are through with their warm-up and wait for that of the others.
+    parked: Vec<usize>,
     /// Connections that are over and wait for the server's FIN, by token.
     lingering: HashMap<usize, (Box<HttpConnection>, Nanos)>,
     /// When slots want to ask the pace again.
@@ -223,6 +234,7 @@ impl Round<'_> {
                 swept = now;
                 self.sweep(now);
             }
+            self.begin_measuring();
         }
         Ok(())
     }
@@ -246,11 +258,33 @@ impl Round<'_> {
         }
     }
 
+    fn is_stopped(&self) -> bool {
+        self.engine.gauge.stop.load(Ordering::Relaxed)
+    }
+
+    /// Lets the parked slots begin once the last warm-up request of the round is over.
+    fn begin_measuring(&mut self) {
+        if self.warm_up.is_over() || self.is_stopped() {
+            for index in std::mem::take(&mut self.parked) {
+                self.slots[index].parked = false;
+                self.advance(index);
+            }
+        }
+    }
+
+    /// The slot's warm-up request, if it has one, is over.
+    fn finish_warm_up(&mut self, index: usize) {
+        if std::mem::take(&mut self.slots[index].warms_up) {
+            self.warming_up -= 1;
+            self.warm_up.finish_one();
+        }
+    }
+
     /// Starts whatever the slot may start.
     fn advance(&mut self, index: usize) {
         loop {
             let now = self.now();
-            let stopped = self.engine.gauge.stop.load(Ordering::Relaxed);
+            let stopped = self.is_stopped();
             let slot = &mut self.slots[index];
             let wish = match &slot.phase {
                 Phase::Open(open) => {
@@ -272,11 +306,20 @@ impl Round<'_> {
                     }
                 }
                 Phase::Vacant => Wish {
-                    warmup: self.round > 0 && self.recipe.keepalive && slot.dials == 0,
+                    warmup: slot.warms_up && slot.dials == 0,
                     opens: true,
                 },
                 Phase::Dialing(..) | Phase::Done => return,
             };
+            if !wish.warmup {
+                self.finish_warm_up(index);
+                if !self.warm_up.is_over() && !stopped {
+                    if !std::mem::replace(&mut self.slots[index].parked, true) {
+                        self.parked.push(index);
+                    }
+                    return;
+                }
+            }
             let turn = if stopped {
                 Turn::Over
             } else {
@@ -292,7 +335,7 @@ impl Round<'_> {
                     return self.send(index);
                 }
                 Turn::At(wake) => {
-                    slot.wake = Some(wake);
+                    self.slots[index].wake = Some(wake);
                     self.wakes.push(Reverse((wake, index)));
                     return self.send(index);
                 }
@@ -313,6 +356,7 @@ impl Round<'_> {
 
     /// The slot has nothing more to do in this round.
     fn finish(&mut self, index: usize) {
+        self.finish_warm_up(index);
         self.slots[index].phase = Phase::Done;
         self.done += 1;
         if self.slots[index].dials == 0 {

@@ -1,0 +1,236 @@
+//! What limits the figures of a bench, each caveat with the variants that it is about. Only what a reader can act on.
+
+use super::saturation::{Saturation, slowdown};
+use super::variant::VariantFacts;
+use intact_ledger::Caveat;
+use intact_units::number::{time, whole_percent};
+
+/// The share of client delay in the latency from which it distorts the throughput.
+const LATE: f64 = 0.25;
+/// A warm-up request that takes this many times as long as a measured one is worth a caveat.
+const SLOW_WARMUP: f64 = 2.0;
+/// The least time by which it takes longer, in milliseconds.
+const SLOW_WARMUP_MS: f64 = 1.0;
+
+/// An id, whether it is true of a variant and what to add to the variant's name, and the words.
+type Rule = (
+    &'static str,
+    fn(&VariantFacts) -> Option<String>,
+    &'static str,
+);
+
+const RULES: [Rule; 6] = [
+    (
+        "client-saturated",
+        |variant| is(variant, Saturation::Client),
+        "the client used its processors to the full: requests/s is its limit (--threads)",
+    ),
+    (
+        "server-saturated",
+        |variant| is(variant, Saturation::Server),
+        "the server used a processor to the full: latency is mostly waiting for it, so compare requests/s",
+    ),
+    (
+        "queueing",
+        |variant| {
+            is(variant, Saturation::Queueing)?;
+            Some(format!("{:.0} times", slowdown(variant)?))
+        },
+        "that much longer than a lone request: requests wait for each other, so compare requests/s",
+    ),
+    (
+        "client-delay",
+        |variant| {
+            let share = variant.client_delay_ms.as_ref()?.share;
+            let at_once = variant.concurrency * variant.streams;
+            (share > LATE && at_once > 1).then(|| whole_percent(share))
+        },
+        "client delay as a share of the latency: requests/s would be higher, latency leaves it out (--threads, or a smaller -c)",
+    ),
+    (
+        "slow-warm-up",
+        |variant| {
+            let (first, later) = (
+                variant.warmup.mean_ms?,
+                variant.latency_without_setup_ms.mean?,
+            );
+            let is_slow = first > SLOW_WARMUP * later && first - later > SLOW_WARMUP_MS;
+            is_slow.then(|| format!("{} instead of {}", time(first), time(later)))
+        },
+        "the first request on a connection takes longer, setup not included; it is warm-up, and in no latency",
+    ),
+    (
+        "few-requests",
+        |variant| {
+            let places = variant.concurrency * variant.streams * variant.rounds.len() as u64;
+            (variant.requests.total < places).then(String::new)
+        },
+        "fewer requests in a round than places for them, so that fewer were at once than -c and --streams name: raise -n",
+    ),
+];
+
+/// The caveats; `rounds` were completed by every variant.
+pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
+    let mut caveats: Vec<Caveat> = RULES
+        .iter()
+        .filter_map(|(id, applies, words)| {
+            let measured = variants.iter().filter(|one| one.requests.total > 0);
+            let names = measured.filter_map(|one| Some(named(one, &applies(one)?)));
+            about(id, names.collect(), words)
+        })
+        .collect();
+    let cut_short = variants
+        .iter()
+        .filter(|one| one.rounds.len() as u32 > rounds);
+    let words = "the run was cut short, its last round has no counterpart";
+    caveats.extend(about(
+        "cut-short",
+        cut_short.map(|one| one.name.clone()).collect(),
+        words,
+    ));
+    caveats
+}
+
+fn is(variant: &VariantFacts, saturation: Saturation) -> Option<String> {
+    (variant.saturation == Some(saturation)).then(String::new)
+}
+
+fn named(variant: &VariantFacts, value: &str) -> String {
+    format!("{} {value}", variant.name).trim_end().to_owned()
+}
+
+fn about(id: &str, names: Vec<String>, words: &str) -> Option<Caveat> {
+    (!names.is_empty()).then(|| Caveat::new(id, format!("{}: {words}", names.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::{BenchFacts, Saturation};
+    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_ledger::{
+        Event, Exchange, Nanos, Producer, Protocol, Reuse, Round, Run, Sink, Span, Tally, Vantage,
+        Variant,
+    };
+
+    const US: u64 = 1_000;
+
+    /// One kept variant: a preflight of 1 ms, ten rounds of 40 requests; times in microseconds.
+    fn facts(
+        concurrency: u32,
+        warmup: u64,
+        measured: u64,
+        delay: u64,
+        round: &Round,
+    ) -> BenchFacts {
+        let started = "2026-01-01T00:00:00Z".parse().unwrap();
+        let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
+        let axes = AxisValues {
+            keepalive: true,
+            http: Protocol::Http11,
+            tls: TlsChoice::None,
+            resume: false,
+            concurrency,
+            streams: 1,
+        };
+        run.variants.push(Variant {
+            name: "kept".to_owned(),
+            axes: axes.axes(),
+        });
+        let mut tally = Tally::new();
+        let mut add = |round: u32, warmup: bool, us: u64| {
+            let mut one = Exchange::new(0, Nanos(0));
+            one.variant = Some(0);
+            one.round = Some(round);
+            one.warmup = warmup;
+            one.reuse = Some(Reuse::Reused);
+            one.end = Nanos(us * US);
+            one.client_delay = Some(Span::new(one.end, Nanos((us + delay) * US)));
+            tally.record(Event::Exchange(&one));
+        };
+        add(0, true, 1_000);
+        for nth in 1..=10 {
+            add(nth, true, warmup);
+            (0..40).for_each(|_| add(nth, false, measured));
+        }
+        for nth in 1..=10 {
+            tally.record(Event::Round(&Round {
+                round: nth,
+                ..round.clone()
+            }));
+        }
+        BenchFacts::new(&run, &tally, &[]).unwrap()
+    }
+
+    fn round(client_cpu: u64, threads: u32, server_cpu: u64) -> Round {
+        Round {
+            variant: 0,
+            round: 1,
+            span: Span::new(Nanos(0), Nanos(100_000 * US)),
+            client_cpu: Some(client_cpu * US),
+            client_threads: Some(threads),
+            server_cpu: Some(server_cpu * US),
+        }
+    }
+
+    fn ids(facts: &BenchFacts) -> Vec<&str> {
+        facts.caveats.iter().map(|one| &*one.id).collect()
+    }
+
+    #[test]
+    fn each_kind_of_saturation_is_named_and_an_idle_machine_has_none() {
+        let idle = facts(10, 1_000, 1_000, 0, &round(10_000, 1, 10_000));
+        assert_eq!((idle.variants[0].saturation, ids(&idle)), (None, vec![]));
+        for (cpu, saturation, id) in [
+            (
+                round(95_000, 1, 50_000),
+                Saturation::Client,
+                "client-saturated",
+            ),
+            (
+                round(50_000, 1, 97_000),
+                Saturation::Server,
+                "server-saturated",
+            ),
+        ] {
+            let busy = facts(10, 1_000, 1_000, 0, &cpu);
+            assert_eq!(busy.variants[0].saturation, Some(saturation));
+            assert_eq!(ids(&busy), [id]);
+        }
+        // the same CPU time on two threads is half of what they have
+        let two = facts(10, 1_000, 1_000, 0, &round(95_000, 2, 50_000));
+        assert_eq!(two.variants[0].saturation, None);
+    }
+
+    #[test]
+    fn requests_that_wait_for_each_other_are_flagged_without_any_processor_time() {
+        let idle = round(1_000, 1, 1_000);
+        let queued = facts(10, 9_000, 9_000, 0, &idle);
+        assert_eq!(queued.variants[0].saturation, Some(Saturation::Queueing));
+        assert!(queued.caveats[0].message.starts_with("kept 9 times: "));
+        // one connection has nobody to wait for
+        assert_eq!(
+            facts(1, 9_000, 9_000, 0, &idle).variants[0].saturation,
+            None
+        );
+    }
+
+    #[test]
+    fn long_first_waits_and_client_delay_are_reported_only_where_they_matter() {
+        let idle = round(1_000, 1, 1_000);
+        let slow = facts(10, 5_000, 1_000, 0, &idle);
+        assert_eq!(ids(&slow), ["slow-warm-up"]);
+        assert!(
+            slow.caveats[0]
+                .message
+                .starts_with("kept 5.00 ms instead of 1.00 ms: ")
+        );
+        assert_eq!(slow.variants[0].warmup.max_ms, Some(5.0));
+        assert_eq!(ids(&facts(10, 1_000, 1_000, 300, &idle)), ["client-delay"]);
+        assert!(ids(&facts(10, 1_000, 1_000, 200, &idle)).is_empty());
+        assert!(
+            ids(&facts(1, 1_000, 1_000, 300, &idle)).is_empty(),
+            "latency is not affected"
+        );
+        assert_eq!(ids(&facts(50, 1_000, 1_000, 0, &idle)), ["few-requests"]);
+    }
+}
