@@ -34,8 +34,15 @@ pub enum SettingsError {
     #[error("{0} is no name that a certificate can carry")]
     ServerName(String),
     /// rustls does not take the settings.
-    #[error("TLS settings: {}", failure::tls_words(.0))]
-    Tls(#[from] rustls::Error),
+    #[error("TLS settings: {0}")]
+    Tls(String),
+}
+
+// the library's error would be printed as the source of ours, in its debug format
+impl From<rustls::Error> for SettingsError {
+    fn from(error: rustls::Error) -> SettingsError {
+        SettingsError::Tls(failure::tls_words(&error))
+    }
 }
 
 /// How far the server's certificate is checked.
