@@ -9,7 +9,7 @@ const CAP: u32 = 110;
 /// Requests of the cap probe under `--thorough`.
 const CAP_THOROUGH: u32 = 1_100;
 /// Requests around the idle waits and the race.
-const IDLE: u32 = 12;
+const IDLE: u32 = 15;
 /// Requests that keep a connection in use while its age is watched, under `--thorough`.
 pub(crate) const AGE: u32 = 31;
 

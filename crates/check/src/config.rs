@@ -7,6 +7,9 @@ use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
 
+/// The limit for all probes together, where none is given.
+pub const MAX_TIME: Duration = Duration::from_secs(60);
+
 /// Why a configuration cannot be run. Each message names the option that helps.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -70,6 +73,8 @@ pub struct Config {
     pub route: ConnectOverride,
     /// The limit for one request and for one dial.
     pub timeout: Duration,
+    /// The limit for all probes together, without the time that idle connections are watched or that [`Config::requests_per_s`] takes.
+    pub max_time: Duration,
     /// Requests a second that must not be exceeded; absent: as fast as the server answers.
     pub requests_per_s: Option<f64>,
     /// The version that requests per connection and idle limits are measured with; absent: 1.1, or what there is.
@@ -115,6 +120,7 @@ impl Config {
                 ..ConnectOverride::default()
             },
             timeout: Duration::from_secs(10),
+            max_time: MAX_TIME,
             requests_per_s: None,
             http: None,
             expect: None,

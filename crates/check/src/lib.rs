@@ -17,7 +17,7 @@ mod prober;
 
 pub use budget::Budget;
 pub use capture::{Capture, CaptureError};
-pub use config::{Config, ConfigError, ExtraRequest};
+pub use config::{Config, ConfigError, ExtraRequest, MAX_TIME};
 pub use intact_ledger::server_profile::ServerProfile;
 pub use probe::{Check, CheckError, CheckProgress, Packets, ProbeKind};
 pub use prober::CONNECTIONS_PER_S;

@@ -32,6 +32,8 @@ pub(crate) enum StopReason {
     Stopped,
     /// The budget is spent.
     Spent,
+    /// The time of the whole check is over.
+    OutOfTime,
     /// The event loop does not work.
     Own(io::Error),
 }
@@ -60,6 +62,8 @@ pub(crate) struct Prober<'a> {
     next_request: Nanos,
     /// Nanoseconds from one request to the next, at least.
     request_spacing: u64,
+    /// When the check has to be over. Moves on by the time that idle connections are watched.
+    over_at: Nanos,
 }
 
 impl<'a> Prober<'a> {
@@ -85,7 +89,26 @@ impl<'a> Prober<'a> {
             next_opening: Nanos(0),
             next_request: Nanos(0),
             request_spacing: 0,
+            over_at: Nanos(u64::MAX),
         })
+    }
+
+    /// The same, with so much time for all of it. The time that idle connections are watched does not count.
+    pub(crate) fn within(mut self, time: Duration) -> Prober<'a> {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.over_at = self.clock.now().after(time);
+        self
+    }
+
+    /// Fails where the person wants to stop, or where the time is over.
+    pub(crate) fn may_go_on(&self) -> Result<(), StopReason> {
+        if self.observer.stopped() {
+            return Err(StopReason::Stopped);
+        }
+        if self.clock.now() >= self.over_at {
+            return Err(StopReason::OutOfTime);
+        }
+        Ok(())
     }
 
     /// The same, with so many requests a second at most.
@@ -114,9 +137,7 @@ impl<'a> Prober<'a> {
 
     fn wait_until(&mut self, turn: Nanos) -> Result<(), StopReason> {
         while self.clock.now() < turn {
-            if self.observer.stopped() {
-                return Err(StopReason::Stopped);
-            }
+            self.may_go_on()?;
             self.wait(turn)?;
         }
         Ok(())
@@ -168,22 +189,17 @@ impl<'a> Prober<'a> {
                 }
                 Progress::Pending => {}
             }
-            let stopped = self.observer.stopped();
-            if stopped || self.clock.now() >= deadline {
-                let kind = if stopped {
-                    Failure::Aborted
-                } else {
-                    Failure::Timeout
+            let stopped = self.may_go_on();
+            if stopped.is_err() || self.clock.now() >= deadline {
+                let kind = match stopped {
+                    Ok(()) => Failure::Timeout,
+                    Err(_) => Failure::Aborted,
                 };
                 let connection = dial.give_up(&self.clock, kind);
                 self.observer.event(Event::Opened(&connection));
-                return if stopped {
-                    Err(StopReason::Stopped)
-                } else {
-                    Ok(Err(connection))
-                };
+                return stopped.map(|()| Err(connection));
             }
-            self.wait(deadline)?;
+            self.wait(deadline.min(self.over_at))?;
             progress = Progress::Pending;
             let ready = self.events.iter().any(|event| event.token() == token);
             if ready {
@@ -227,6 +243,7 @@ impl<'a> Prober<'a> {
         tag: Option<&str>,
         send: bool,
     ) -> Result<Answered, StopReason> {
+        self.may_go_on()?;
         if !self.budget.take() {
             return Err(StopReason::Spent);
         }
@@ -247,23 +264,21 @@ impl<'a> Prober<'a> {
                 return Ok(answered);
             }
             let now = self.clock.now();
-            let stopped = self.observer.stopped();
-            if stopped {
+            let stopped = self.may_go_on();
+            if stopped.is_err() {
                 line.give_up(Failure::Aborted, now);
             } else if now >= deadline {
                 line.give_up(Failure::Timeout, now);
             } else {
-                self.wait(deadline)?;
+                self.wait(deadline.min(self.over_at))?;
                 continue;
             }
             if let Some(mut answered) = line.answered.take() {
                 answered.exchange.tag = tag.map(Into::into);
                 self.observer.event(Event::Exchange(&answered.exchange));
-                if !stopped {
-                    return Ok(answered);
-                }
+                return stopped.map(|()| answered);
             }
-            return Err(StopReason::Stopped);
+            return Err(stopped.err().unwrap_or(StopReason::Stopped));
         }
     }
 
@@ -278,6 +293,19 @@ impl<'a> Prober<'a> {
     }
 
     fn watch(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Result<(), StopReason> {
+        let from = self.clock.now();
+        let done = self.watch_until(lines, until, leave);
+        let watched = self.clock.now().since(from);
+        self.over_at = self.over_at.after(watched);
+        done
+    }
+
+    fn watch_until(
+        &mut self,
+        lines: &mut [Line],
+        until: Nanos,
+        leave: bool,
+    ) -> Result<(), StopReason> {
         loop {
             for line in &mut *lines {
                 line.pump(&self.clock, &mut self.buffer, until);

@@ -420,7 +420,11 @@ impl Dial {
                 self.stage = DialStage::Handshaking { since };
                 self.handshake(clock)
             }
-            Err(error) => self.fail(SetupPhase::Ssl, failure::of_tls(&error), error.to_string()),
+            Err(error) => self.fail(
+                SetupPhase::Ssl,
+                failure::of_tls(&error),
+                failure::tls_words(&error),
+            ),
         }
     }
 
@@ -467,7 +471,7 @@ impl Dial {
             if let Err(error) = session.process_new_packets() {
                 // the alert that says why is worth one try
                 let _ = session.write_tls(&mut &*stream);
-                break (failure::of_tls(&error), error.to_string());
+                break (failure::of_tls(&error), failure::tls_words(&error));
             }
         };
         self.connection.setup.ssl = Some(Span::new(since, clock.now()));

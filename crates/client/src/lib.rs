@@ -21,6 +21,7 @@ mod response_error;
 mod server_url;
 mod stopwatch;
 mod stream;
+mod verifier;
 
 pub use clock::Clock;
 pub use connection::{Detail, Ended, HttpConnection, Received, ResponseInfo, State};

@@ -1,16 +1,14 @@
 //! TLS as a client: the one importer of `rustls` for dialling. Versions, roots, resumption and protocols are settings;
 //! the signature of the handshake is always checked, even where chain and name are not.
 
+use crate::failure;
+use crate::verifier::{ServerVerifier, Trusted};
 use intact_ledger::{Handshake, Protocol, Tls, TlsVersion};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, KeyLog, RootCertStore,
-    SignatureScheme, SupportedProtocolVersion,
-};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, KeyLog, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,15 +33,16 @@ pub enum SettingsError {
     /// The host is neither a name nor an address that TLS can verify.
     #[error("{0} is no name that a certificate can carry")]
     ServerName(String),
-    /// The system has no trusted certificates.
-    #[error("no trusted certificates were found: name a file with --cacert, or use --insecure")]
-    NoRoots,
     /// rustls does not take the settings.
     #[error("TLS settings: {0}")]
-    Tls(#[from] rustls::Error),
-    /// rustls does not take the verifier.
-    #[error("TLS verifier: {0}")]
-    Verifier(#[from] rustls::client::VerifierBuilderError),
+    Tls(String),
+}
+
+// the library's error would be printed as the source of ours, in its debug format
+impl From<rustls::Error> for SettingsError {
+    fn from(error: rustls::Error) -> SettingsError {
+        SettingsError::Tls(failure::tls_words(&error))
+    }
 }
 
 /// How far the server's certificate is checked.
@@ -94,35 +93,39 @@ pub struct Settings {
 /// The roots and certificates that settings name, read once and shared by all variants.
 #[derive(Clone, Debug)]
 pub struct Trust {
-    roots: Option<Arc<RootCertStore>>,
+    trusted: Option<Arc<Trusted>>,
 }
 
 impl Trust {
     /// Reads the roots that `verify` asks for.
     pub fn load(verify: &Verify) -> Result<Trust, SettingsError> {
-        let mut roots = RootCertStore::empty();
+        let mut trusted = Trusted::nothing();
+        let unreadable = |reason: String| SettingsError::Roots(reason);
         match verify {
-            Verify::Insecure => return Ok(Trust { roots: None }),
+            Verify::Insecure => return Ok(Trust { trusted: None }),
             Verify::Roots(pem) => {
                 for certificate in CertificateDer::pem_slice_iter(pem) {
-                    roots.add(
-                        certificate.map_err(|error| SettingsError::Roots(error.to_string()))?,
-                    )?;
+                    let certificate = certificate.map_err(|error| unreadable(pem_words(&error)))?;
+                    trusted
+                        .add(certificate)
+                        .map_err(|error| unreadable(failure::tls_words(&error)))?;
+                }
+                if trusted.is_empty() {
+                    return Err(unreadable("no certificate in it".to_owned()));
                 }
             }
             Verify::System => {
-                let native = rustls_native_certs::load_native_certs();
-                roots.add_parsable_certificates(native.certs);
-                if roots.is_empty() {
-                    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+                for certificate in rustls_native_certs::load_native_certs().certs {
+                    // a system's store may hold certificates that nothing here can read
+                    let _ = trusted.add(certificate);
+                }
+                if trusted.is_empty() {
+                    trusted.add_public_issuers();
                 }
             }
         }
-        if roots.is_empty() {
-            return Err(SettingsError::NoRoots);
-        }
         Ok(Trust {
-            roots: Some(Arc::new(roots)),
+            trusted: Some(Arc::new(trusted)),
         })
     }
 }
@@ -150,20 +153,18 @@ impl Client {
         };
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(versions)?
-            .dangerous();
-        let builder = match &trust.roots {
-            Some(roots) => builder.with_custom_certificate_verifier(
-                WebPkiServerVerifier::builder_with_provider(roots.clone(), provider).build()?,
-            ),
-            None => builder.with_custom_certificate_verifier(Arc::new(SignatureOnly { provider })),
-        };
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(ServerVerifier {
+                trusted: trust.trusted.clone(),
+                provider,
+            }));
         let mut config = match &settings.certificate {
             None => builder.with_no_client_auth(),
             Some(own) => {
                 let key =
                     PrivateKeyDer::from_pem_file(&own.key).map_err(|error| SettingsError::Pem {
                         path: own.key.clone(),
-                        reason: error.to_string(),
+                        reason: pem_words(&error),
                     })?;
                 builder.with_client_auth_cert(certificates(&own.chain)?, key)?
             }
@@ -290,6 +291,18 @@ pub fn provider() -> CryptoProvider {
     provider
 }
 
+/// What is wrong with a PEM file.
+fn pem_words(error: &rustls_pki_types::pem::Error) -> String {
+    use rustls_pki_types::pem::Error;
+    match error {
+        Error::Io(error) => error.to_string(),
+        Error::NoItemsFound => "no certificate or key in it".to_owned(),
+        Error::MissingSectionEnd { .. } => "a section has no END line".to_owned(),
+        Error::IllegalSectionStart { .. } => "a BEGIN line is malformed".to_owned(),
+        _ => "it is not in PEM format".to_owned(),
+    }
+}
+
 /// The certificates in a PEM file.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
     let unreadable = |reason: String| SettingsError::Pem {
@@ -297,56 +310,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsErr
         reason,
     };
     let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| unreadable(error.to_string()))?
+        .map_err(|error| unreadable(pem_words(&error)))?
         .collect::<Result<_, _>>()
-        .map_err(|error| unreadable(error.to_string()))?;
+        .map_err(|error| unreadable(pem_words(&error)))?;
     if found.is_empty() {
         return Err(unreadable("no certificate in it".to_owned()));
     }
     Ok(found)
-}
-
-/// Skips chain and name, never the signature of the handshake.
-#[derive(Debug)]
-struct SignatureOnly {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for SignatureOnly {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
 }

@@ -14,7 +14,7 @@ mod state;
 mod versions;
 
 pub use clients::Setting;
-pub use fresh_vs_reused::{FreshVsReused, PHASES, SmallSample};
+pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};
 pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
 };
@@ -106,7 +106,10 @@ impl CheckFacts {
             tls_older: card.old_tls.iter().map(OldTls::of).collect(),
             resumption: card.tls.iter().filter_map(Resumption::of).collect(),
             phases_ms: FreshVsReused::of(waterfall),
-            idle_timeout: card.idle.as_ref().map(IdleTimeout::of),
+            idle_timeout: card
+                .idle
+                .as_ref()
+                .map(|idle| IdleTimeout::of(idle, card.race.as_ref())),
             max_requests: card.requests.as_ref().map(MaxRequests::of),
             race: card.race.as_ref().map(RaceFacts::of),
             idle_under_load: card.idle_under_load.as_ref().map(HeldFacts::of),
@@ -154,11 +157,11 @@ impl CheckFacts {
             .reduce(|one, other| one || other)
     }
 
-    /// The idle time that a client can count on, in seconds: the shortest of what was measured, what is announced, and the idle
-    /// time of a request that was lost although the connection still stood.
+    /// The idle time that a client can count on, in seconds: the shortest of the earliest end that is possible, of what is announced, and
+    /// of the idle time of a request that was lost although the connection still stood.
     pub fn safe_idle_s(&self) -> Option<f64> {
         let idle = self.idle_timeout.as_ref()?;
-        let measured = idle.measured_s.filter(|_| self.keeps() != Some(false))?;
+        let earliest = idle.earliest_s.filter(|_| self.keeps() != Some(false))?;
         let announced = idle.announced_s.map(f64::from);
         let lost = self
             .race
@@ -166,7 +169,7 @@ impl CheckFacts {
             .flat_map(|race| &race.attempts)
             .filter(|attempt| attempt.is_lost())
             .map(|attempt| attempt.idle_s);
-        Some(announced.into_iter().chain(lost).fold(measured, f64::min))
+        Some(announced.into_iter().chain(lost).fold(earliest, f64::min))
     }
 }
 

@@ -8,6 +8,7 @@ pub mod check;
 pub mod compare;
 pub mod cpu;
 mod error_responses;
+mod failure_remedy;
 pub mod figures;
 mod finding;
 mod first_calls;

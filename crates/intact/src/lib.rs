@@ -7,6 +7,7 @@ mod exit;
 mod interrupt;
 
 use crate::exit::Failed;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -61,14 +62,21 @@ enum Command {
     Model(cmd::model::Args),
     /// Prints the report of a stored ledger
     Report(cmd::report::Args),
-    /// For our own use: follows the connections of a function
-    #[command(hide = true)]
+    /// Prints the completions of a shell
+    Completions(cmd::completions::Args),
+    /// Prints the manual page of a command
+    Man(cmd::man::Args),
+}
+
+/// The processes that `intact` starts itself. They are no part of [`Cli`], so that no help, error or completion names them.
+#[derive(Parser)]
+#[command(name = "intact")]
+enum OwnProcess {
+    /// Follows the connections of a function
     LambdaWatcher(cmd::lambda::WatcherArgs),
-    /// For our own use: keeps a link
-    #[command(hide = true)]
+    /// Keeps a link
     LinkKeeper,
-    /// For our own use: does a job that standard input names
-    #[command(hide = true)]
+    /// Does a job that standard input names
     Internal,
 }
 
@@ -87,18 +95,36 @@ pub fn command() -> clap::Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let is_url = std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| cmd::url::is_url(&word));
-    let done = if is_url {
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    let done = if cmd::url::is_url(&first) {
         cmd::url::run(OfUrl::parse().args.into())
+    } else if first.to_str().is_some_and(OwnProcess::has_subcommand) {
+        run_own(OwnProcess::parse())
     } else {
-        run(Cli::parse())
+        run(Cli::try_parse().unwrap_or_else(|error| without_hidden_names(error).exit()))
     };
     done.unwrap_or_else(|failed| {
         console::note(&format!("intact: {failed}"));
         failed.code()
     })
+}
+
+/// The same error, without the suggestion of an option that the help does not show.
+fn without_hidden_names(mut error: clap::Error) -> clap::Error {
+    let suggested = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(name)) => name.trim_start_matches('-').to_owned(),
+        _ => return error,
+    };
+    let mut commands = vec![Cli::command()];
+    while let Some(command) = commands.pop() {
+        let mut options = command.get_arguments();
+        if options.any(|one| one.is_hide_set() && one.get_long() == Some(&suggested)) {
+            error.remove(ContextKind::SuggestedArg);
+            break;
+        }
+        commands.extend(command.get_subcommands().cloned());
+    }
+    error
 }
 
 /// The job of a server with these options, for the standard input of `intact internal`: it listens on free ports, prints a line of
@@ -143,8 +169,15 @@ fn run(line: Cli) -> Result<ExitCode, Failed> {
         Some(Command::Fix(args)) => cmd::fix::run(&args.into()),
         Some(Command::Model(args)) => cmd::model::run(&args.into()),
         Some(Command::Report(args)) => cmd::report::run(&args.into()),
-        Some(Command::LambdaWatcher(args)) => cmd::lambda::follow(args),
-        Some(Command::LinkKeeper) => cmd::link::keep(),
-        Some(Command::Internal) => cmd::internal::run(),
+        Some(Command::Completions(args)) => cmd::completions::run(args.into()),
+        Some(Command::Man(args)) => cmd::man::run(&args.into()),
+    }
+}
+
+fn run_own(process: OwnProcess) -> Result<ExitCode, Failed> {
+    match process {
+        OwnProcess::LambdaWatcher(args) => cmd::lambda::follow(args),
+        OwnProcess::LinkKeeper => cmd::link::keep(),
+        OwnProcess::Internal => cmd::internal::run(),
     }
 }

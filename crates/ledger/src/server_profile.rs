@@ -300,8 +300,11 @@ pub struct IdleLimits {
     pub http: Protocol,
     /// `timeout=` of the answer, in seconds.
     pub announced_s: Option<u32>,
-    /// After an answer.
+    /// After an answer: of all samples the one that ended first.
     pub between: Option<IdleWait>,
+    /// After an answer, one on each of several connections, in the order of their last answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<IdleWait>,
     /// Before any request.
     pub before_first: Option<IdleWait>,
     /// Whether a request was answered while other connections idled; absent when that was not looked at.
@@ -355,6 +358,9 @@ pub struct RaceAttempt {
     pub idle_ns: u64,
     /// What became of the request; absent: the end of the connection was there already, and nothing was sent.
     pub outcome: Option<Outcome>,
+    /// How long the connection had idled when its end came, in nanoseconds, where that was before the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ns: Option<u64>,
     /// How the connection ended, if it did.
     pub ended: Option<Ended>,
 }

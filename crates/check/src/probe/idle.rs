@@ -1,7 +1,10 @@
 //! Idle limits, between requests and before the first one.
 //!
-//! Both connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
+//! Connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
 //! a single connection at a time would not even notice the second. There they wait one after the other.
+//!
+//! Servers that look at their connections once in a while end them up to one interval late. So several connections wait after an
+//! answer, each begun a little later than the one before: their idle times differ by as much as the server's do.
 
 use super::{Ended, ProbeContext, close_all};
 use crate::line::Line;
@@ -12,6 +15,12 @@ use std::time::Duration;
 
 /// How long a request beside an idle connection may take before the server is held to be blocked.
 const BLOCKED: Duration = Duration::from_secs(3);
+/// How long after the first connection each of the others begins to idle. No step is a multiple of another, nor a whole second.
+const STAGGER: [Duration; 3] = [
+    Duration::from_millis(350),
+    Duration::from_millis(1_100),
+    Duration::from_millis(2_600),
+];
 /// An end this soon after an answer is no idle limit: the connection was not kept at all.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
@@ -20,6 +29,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         http: bench.http,
         announced_s: None,
         between: None,
+        samples: Vec::new(),
         before_first: None,
         answers_others: None,
     });
@@ -74,6 +84,7 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
     let blocked = !answers_another(bench)?;
     note_blocked(bench, blocked);
     if !blocked {
+        open_samples(bench, lines)?;
         return wait(bench, lines);
     }
     // while the silent connection blocks it, the server cannot time the other one out
@@ -84,6 +95,25 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
     close_all(bench, lines);
     lines.extend(open_used(bench)?);
     wait(bench, lines)
+}
+
+/// Opens the other connections that have carried one request, while the first ones idle.
+fn open_samples(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+    let kept = |line: &&Line| line.http.exchanges() > 0 && line.ended().is_none();
+    let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
+        return Ok(());
+    };
+    for after in STAGGER {
+        // the time of a request to a server far away counts as part of the step
+        let from = from.after(after.as_nanos() as u64);
+        bench.caller.pause(lines, from)?;
+        match open_used(bench)? {
+            Some(line) if line.is_usable() => lines.push(line),
+            Some(over) => bench.caller.close(over),
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 fn note_blocked(bench: &mut ProbeContext<'_>, blocked: bool) {
@@ -136,11 +166,19 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
         };
         if let Some(idle) = card(bench) {
             if line.http.exchanges() > 0 {
-                idle.between = Some(waited);
+                idle.samples.push(waited);
             } else {
                 idle.before_first = Some(waited);
             }
         }
+    }
+    if let Some(idle) = card(bench) {
+        idle.samples.sort_by_key(|waited| waited.span.start);
+        let ended = idle.samples.iter().filter(|waited| waited.ended.is_some());
+        let first = ended.min_by_key(|waited| waited.span.nanos());
+        // without an end, the one that was watched for longest is the lower bound
+        let longest = || idle.samples.iter().max_by_key(|waited| waited.span.nanos());
+        idle.between = first.or_else(longest).copied();
     }
     Ok(done?)
 }

@@ -30,6 +30,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// Why probes do not run after the time is over.
+const OUT_OF_TIME: &str = "the limit of the whole check was reached (--max-time)";
+
 /// What a check is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeKind {
@@ -168,6 +171,16 @@ impl Check {
         &self.config
     }
 
+    /// The longest that all of it may take, but for the watching of idle connections.
+    fn time_limit(&self) -> Duration {
+        let config = &self.config;
+        // one request, and the pace that was asked for, fit in any case
+        let requests = f64::from(self.budget.requests());
+        let paced = config.requests_per_s.map_or(0.0, |rate| requests / rate);
+        let paced = Duration::try_from_secs_f64(paced).unwrap_or(Duration::MAX);
+        config.max_time.max(config.timeout).saturating_add(paced)
+    }
+
     /// Runs the probes. What they found until the observer wanted to stop is in the card. With a capture, packets of one exchange
     /// of each version go to the observer too.
     pub fn run(
@@ -183,7 +196,8 @@ impl Check {
             plans,
             request,
             caller: Prober::new(clock, self.config.timeout, self.budget, observer)?
-                .at_most(self.config.requests_per_s),
+                .at_most(self.config.requests_per_s)
+                .within(self.time_limit()),
             card: ServerProfile::default(),
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,
@@ -207,6 +221,13 @@ impl Check {
             match bench.probe(stage) {
                 Ok(()) => {}
                 Err(Ended::Halt(StopReason::Stopped)) => halted = Some("stopped"),
+                Err(Ended::Halt(StopReason::OutOfTime)) => {
+                    halted = Some(OUT_OF_TIME);
+                    bench.skip(
+                        stage,
+                        "cut off by the limit of the whole check (--max-time)",
+                    );
+                }
                 Err(Ended::Halt(StopReason::Spent)) => bench.skip(stage, "the budget is spent"),
                 Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
                 Err(Ended::Config(error)) => return Err(error.into()),

@@ -2,7 +2,6 @@
 
 use super::{Ended, ProbeContext};
 use crate::old_tls;
-use crate::prober::StopReason;
 use intact_ledger::server_profile::OldTlsResult;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,
@@ -15,9 +14,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         return Ok(());
     };
     for version in [TlsVersion::Tls10, TlsVersion::Tls11] {
-        if bench.caller.observer.stopped() {
-            return Err(StopReason::Stopped.into());
-        }
+        bench.caller.may_go_on()?;
         bench.caller.wait_for_turn(peer.ip().is_loopback())?;
         let offered = try_one(bench, peer, version);
         bench.card.old_tls.push(offered);

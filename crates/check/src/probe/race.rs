@@ -96,9 +96,11 @@ fn run(
             let answered = bench.caller.ask(line, &request, None)?;
             Some(answered.exchange.outcome)
         };
+        let end = line.ended().filter(|_| outcome.is_none());
         race.attempts.push(RaceAttempt {
             idle_ns,
             outcome,
+            ended_ns: end.map(|(at, _)| at.since(line.active_at)),
             ended: line.ended().map(|(_, ended)| ended),
         });
     }

@@ -1,3 +1,4 @@
 //! Whole checks against real servers on loopback.
 
 mod hostile;
+mod limits;

@@ -6,9 +6,11 @@ use intact_client::{
     Clock, Detail, Dial, Endpoint, Established, HttpConnection, Plan, Progress, Proxy, Received,
     Request, RequestSpec, Resolver, ServerUrl,
 };
-use intact_ledger::{ConnectionId, Event, Exchange, Method, Nanos, Protocol, Sink};
+use intact_ledger::{ConnectionId, DialFailure, Event, Exchange, Method, Nanos, Protocol, Sink};
 use mio::{Events, Poll, Token, Waker};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rcgen::KeyPair;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -26,14 +28,25 @@ pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
 /// A TLS server that runs a script on its only connection, in a thread that ends with the test process.
 pub(crate) fn tls_server(script: impl FnOnce(TlsStream) + Send + 'static) -> SocketAddr {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+    tls_server_with(own.cert.der().clone(), &own.signing_key, script)
+}
+
+/// The same with this certificate.
+pub(crate) fn tls_server_with(
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+    script: impl FnOnce(TlsStream) + Send + 'static,
+) -> SocketAddr {
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(intact_client::tls::provider());
+    let key = provider.key_provider.load_private_key(key).unwrap();
+    // the resolver does not compare the two: a server may lack the key of the certificate that it presents
+    let both = SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key));
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![own.cert.der().clone()], key)
-        .unwrap();
+        .with_cert_resolver(Arc::new(both));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -66,38 +79,47 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Connects over TLS.
+    /// Connects over TLS, without verifying the certificate.
     pub(crate) fn connect(address: SocketAddr) -> Driver {
-        let url = ServerUrl::parse(&format!("https://localhost:{}/", address.port())).unwrap();
+        Driver::verifying(address, "localhost", &Verify::Insecure).unwrap()
+    }
+
+    /// Connects over TLS to `name`, or returns why the dial failed.
+    pub(crate) fn verifying(
+        address: SocketAddr,
+        name: &str,
+        verify: &Verify,
+    ) -> Result<Driver, DialFailure> {
+        let url = ServerUrl::parse(&format!("https://{name}:{}/", address.port())).unwrap();
         let protocol = Protocol::Http11;
         let settings = Settings {
             version: None,
             protocol,
             resume: false,
-            verify: Verify::Insecure,
+            verify: verify.clone(),
             certificate: None,
         };
-        let trust = Trust::load(&Verify::Insecure).unwrap();
+        let trust = Trust::load(verify).unwrap();
         let plan = Arc::new(Plan {
             origin: url.origin(),
             endpoint: Endpoint::Addresses([address].into()),
             proxy: Proxy::Transparent,
-            tls: Some(Client::new("localhost", &settings, &trust).unwrap()),
+            tls: Some(Client::new(name, &settings, &trust).unwrap()),
             protocol,
             stamps: true,
             local_address: false,
         });
         let clock = Clock::start();
         let mut poll = Poll::new().unwrap();
-        let established = dial(&plan, &mut poll, &clock);
+        let established = dial(&plan, &mut poll, &clock)?;
         let blank = Exchange::new(0, Nanos(0));
-        Driver {
+        Ok(Driver {
             http: HttpConnection::new(established, protocol, Detail::Fields, 1, blank),
             clock,
             poll,
             exchanges: Exchanges::default(),
             buffer: vec![0; 64 * 1024],
-        }
+        })
     }
 
     /// Sends a request and reads until its exchange is over.
@@ -130,7 +152,7 @@ impl Driver {
     }
 }
 
-fn dial(plan: &Arc<Plan>, poll: &mut Poll, clock: &Clock) -> Established {
+fn dial(plan: &Arc<Plan>, poll: &mut Poll, clock: &Clock) -> Result<Established, DialFailure> {
     let waker = Waker::new(poll.registry(), RESOLVER).unwrap();
     let mut resolver = Resolver::new(waker);
     let registry = poll.registry();
@@ -140,8 +162,8 @@ fn dial(plan: &Arc<Plan>, poll: &mut Poll, clock: &Clock) -> Established {
     let mut events = Events::with_capacity(8);
     loop {
         match progress {
-            Progress::Established(established) => return *established,
-            Progress::Failed(connection) => panic!("{:?}", connection.failed),
+            Progress::Established(established) => return Ok(*established),
+            Progress::Failed(connection) => return Err(connection.failed.unwrap()),
             Progress::Pending => {}
         }
         poll.poll(&mut events, Some(HANG)).unwrap();

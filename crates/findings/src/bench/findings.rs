@@ -2,6 +2,7 @@
 
 use super::variant::VariantFacts;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
+use crate::failure_remedy::failure_remedy;
 use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
@@ -266,11 +267,7 @@ pub(super) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
 /// The option that helps.
 fn way_out(kind: Failure) -> Option<&'static str> {
     match kind {
-        Failure::Certificate => {
-            Some("--cacert FILE trusts its authority, --insecure checks neither chain nor name")
-        }
         Failure::NotTls => Some("http:// speaks plain HTTP, --tls-port names the TLS port"),
-        Failure::Timeout => Some("--timeout gives it longer"),
-        _ => None,
+        kind => failure_remedy(kind),
     }
 }

@@ -1,6 +1,7 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the summary of a check in sentences.
 
 use super::{CheckFacts, Target, finding};
+use crate::failure_remedy::failure_remedy;
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, statement, text};
 use intact_ledger::Failure;
@@ -69,17 +70,7 @@ fn unmeasured(target: &Target, failure: Failure) -> String {
         (Failure::NotPlain, _) => "",
         (_, Some(true)) if secure => "the port speaks plain HTTP: use http://",
         (_, Some(true)) => "the port speaks TLS: use https://",
-        (
-            Failure::CertificateName
-            | Failure::CertificateExpired
-            | Failure::CertificateUnknown
-            | Failure::Certificate,
-            _,
-        ) => "--cacert FILE trusts its authority, --insecure checks neither chain nor name",
-        (Failure::Timeout | Failure::ConnectTimeout, _) => "--timeout gives it longer",
-        (Failure::Lookup, _) => "check the name, or lead elsewhere with --resolve",
-        (Failure::Refused | Failure::Unreachable, _) => "check host and port",
-        _ => "",
+        (failure, _) => failure_remedy(failure).unwrap_or_default(),
     };
     let way_out = if way_out.is_empty() {
         String::new()

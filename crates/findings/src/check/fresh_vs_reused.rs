@@ -70,6 +70,17 @@ pub struct FreshVsReused {
     pub fresh: BTreeMap<&'static str, Option<SmallSample>>,
     /// The next ones on the same.
     pub reused: BTreeMap<&'static str, Option<SmallSample>>,
+    /// Of each of the two the request whose total is the median, phase by phase in milliseconds: its phases add up to its total.
+    pub median_request: MedianRequests,
+}
+
+/// One request of each kind, phase by phase, in milliseconds; a phase that it did not have is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct MedianRequests {
+    /// The first request on a new connection.
+    pub fresh: BTreeMap<&'static str, f64>,
+    /// A next one on the same.
+    pub reused: BTreeMap<&'static str, f64>,
 }
 
 impl FreshVsReused {
@@ -88,6 +99,10 @@ impl FreshVsReused {
         FreshVsReused {
             fresh: phases(&cold),
             reused: phases(&warm),
+            median_request: MedianRequests {
+                fresh: median_request(cold),
+                reused: median_request(warm),
+            },
         }
     }
 
@@ -106,18 +121,33 @@ fn phases(exchanges: &[&Exchange]) -> BTreeMap<&'static str, Option<SmallSample>
         .map(|&key| {
             let values = exchanges
                 .iter()
-                .filter_map(|exchange| match key {
-                    "total" => Some(exchange.latency()),
-                    "without_setup" => Some(exchange.latency_without_setup()),
-                    key => {
-                        let phase = Phase::ALL.into_iter().find(|phase| phase.id() == key)?;
-                        exchange.spans.of(phase).map(|span| span.nanos())
-                    }
-                })
+                .filter_map(|exchange| time_of(exchange, key))
                 .collect();
             (key, SmallSample::of(values))
         })
         .collect()
+}
+
+/// The nanoseconds of a phase or of a sum of [`PHASES`].
+fn time_of(exchange: &Exchange, key: &str) -> Option<u64> {
+    match key {
+        "total" => Some(exchange.latency()),
+        "without_setup" => Some(exchange.latency_without_setup()),
+        key => {
+            let phase = Phase::ALL.into_iter().find(|phase| phase.id() == key)?;
+            exchange.spans.of(phase).map(|span| span.nanos())
+        }
+    }
+}
+
+/// The phases of the exchange whose latency is the median, as [`SmallSample`] takes it.
+fn median_request(mut exchanges: Vec<&Exchange>) -> BTreeMap<&'static str, f64> {
+    exchanges.sort_by_key(|exchange| exchange.latency());
+    let Some(middle) = exchanges.get(exchanges.len() / 2) else {
+        return BTreeMap::new();
+    };
+    let timed = |&key| Some((key, time_of(middle, key)? as f64 / NANOS_PER_MS));
+    PHASES.iter().filter_map(timed).collect()
 }
 
 pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
@@ -253,12 +283,48 @@ mod tests {
         let facts = CheckFacts::new(&card, &rows);
         assert_eq!(facts.phases_ms.cold("total").map(|few| few.count), Some(5));
         assert_eq!(facts.phases_ms.warm("total").map(|few| few.count), Some(10));
+        let median = &facts.phases_ms.median_request;
+        for phases in [&median.fresh, &median.reused] {
+            let parts: f64 = ["connect", "wait"]
+                .iter()
+                .filter_map(|key| phases.get(key))
+                .sum();
+            assert!((parts - phases["total"]).abs() < 1e-9, "{phases:?}");
+        }
         facts.findings.iter().map(|finding| finding.rule).collect()
     }
 
     #[test]
     fn a_server_that_only_pays_for_the_set_up_has_nothing_to_say() {
         assert!(found(60, 30, 30).is_empty());
+    }
+
+    #[test]
+    fn phases_that_few_requests_have_do_not_exceed_the_total() {
+        let rows: Vec<Row> = (0..5u64)
+            .map(|nth| {
+                let mut one = Exchange::new(nth, Nanos(0));
+                one.tag = Some(WATERFALL.into());
+                one.reuse = Some(Reuse::Reused);
+                let wait = (2 + nth % 2) * MS;
+                one.spans.wait = Some(Span::new(Nanos(0), Nanos(wait)));
+                one.end = Nanos(wait);
+                if nth == 4 {
+                    let late = wait + 12 * MS;
+                    one.spans.headers_to_body = Some(Span::new(Nanos(wait), Nanos(late)));
+                    one.end = Nanos(late);
+                }
+                Row::Exchange(Box::new(one))
+            })
+            .collect();
+        let fall = FreshVsReused::of(&rows);
+        assert_eq!(
+            fall.warm("headers_to_body").map(|few| few.median),
+            Some(12.0)
+        );
+        let median = &fall.median_request.reused;
+        assert_eq!(median.get("headers_to_body"), None);
+        assert_eq!((median["wait"], median["total"]), (3.0, 3.0));
     }
 
     #[test]

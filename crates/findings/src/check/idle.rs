@@ -93,10 +93,18 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .race
         .as_ref()
         .is_some_and(|race| race.attempts.iter().any(RaceAttempt::is_lost));
-    let claim = statement!(
-        "closes idle connections after {idle_timeout}",
-        idle_timeout = timer_s(measured)
-    );
+    let claim = match sampled(idle) {
+        Some((earliest, last)) => statement!(
+            "closes idle connections after {idle_timeout} to {longest_idle}, at the earliest after {earliest_idle}",
+            idle_timeout = timer_s(measured),
+            longest_idle = timer_s(last),
+            earliest_idle = timer_s(earliest)
+        ),
+        None => statement!(
+            "closes idle connections after {idle_timeout}",
+            idle_timeout = timer_s(measured)
+        ),
+    };
     let announcement = match idle.announced_s {
         Some(announced) => {
             statement!(
@@ -130,6 +138,13 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             claim,
         )
     })
+}
+
+/// The earliest end that is possible and the latest that was seen, where the samples differ.
+fn sampled(idle: &IdleTimeout) -> Option<(f64, f64)> {
+    let (earliest, measured) = (idle.earliest_s?, idle.measured_s?);
+    let last = idle.samples_s.iter().copied().fold(measured, f64::max);
+    (last - measured > TOLERANCE).then_some((earliest.min(measured), last))
 }
 
 /// The attempts, each with its distance from the limit. Their values are in `race` of the document.

@@ -48,11 +48,19 @@ impl CloseFacts {
     }
 }
 
+/// Samples that differ by more, in seconds, are those of a server that looks at its connections once in a while.
+const SWEEP: f64 = 0.5;
+
 /// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s` is absent then.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct IdleTimeout {
-    /// From the last response to the server's end, in seconds.
+    /// From the last response to the server's end, in seconds: the shortest of the samples.
     pub measured_s: Option<f64>,
+    /// The idle time after which an end can come at the earliest, in seconds. Where the samples differ it is shorter than all of them, by
+    /// as much as they differ.
+    pub earliest_s: Option<f64>,
+    /// Every end of an idle connection that was seen, in seconds.
+    pub samples_s: Vec<f64>,
     /// So long the server did not end it, in seconds, where it never did while we watched.
     pub at_least_s: Option<f64>,
     /// `Keep-Alive: timeout=`, in seconds.
@@ -72,12 +80,23 @@ pub struct IdleTimeout {
 }
 
 impl IdleTimeout {
-    pub(super) fn of(seen: &IdleLimits) -> IdleTimeout {
-        let (measured_s, at_least_s) = split(seen.between);
+    pub(super) fn of(seen: &IdleLimits, race: Option<&Race>) -> IdleTimeout {
+        let (first_s, at_least_s) = split(seen.between);
+        let samples = seen.samples.iter().filter_map(|one| split(Some(*one)).0);
+        let mut samples_s: Vec<f64> = samples.collect();
+        if samples_s.is_empty() {
+            samples_s.extend(first_s);
+        }
+        let early = race.iter().flat_map(|race| &race.attempts);
+        samples_s.extend(early.filter_map(|one| Some(one.ended_ns? as f64 / NANOS_PER_S)));
+        let measured_s = samples_s.iter().copied().reduce(f64::min);
+        let announced = seen.announced_s.map(f64::from);
         let (before_first_request_s, before_first_request_at_least_s) = split(seen.before_first);
         let ended = |waited: Option<IdleWait>| waited.and_then(|waited| waited.ended);
         IdleTimeout {
             measured_s,
+            earliest_s: measured_s.map(|first| earliest(first, &samples_s, announced)),
+            samples_s,
             at_least_s,
             announced_s: seen.announced_s,
             before_first_request_s,
@@ -88,6 +107,19 @@ impl IdleTimeout {
             answers_others: seen.answers_others,
         }
     }
+}
+
+/// The earliest end that is possible. A server that looks at its connections once in a while ends them late by up to that interval,
+/// which is at least as long as the samples differ. An announced limit that no sample contradicts is the limit.
+fn earliest(first: f64, samples: &[f64], announced: Option<f64>) -> f64 {
+    let last = samples.iter().copied().fold(first, f64::max);
+    let possible = if last - first > SWEEP {
+        (first - (last - first)).max(0.0)
+    } else {
+        first
+    };
+    let kept = announced.filter(|announced| *announced <= first);
+    kept.map_or(possible, |announced| possible.max(announced))
 }
 
 /// Measured, or a lower bound.
@@ -243,6 +275,28 @@ impl RaceFacts {
                     ended: attempt.ended.map(CloseFacts::of),
                 })
                 .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_that_differ_leave_room_for_an_earlier_end() {
+        for (samples, announced, earliest_s) in [
+            // a sweep of about 5 s over a limit of 30 s
+            (&[33.5, 34.2, 38.9][..], None, 28.1),
+            (&[75.0, 75.02, 75.01], None, 75.0),
+            (&[6.0, 6.3, 6.9], Some(5.0), 5.1),
+            (&[5.1, 6.3], Some(5.0), 5.0),
+            // what is announced does not hold
+            (&[2.0, 2.9], Some(5.0), 1.1),
+            (&[0.6, 1.6], None, 0.0),
+        ] {
+            let found = earliest(samples[0], samples, announced);
+            assert!((found - earliest_s).abs() < 1e-9, "{samples:?}: {found}");
         }
     }
 }

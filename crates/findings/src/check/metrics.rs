@@ -59,7 +59,16 @@ impl CheckFacts {
             .as_ref()
             .ok_or(NoData::NotMeasured(WATCH_IDLE))?;
         match (idle.measured_s, idle.at_least_s) {
-            (Some(seconds), _) => Ok(Measured::exactly(seconds * NANOS_PER_S)),
+            (Some(first), _) => {
+                // the range of the samples: a requirement has to hold for all of it
+                let last = idle.samples_s.iter().copied().fold(first, f64::max);
+                let earliest = idle.earliest_s.unwrap_or(first);
+                let high = if earliest < first { last } else { first };
+                Ok(Measured::between(
+                    earliest.min(first) * NANOS_PER_S,
+                    high * NANOS_PER_S,
+                ))
+            }
             (None, Some(least)) => Ok(Measured::at_least(least * NANOS_PER_S)),
             (None, None) => Err(NoData::NothingHappened),
         }

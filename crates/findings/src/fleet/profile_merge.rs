@@ -208,6 +208,7 @@ mod tests {
                     span: Span::new(Nanos(0), Nanos(idle_s * 1_000_000_000)),
                     ended,
                 }),
+                samples: Vec::new(),
                 before_first: None,
                 answers_others: None,
             }),

@@ -272,6 +272,18 @@ pub static METRICS: &[MetricEntry] = &[
     row("stale", traffic(TrafficMetric::Stale), Count, TRAFFIC, "requests sent into a connection that the server was closing"),
 ];
 
+/// Names that other tools have for a metric, and the metric to suggest instead.
+#[rustfmt::skip] // as above
+pub(super) static OTHER_NAMES: &[(&str, &str)] = &[
+    ("latency", "mean"), ("average", "mean"), ("avg", "mean"), ("duration", "mean"), ("response-time", "mean"),
+    ("median", "p50"), ("p95", "p90"), ("p99.9", "p999"), ("slowest", "max"), ("ttfb", "wait.p50"),
+    ("rps", "rate"), ("qps", "rate"), ("throughput", "rate"), ("requests-per-second", "rate"),
+    ("error-rate", "failed"), ("failures", "failed"), ("failure-rate", "failed"), ("timeouts", "failed.timeout"),
+    ("conns", "connections"), ("sockets", "connections"), ("opened", "connections"), ("handshakes", "connections"),
+    ("reuse-rate", "reuse"), ("wasted", "avoidable"), ("waste", "avoidable"), ("resumption", "resumed-share"),
+    ("cpu", "cpu-per-request"), ("keep-alive", "idle-timeout"), ("keepalive-timeout", "idle-timeout"),
+];
+
 /// Every key that subjects are selected by.
 #[rustfmt::skip] // as above
 pub static SELECTORS: &[SelectorEntry] = &[
@@ -318,6 +330,15 @@ mod tests {
                 "{} is a selector and a metric",
                 entry.key
             );
+        }
+    }
+
+    #[test]
+    fn another_name_leads_to_a_metric_and_is_none() {
+        let is_metric = |name: &str| METRICS.iter().any(|entry| entry.metric(name).is_some());
+        for (other, metric) in OTHER_NAMES {
+            assert!(is_metric(metric), "{other}: there is no {metric}");
+            assert!(!is_metric(other), "{other} is a metric");
         }
     }
 

@@ -5,7 +5,7 @@ use intact_units::suggest;
 use std::fmt;
 use std::ops::Range;
 
-use super::catalogue::{METRICS, SELECTORS};
+use super::catalogue::{METRICS, OTHER_NAMES, SELECTORS};
 use super::{Dimension, Document};
 
 /// What is wrong with an expression, and where.
@@ -20,7 +20,7 @@ pub struct ParseError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ParseErrorKind {
     /// There is no metric of this name.
-    #[error("unknown metric `{name}`{}", did_you_mean(nearest.as_deref()))]
+    #[error("unknown metric `{name}`; {}", metric_suggestion(nearest.as_deref()))]
     UnknownMetric {
         /// What was written.
         name: String,
@@ -130,6 +130,13 @@ impl fmt::Display for ParseError {
     }
 }
 
+fn metric_suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or_else(
+        || "`--require help` lists all metrics".to_owned(),
+        |name| format!("did you mean `{name}`?"),
+    )
+}
+
 fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
@@ -146,12 +153,21 @@ pub(super) fn unknown_metric(name: &str) -> ParseErrorKind {
     let nearest = match name.strip_prefix("failed.") {
         Some(kind) => suggest::nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
             .map(|kind| format!("failed.{kind}")),
-        None => suggest::nearest(name, METRICS.iter().map(|entry| entry.name)).map(str::to_owned),
+        None => nearest_metric(name).map(str::to_owned),
     };
     ParseErrorKind::UnknownMetric {
         name: shortened(name),
         nearest,
     }
+}
+
+/// The metric that was meant: by another name that it has elsewhere, or by a slip of the finger.
+fn nearest_metric(name: &str) -> Option<&'static str> {
+    let others = OTHER_NAMES.iter().map(|(other, _)| *other);
+    let known = METRICS.iter().map(|entry| entry.name);
+    let meant = suggest::nearest(name, known.chain(others))?;
+    let renamed = OTHER_NAMES.iter().find(|(other, _)| *other == meant);
+    Some(renamed.map_or(meant, |(_, metric)| *metric))
 }
 
 pub(super) fn unknown_selector(key: &str) -> ParseErrorKind {

@@ -9,7 +9,7 @@ use std::time::Duration;
 const IDLE_LIMIT: Duration = Duration::from_secs(90);
 /// A race is run at idle limits up to this, and takes it once more.
 const RACE: Duration = Duration::from_secs(30);
-/// The card itself, on a slow path.
+/// The probes themselves, on a slow path.
 const CARD: Duration = Duration::from_secs(30);
 
 /// Why a target cannot be checked.
@@ -43,6 +43,7 @@ impl Target {
         config.credentials = self.credentials();
         config.route = self.route();
         config.requests_per_s = Some(requests_per_s);
+        config.max_time = CARD;
         config.idle = !idle_limit.is_zero();
         config.idle_limit = idle_limit;
         Ok(Check::new(config)?)

@@ -28,6 +28,7 @@ use intact_report::documents::{self, BenchRun, Source};
 use intact_report::page::Page;
 use intact_units::plural::counted;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -279,12 +280,19 @@ fn check_ports(args: &Args, axes: &Axes, url: &str) -> Result<(), Failed> {
 }
 
 fn body(args: &Args) -> Result<Vec<u8>, Failed> {
-    match (&args.request.data, &args.request.body_file) {
-        (Some(text), _) => Ok(text.clone().into_bytes()),
-        (None, Some(path)) => std::fs::read(path)
-            .with_context(|| format!("--body-file {}", path.display()))
-            .map_err(Failed::usage),
-        (None, None) => Ok(Vec::new()),
+    let read = |path: &Path, option: &str| {
+        std::fs::read(path)
+            .with_context(|| format!("{option}{}", path.display()))
+            .map_err(Failed::usage)
+    };
+    let Some(data) = &args.request.data else {
+        let file = args.request.body_file.as_deref();
+        return file.map_or_else(|| Ok(Vec::new()), |path| read(path, "--body-file "));
+    };
+    match data.strip_prefix('@') {
+        None => Ok(data.clone().into_bytes()),
+        Some("-") => read(Path::new("/dev/stdin"), "--data @- "),
+        Some(path) => read(Path::new(path), "--data @"),
     }
 }
 

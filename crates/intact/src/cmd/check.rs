@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use anyhow::Context;
 use intact_check::{
     Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, ConfigError, ExtraRequest,
+    MAX_TIME,
 };
 use intact_client::Clock;
 use intact_client::tls::Verify;
@@ -87,6 +88,10 @@ pub(crate) struct Args {
     /// The longest a request, or a dial, may take
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
+
+    /// The longest that all probes may take, without the time that idle connections are watched [default: 60s, 5m with --thorough]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Request")]
+    max_time: Option<Duration>,
 
     #[command(flatten)]
     pub(super) expect: Expect,
@@ -285,6 +290,11 @@ fn check_config(args: Args) -> Result<intact_check::Config, Failed> {
     config.credentials = args.reach.credentials(Verify::System)?;
     config.route = args.reach.route();
     config.timeout = args.timeout;
+    config.max_time = args.max_time.unwrap_or(if args.thorough {
+        MAX_TIME * 5
+    } else {
+        MAX_TIME
+    });
     config.http = args.http;
     config.follow = args.follow;
     config.expect = args.expect.expect;

@@ -41,8 +41,8 @@ pub(crate) struct Args {
     /// Write what the link was and did to a file, as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]
     json: Option<PathBuf>,
-    /// The command and its arguments
-    #[arg(required = true, last = true, value_name = "CMD")]
+    /// The command and its arguments; all words from the command on are its own
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

@@ -4,12 +4,14 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod fix;
 #[cfg(feature = "fleet")]
 pub(crate) mod fleet;
 pub(crate) mod lambda;
 pub(crate) mod link;
+pub(crate) mod man;
 pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod serve;

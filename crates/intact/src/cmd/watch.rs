@@ -85,8 +85,8 @@ pub(crate) struct Args {
     quiet: bool,
     #[command(flatten)]
     gates: Gates,
-    /// The program and its arguments
-    #[arg(required_unless_present_any = ["require", "pid", "all"], last = true, value_name = "CMD")]
+    /// The program and its arguments; all words from the program on are its own
+    #[arg(required_unless_present_any = ["require", "pid", "all"], trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

@@ -131,7 +131,22 @@ fn versions_of_tls_that_should_not_be_accepted_are_told_when_they_are() {
     wait_for(port);
     let url = format!("https://127.0.0.1:{port}/");
     // it never answers HEAD
-    let (_, document) = check(&[&url, "--insecure", "--no-idle", "--timeout", "1s"]);
+    let ca = folder.path().join("cert.pem");
+    let ca = ca.to_str().unwrap();
+    // openssl has made it with CA:TRUE
+    let (out, document) = check(&[&url, "--cacert", ca, "--no-idle", "--timeout", "1s"]);
+    assert_eq!(out.status.code(), Some(0), "{document}");
+    let other = tempfile::tempdir().unwrap();
+    certificate(other.path());
+    let other = other.path().join("cert.pem");
+    let refused = check(&[&url, "--cacert", other.to_str().unwrap(), "--no-idle"]);
+    assert_eq!(refused.0.status.code(), Some(3));
+    let verdict = refused.1["verdict"].to_string();
+    assert!(
+        verdict.contains("not one of the trusted certificates"),
+        "{verdict}"
+    );
+    assert!(!verdict.contains("CaUsedAsEndEntity"), "{verdict}");
     assert_eq!(document["tls_older"][0]["accepted"], true);
     assert_eq!(document["tls_older"][1]["accepted"], true);
     let rules = document["findings"].to_string();

@@ -2,7 +2,11 @@
 
 use crate::peers::free_address;
 use crate::program::{Schema, Server, intact};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::Output;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 fn code(out: &Output) -> i32 {
     out.status.code().unwrap()
@@ -155,7 +159,7 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
         if ledger.join("tally.json").exists() {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        thread::sleep(std::time::Duration::from_millis(10));
     }
     let pid = child.id().to_string();
     assert!(
@@ -258,7 +262,7 @@ fn a_bench_has_the_gates_of_the_other_commands() {
 #[test]
 fn a_run_that_measured_nothing_does_not_pass_fail_on() {
     let dir = tempfile::tempdir().unwrap();
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
+    let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap()
@@ -293,4 +297,141 @@ fn options_of_features_that_were_left_out_say_which_build_has_them() {
         let help = intact(&["watch", "--help"]);
         assert!(!String::from_utf8_lossy(&help.stdout).contains(option));
     }
+}
+
+#[test]
+fn a_program_needs_no_dashes_before_it_and_keeps_its_own() {
+    for before in [&["watch", "--quiet"][..], &["watch", "--quiet", "--"]] {
+        let script = "echo \"$@\"; exit 3";
+        let program = ["sh", "-c", script, "sh", "--json", "--", "-q", "x"];
+        let out = intact(&[before, &program].concat());
+        assert_eq!(code(&out), 3, "{before:?}: {}", said(&out));
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "--json -- -q x\n");
+    }
+    // an option that does not exist is no program
+    let out = intact(&["watch", "--qiet", "true"]);
+    assert_eq!(code(&out), 2, "{}", said(&out));
+    assert!(said(&out).contains("'--quiet'"), "{}", said(&out));
+}
+
+#[test]
+fn data_after_an_at_sign_is_read_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("order.json");
+    std::fs::write(&file, "{\"a\": 1}\n").unwrap();
+    let (url, bodies) = body_collector();
+    let data = format!("@{}", file.display());
+    let words = ["bench", &url, "-n", "1", "--keepalive", "off", "-d", &data];
+    let out = intact(&words);
+    assert_eq!(code(&out), 0, "{}", said(&out));
+    let bodies: Vec<String> = bodies.try_iter().collect();
+    assert!(!bodies.is_empty());
+    assert!(bodies.iter().all(|one| one == "{\"a\": 1}\n"), "{bodies:?}");
+    let out = intact(&["bench", &url, "-d", "@/no/such/file"]);
+    assert_eq!(code(&out), 2, "{}", said(&out));
+    assert!(
+        said(&out).contains("--data @/no/such/file"),
+        "{}",
+        said(&out)
+    );
+}
+
+/// A server that closes after each response, and the bodies of the requests that it received.
+fn body_collector() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (sender, bodies) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if stream.read_line(&mut line).unwrap_or(0) == 0 {
+                    break;
+                }
+                if let Some(value) = line.strip_prefix("Content-Length: ") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line == "\r\n" {
+                    let mut body = vec![0; length];
+                    stream.read_exact(&mut body).unwrap();
+                    let response =
+                        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+                    stream.get_mut().write_all(response).unwrap();
+                    let _ = sender.send(String::from_utf8(body).unwrap());
+                    break;
+                }
+            }
+        }
+    });
+    (url, bodies)
+}
+
+#[test]
+fn no_message_names_what_the_help_does_not() {
+    for words in [
+        &["intern"][..],
+        &["internals"],
+        &["link-keep"],
+        &["lambda-watch"],
+        &["watch", "--prometeus", "x"],
+        &["watch", "--oltp", "x"],
+        &["help", "internal"],
+        &["help", "link-keeper"],
+    ] {
+        let out = intact(words);
+        assert_eq!(code(&out), 2, "{words:?}");
+        let hidden = [
+            "'internal'",
+            "'link-keeper'",
+            "'lambda-watcher'",
+            "'--prometheus'",
+            "'--otlp'",
+        ];
+        let quoted = said(&out);
+        // clap repeats what was written
+        let rest = quoted.replace(&format!("'{}'", words[words.len() - 1]), "");
+        for name in hidden {
+            assert!(!rest.contains(name), "{words:?}: {quoted}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_metric_gets_a_suggestion() {
+    for (written, meant) in [
+        ("conections <= 3", "did you mean `connections`?"),
+        ("rps > 100", "did you mean `rate`?"),
+        ("p95 < 10ms", "did you mean `p90`?"),
+        ("latency < 10ms", "did you mean `mean`?"),
+        ("temperature < 3", "`--require help` lists all metrics"),
+    ] {
+        let out = intact(&["bench", "http://127.0.0.1:9/", "--require", written]);
+        assert_eq!(code(&out), 2, "{written}");
+        assert!(said(&out).contains(meant), "{written}: {}", said(&out));
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        let out = intact(&["completions", shell]);
+        assert_eq!(code(&out), 0, "{}", said(&out));
+        let script = String::from_utf8(out.stdout).unwrap();
+        assert!(script.contains("idle-limit") && script.contains("completions"));
+        assert!(!script.contains("link-keeper"), "{shell}");
+    }
+    let page = |words: &[&str]| {
+        let out = intact(&[&["man"], words].concat());
+        assert_eq!(code(&out), 0, "{}", said(&out));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    assert!(page(&[]).contains(".TH intact 1"));
+    let bench = page(&["bench"]);
+    assert!(bench.contains(".TH intact-bench 1"), "{bench}");
+    assert!(bench.contains("keepalive"), "{bench}");
+    let out = intact(&["man", "bensh"]);
+    assert_eq!(code(&out), 2);
+    assert!(said(&out).contains("did you mean bench?"), "{}", said(&out));
 }

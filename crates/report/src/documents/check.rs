@@ -283,27 +283,16 @@ fn reused(one: &VersionFacts) -> &'static str {
     }
 }
 
-type Phases = BTreeMap<&'static str, Option<SmallSample>>;
-
-/// The median of a phase.
-fn median(phases: &Phases, phase: &str) -> Option<f64> {
-    Some(phases.get(phase)?.as_ref()?.median)
-}
+type Phases = BTreeMap<&'static str, f64>;
 
 /// The first request on a connection and the next ones.
 fn waterfall(facts: &CheckFacts) -> Section {
+    let all = &facts.phases_ms;
     let rows = [
-        ("first request", &facts.phases_ms.fresh),
-        ("next requests", &facts.phases_ms.reused),
+        ("first request", &all.median_request.fresh),
+        ("next requests", &all.median_request.reused),
     ];
-    let has_any = |(_, phases): &(&str, &Phases)| phases.values().any(Option::is_some);
-    let rows: Vec<(&str, &Phases)> = rows.into_iter().filter(has_any).collect();
-    let taken = |phases: &Phases| {
-        phases
-            .get("total")
-            .and_then(Option::as_ref)
-            .map_or(0, |few| few.count)
-    };
+    let rows: Vec<(&str, &Phases)> = rows.into_iter().filter(|row| !row.1.is_empty()).collect();
     let mut table = Rows::of(&rows).column("", |row| row.0);
     for phase in PHASES.into_iter().filter(|phase| *phase != "without_setup") {
         let (head, meaning) = match phase {
@@ -311,29 +300,29 @@ fn waterfall(facts: &CheckFacts) -> Section {
             phase => phase_words(phase),
         };
         table = table
-            .column(head, move |row| median(row.1, phase).map(Time))
+            .column(head, move |row| row.1.get(phase).copied().map(Time))
             .about(meaning);
     }
     let bars = rows.iter().map(|(name, phases)| {
         let parts = PHASES
             .iter()
             .filter(|phase| !matches!(**phase, "total" | "without_setup"));
+        let total = phases.get("total").copied();
         Bar {
             name: (*name).to_owned(),
-            words: median(phases, "total")
-                .map_or_else(String::new, |total| Time(total).to_string()),
-            parts: segments(parts.filter_map(|phase| Some((*phase, median(phases, phase)?)))),
+            words: total.map_or_else(String::new, |total| Time(total).to_string()),
+            parts: segments(parts.filter_map(|phase| Some((*phase, *phases.get(phase)?)))),
             interval: None,
         }
     });
     let bars = Bars(bars.collect());
-    let words = "The median of each phase: on new connections, and on the same ones after that. A kept connection saves what only the first request waits for.";
-    let title = "One request, phase by phase (medians of {} first and {} next ones)";
-    let title = text!(
-        title,
-        taken(&facts.phases_ms.fresh),
-        taken(&facts.phases_ms.reused)
-    );
+    let words = "The request whose total is the median: one on a new connection, and one of those on the same connections after that. A kept connection saves what only the first request waits for.";
+    let taken = |phases: &BTreeMap<&str, Option<SmallSample>>| {
+        let total = phases.get("total").and_then(Option::as_ref);
+        total.map_or(0, |few| few.count)
+    };
+    let title = "One request, phase by phase (the median of {} first and of {} next ones)";
+    let title = text!(title, taken(&all.fresh), taken(&all.reused));
     Section::new("waterfall", title)
         .summary(table.table())
         .summary(Chart::new("waterfall", "Where the time goes", bars, words))

@@ -69,6 +69,7 @@ pub(crate) fn card() -> ServerProfile {
     let attempt = |idle_ms: u64, outcome: Option<Outcome>| RaceAttempt {
         idle_ns: idle_ms * MS,
         outcome,
+        ended_ns: None,
         ended: None,
     };
     ServerProfile {
@@ -154,6 +155,7 @@ pub(crate) fn card() -> ServerProfile {
             http: Protocol::Http11,
             announced_s: Some(5),
             between: Some(idle(6)),
+            samples: Vec::new(),
             before_first: Some(IdleWait {
                 ended: None,
                 ..idle(90)

@@ -143,15 +143,15 @@ pub(crate) struct RequestOptions {
     /// Header field, may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(in crate::cmd) headers: Vec<String>,
-    /// Body
+    /// Body, or @FILE to read it from a file (@-: from standard input); with -D a body may begin with @
     #[arg(
         short = 'd',
         long = "data",
-        value_name = "TEXT",
+        value_name = "TEXT|@FILE",
         conflicts_with = "body_file"
     )]
     pub(in crate::cmd) data: Option<String>,
-    /// Body from a file
+    /// Body from a file, as it is
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(in crate::cmd) body_file: Option<PathBuf>,
     /// Content-Type of the body

@@ -1,0 +1,126 @@
+//! Limits: of the whole check, and the idle limit of a server that looks at its connections once in a while.
+
+use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
+use intact_client::Clock;
+use intact_ledger::Event;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+struct NullObserver;
+
+impl CheckProgress for NullObserver {
+    fn event(&mut self, _: Event<'_>) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
+    fn waiting(&mut self, _: Duration) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// A server that hands each connection to a thread of its own.
+fn server(serve: fn(TcpStream)) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || serve(stream.unwrap()));
+        }
+    });
+    url
+}
+
+/// Reads a request head; `false`: there is none to come.
+fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn respond(reader: &mut BufReader<TcpStream>) -> std::io::Result<()> {
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    reader.get_mut().write_all(response)
+}
+
+/// Takes 300 ms for each response.
+fn serve_slowly(stream: TcpStream) {
+    let mut reader = BufReader::new(stream);
+    while let Ok(true) = read_head(&mut reader) {
+        thread::sleep(Duration::from_millis(300));
+        if respond(&mut reader).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn the_whole_check_has_a_limit() {
+    let mut config = Config::new(&server(serve_slowly)).unwrap();
+    config.timeout = Duration::from_millis(900);
+    config.max_time = Duration::from_secs(1);
+    let check = Check::new(config).unwrap();
+    let card = check.run(Clock::start(), None, &mut NullObserver).unwrap();
+    // each takes 300 ms at least
+    assert!(card.requests_sent <= 4, "{}", card.requests_sent);
+    assert!(card.contact.is_some_and(|contact| contact.outcome.is_ok()));
+    let limited = card
+        .skipped
+        .iter()
+        .filter(|one| one.why.contains("--max-time"));
+    assert!(limited.count() >= 5, "{:?}", card.skipped);
+}
+
+/// Looks at its connections at every whole second since the process began to serve, and closes those that idled for 600 ms.
+fn serve_with_a_sweep(stream: TcpStream) {
+    static SINCE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let since = SINCE.get_or_init(Instant::now);
+    let next_sweep = || {
+        let second = Duration::from_secs(since.elapsed().as_secs() + 1);
+        second.saturating_sub(since.elapsed())
+    };
+    let mut active = Instant::now();
+    let mut reader = BufReader::new(stream);
+    loop {
+        let wait = next_sweep().max(Duration::from_millis(1));
+        reader.get_ref().set_read_timeout(Some(wait)).unwrap();
+        match reader.fill_buf().map(<[u8]>::is_empty) {
+            Ok(true) => return,
+            Ok(false) => {
+                if !read_head(&mut reader).unwrap_or(false) || respond(&mut reader).is_err() {
+                    return;
+                }
+                active = Instant::now();
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if active.elapsed() >= Duration::from_millis(600) {
+                    return;
+                }
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+#[test]
+fn an_idle_limit_is_sampled_on_several_connections() {
+    let mut config = Config::new(&server(serve_with_a_sweep)).unwrap();
+    config.idle_limit = Duration::from_secs(5);
+    let check = Check::new(config).unwrap();
+    let card = check.run(Clock::start(), None, &mut NullObserver).unwrap();
+    assert!(card.requests_sent <= check.budget().requests());
+    let idle = card.idle.unwrap();
+    let nanos: Vec<u64> = idle.samples.iter().map(|one| one.span.nanos()).collect();
+    assert_eq!(nanos.len(), 4, "{idle:?}");
+    assert!(idle.samples.iter().all(|one| one.ended.is_some()));
+    assert!(nanos.iter().all(|one| *one >= 590_000_000), "{nanos:?}");
+    // begun at different distances from a sweep, they wait differently long
+    let (first, last) = (nanos.iter().min().unwrap(), nanos.iter().max().unwrap());
+    assert!(last - first >= 100_000_000, "{nanos:?}");
+    assert_eq!(idle.between.map(|one| one.span.nanos()), Some(*first));
+}
