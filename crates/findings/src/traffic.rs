@@ -33,6 +33,7 @@ pub use facts::{Destination, ObservedFacts, TlsFigures};
 pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
 pub use level_shift::{LevelShift, Period, StepSide};
 pub use lookups::{LookupCounts, Lookups};
+pub(crate) use open_connection::HAND_BACK;
 pub use open_connection::{Last, OpenConnection, PoolOwner};
 pub use open_reason::OpenReason;
 pub use tracker::{Context, Tracker};

@@ -85,6 +85,8 @@ pub struct Attribution<'a> {
     books: &'a Tracker,
     needed: Vec<u64>,
     left: Vec<u64>,
+    /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
+    lost: Vec<u64>,
     explained: BTreeSet<(usize, OpenReason)>,
 }
 
@@ -98,10 +100,12 @@ impl<'a> Attribution<'a> {
             .zip(&needed)
             .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
             .collect();
+        let counts = books.destinations.counts.iter();
         Attribution {
             books,
             needed,
             left,
+            lost: counts.map(|counts| counts.lost.nanos).collect(),
             explained: BTreeSet::new(),
         }
     }
@@ -189,6 +193,18 @@ impl<'a> Attribution<'a> {
             connections,
             cost_ms,
             share: share(counts, cost_ms),
+        }
+    }
+
+    /// Claims up to `nanos` of the time of requests without a complete response.
+    pub(super) fn claim_lost(&mut self, destination: usize, nanos: u64) -> Claim {
+        let nanos = nanos.min(self.lost[destination]);
+        self.lost[destination] -= nanos;
+        let cost_ms = (nanos > 0).then(|| nanos as f64 / NANOS_PER_MS);
+        Claim {
+            connections: 0,
+            cost_ms,
+            share: share(self.counts(destination), cost_ms),
         }
     }
 }

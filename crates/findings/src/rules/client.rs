@@ -43,6 +43,8 @@ pub enum Remedy {
     LengthenIdle,
     /// Leave `Connection: close` out.
     StopClosing,
+    /// Notice that a connection is dead.
+    CheckAlive,
 }
 
 /// Prefixes of commands.
@@ -206,6 +208,14 @@ impl Client {
             }
             (GoOrRust, LengthenIdle) => "Go: Transport.IdleConnTimeout; Rust: pool_idle_timeout",
             (GoOrRust, StopClosing) => "Go: DisableKeepAlives and Request.Close must be false",
+            (GoOrRust, CheckAlive) => {
+                "Go: `Transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second}` (before Go 1.24: ReadIdleTimeout of golang.org/x/net/http2); Rust: http2_keep_alive_interval and http2_keep_alive_while_idle"
+            }
+            (Node, CheckAlive) => {
+                "Node: `session.ping()` on a timer, and `session.destroy()` where it gets no reply"
+            }
+            (Java, CheckAlive) => "Java: pingInterval of OkHttpClient",
+            (DotNet, CheckAlive) => ".NET: SocketsHttpHandler.KeepAlivePingDelay",
             (Ruby, ShareClient) => {
                 "Ruby: Net::HTTP.start with a block around all calls, or net-http-persistent; Net::HTTP.get cannot reuse"
             }

@@ -1,6 +1,6 @@
 //! What is counted of one destination, or of all: plain counters for each, histograms for the first ones. Must not conclude.
 
-use super::open_connection::{OpenConnection, multiplexes};
+use super::open_connection::{HAND_BACK, OpenConnection, multiplexes};
 use super::open_reason::OpenReason;
 use crate::overlap::Overlap;
 use intact_ledger::{
@@ -92,6 +92,14 @@ pub struct Counts {
     pub outbound: u64,
     /// Exchanges that it is the sum of: those whose duration is known.
     pub timed: u64,
+    /// Exchanges without a complete response, and the time that they took.
+    pub lost: Sum,
+    /// Setup that exchanges waited for, in nanoseconds.
+    pub setup_waited: u64,
+    /// Reuses of connections that carry one exchange at a time, where the idle time before is known.
+    pub single_reuses: u64,
+    /// Of these, those that followed the last response within [`HAND_BACK`]: the exchange may have waited for the connection.
+    pub back_to_back: u64,
     /// Connections: transport established.
     pub opened: u64,
     /// Of these, those whose TLS handshake failed.
@@ -253,6 +261,12 @@ impl Counts {
         if timed {
             self.timed += 1;
             self.outbound = self.outbound.saturating_add(exchange.latency());
+            self.setup_waited = self
+                .setup_waited
+                .saturating_add(exchange.spans.setup_nanos());
+            if !exchange.outcome.is_ok() {
+                self.lost.change(exchange.latency(), Sign::Add);
+            }
         }
         self.terms(exchange.terms.timeout_s, None);
         self.infer(&exchange.certainty);
@@ -263,6 +277,14 @@ impl Counts {
             if let Some(gap) = gap {
                 detail.gaps.record(gap);
             }
+        }
+    }
+
+    /// Counts a reuse after an idle time of `gap` nanoseconds.
+    pub(super) fn reuse_after(&mut self, gap: u64, live: &OpenConnection) {
+        if !multiplexes(&live.connection) {
+            self.single_reuses += 1;
+            self.back_to_back += u64::from(gap <= HAND_BACK);
         }
     }
 

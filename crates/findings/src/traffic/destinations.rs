@@ -184,6 +184,10 @@ impl Destinations {
         self.counts[destination].overlap(exchange, live);
         self.counts[destination].exchange(exchange, gap, timed);
         self.all.exchange(exchange, gap, timed);
+        if let (Some(gap), Some(live), true) = (gap, live, timed) {
+            self.counts[destination].reuse_after(gap, live);
+            self.all.reuse_after(gap, live);
+        }
     }
 
     pub(super) fn count_close(&mut self, live: &OpenConnection, close: &Close) {

@@ -150,6 +150,11 @@ impl ObservedFacts {
         }
     }
 
+    /// Whether nothing was lost to setup, to requests without a response, or to waiting for a connection.
+    pub fn has_evidence_of_no_gain(&self) -> bool {
+        verdict::has_evidence_of_no_gain(self)
+    }
+
     /// Whether anything at all was answered, or was opened without our seeing inside.
     pub fn any_success(&self) -> bool {
         self.counts.any_success()

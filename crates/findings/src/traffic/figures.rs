@@ -38,6 +38,19 @@ pub struct Figures {
     pub setup_mean_ms: SetupMeans,
     /// `wasted_ms` as a share of `outbound_ms`.
     pub wasted_share: Option<f64>,
+    /// Time that requests without a complete response took, such as aborted ones and those that timed out.
+    pub lost_ms: Option<f64>,
+    /// `lost_ms` as a share of `outbound_ms`.
+    pub lost_share: Option<f64>,
+    /// Setup that requests waited for, of needed and of avoidable connections.
+    pub setup_wait_ms: Option<f64>,
+    /// `setup_wait_ms` as a share of `outbound_ms`.
+    pub setup_wait_share: Option<f64>,
+    /// Reuses within 5 ms of the last response on a connection that carries one request at a time: these requests may have
+    /// waited in the client for a connection. Absent where no idle time is known.
+    pub back_to_back: Option<u64>,
+    /// `back_to_back` as a share of all such reuses.
+    pub back_to_back_share: Option<f64>,
     /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
     pub resumed_share: Option<f64>,
     /// Lookups.
@@ -97,7 +110,10 @@ impl Figures {
         let opaque = counts.opaque + open_opaque;
         let known = counts.first + counts.reused;
         let avoidable = counts.opened.saturating_sub(needed);
-        let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
+        let timed_ms = |nanos: u64| (counts.timed > 0).then(|| nanos as f64 / NANOS_PER_MS);
+        let outbound_ms = timed_ms(counts.outbound);
+        let lost_ms = timed_ms(counts.lost.nanos);
+        let setup_wait_ms = timed_ms(counts.setup_waited);
         let wasted_ms = cost_ms(counts, avoidable);
         let readable = counts.opened - opaque.min(counts.opened);
         let detail = counts.detail.as_deref();
@@ -136,6 +152,12 @@ impl Figures {
             setup_ms: (setup.count > 0).then(|| setup.nanos as f64 / NANOS_PER_MS),
             setup_mean_ms: SetupMeans::of(counts),
             wasted_share: share_of(wasted_ms, outbound_ms),
+            lost_ms,
+            lost_share: share_of(lost_ms, outbound_ms),
+            setup_wait_ms,
+            setup_wait_share: share_of(setup_wait_ms, outbound_ms),
+            back_to_back: (counts.single_reuses > 0).then_some(counts.back_to_back),
+            back_to_back_share: share(counts.back_to_back, counts.single_reuses),
             resumed_share: resumed_share(counts),
             lookups: LookupFigures::of(lookups, counts.opened),
             latency_ms: latency(|group| &group.latency),

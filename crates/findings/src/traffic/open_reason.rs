@@ -135,6 +135,7 @@ mod tests {
             party: PoolOwner::Unknown,
             why: OpenReason::Growth,
             exchanges: 0,
+            carried_response: false,
             last: None,
             waiters: Vec::new(),
         };

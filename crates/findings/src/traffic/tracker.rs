@@ -122,6 +122,7 @@ impl Tracker {
             party,
             why,
             exchanges: 0,
+            carried_response: false,
             last: None,
             waiters: Vec::new(),
         });

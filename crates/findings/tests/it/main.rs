@@ -5,3 +5,4 @@ mod coverage;
 mod golden;
 mod observe;
 mod requirement;
+mod verdict;

@@ -17,6 +17,8 @@ use serde::Serialize;
 const DESTINATIONS: usize = 20;
 /// Bars of wasted time.
 const BARS: usize = 12;
+/// The share of the time from which on requests without a response are the headline.
+const NOTEWORTHY: f64 = 0.05;
 /// Reuses below which the distribution of idle times says nothing.
 const REUSES: u64 = 10;
 
@@ -141,12 +143,20 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let is_complete = unobserved.has_all_connections()
         && unobserved.has_all_requests()
         && totals.reuse_range.is_none();
-    let assessment = match (is_grave, is_complete && facts.any_success()) {
+    let is_clear = is_complete && facts.any_success() && facts.has_evidence_of_no_gain();
+    let assessment = match (is_grave, is_clear) {
         (true, _) => Assessment::Bad,
         (false, true) => Assessment::Good,
         (false, false) => Assessment::Neutral,
     };
     let wasted = totals.wasted_share.filter(|share| *share > 0.0);
+    let lost = totals
+        .lost_share
+        .filter(|share| *share > 0.0 && Some(*share) > wasted);
+    if let Some(share) = lost.filter(|share| *share >= NOTEWORTHY && facts.any_success()) {
+        let caption = "of the time went to requests without a complete response";
+        return Headline::new(RoundShare(share), assessment, caption);
+    }
     match (wasted, totals.reuse) {
         (Some(share), _) => {
             let caption = "of the time was setup of connections that were not needed";
