@@ -37,6 +37,7 @@ mod waits;
 pub(crate) use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
 pub use client::{Client, Remedy};
+pub(crate) use server_closes_early::WHY_RESET;
 
 use crate::finding::Finding;
 use crate::traffic::Context;

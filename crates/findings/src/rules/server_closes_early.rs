@@ -18,6 +18,9 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::<ServerClosesEarly>::default(),
 };
 
+/// The remedy where a server resets connections, which no request limit does.
+pub(crate) const WHY_RESET: &str = "find out why the server resets connections: a request limit ends them with FIN. Look for a crash or restart of the server, a worker that is killed, an overload, a close with unread bytes, or a firewall between";
+
 #[derive(Default)]
 struct ServerClosesEarly {
     /// Least and most exchanges on connections that the server ended after a response.

@@ -3,6 +3,7 @@
 use super::destination::Counts;
 use super::destinations::DestinationKey;
 use super::figures::Figures;
+use super::next_steps::{NextStep, next_steps};
 use super::tracker::Tracker;
 use super::verdict;
 use crate::cpu::CpuFacts;
@@ -17,8 +18,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Findings that are listed, the most expensive first.
-const FINDINGS: usize = 200;
 /// What an observer found out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ObservedFacts {
@@ -33,6 +32,9 @@ pub struct ObservedFacts {
     pub destinations: Vec<Destination>,
     /// What stands out, the worst and most expensive first.
     pub findings: Vec<Finding>,
+    /// Commands to run next, where there is a warning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<NextStep>,
     /// What the programs took of the processors, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuFacts>,
@@ -116,7 +118,7 @@ embeds!(ObservedFacts, counts: TrafficCounts);
 impl ObservedFacts {
     pub(super) fn new(books: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = books.caveats();
-        let findings = findings(books, rules, &mut caveats);
+        let findings = findings(books, rules);
         let missing = Unobserved::by_caveats(&caveats);
         let (needed, opaque) = (books.needed(), books.opaque());
         let destinations = destinations(books, &needed, &opaque);
@@ -134,11 +136,13 @@ impl ObservedFacts {
             totals,
             destinations,
             findings,
+            next: Vec::new(),
             cpu: None,
             caveats,
         };
         facts.add_unobserved(&missing);
         facts.verdict = verdict::sentences(books, &facts);
+        facts.next = next_steps(books, &facts);
         facts
     }
 
@@ -161,8 +165,8 @@ impl ObservedFacts {
     }
 }
 
-/// The findings of all rules, the worst and most expensive first; a caveat states how many are beyond the limit.
-fn findings(books: &Tracker, rules: &[Rule], caveats: &mut Vec<Caveat>) -> Vec<Finding> {
+/// The findings of all rules, the worst and most expensive first. Destinations are limited, and with them the findings.
+fn findings(books: &Tracker, rules: &[Rule]) -> Vec<Finding> {
     let mut bill = Attribution::new(books);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
@@ -172,13 +176,6 @@ fn findings(books: &Tracker, rules: &[Rule], caveats: &mut Vec<Caveat>) -> Vec<F
         let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
         (b.severity.cmp(&a.severity)).then(cost(b).total_cmp(&cost(a)))
     });
-    if let Some(more @ 1..) = findings.len().checked_sub(FINDINGS) {
-        caveats.push(Caveat::new(
-            "many-findings",
-            format!("{more} more findings are not listed"),
-        ));
-        findings.truncate(FINDINGS);
-    }
     findings
 }
 

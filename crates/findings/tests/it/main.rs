@@ -1,5 +1,6 @@
 //! What `findings` promises, seen from outside.
 
+mod bench_rules;
 mod compare;
 mod coverage;
 mod golden;

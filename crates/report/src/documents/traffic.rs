@@ -7,7 +7,9 @@ use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::cpu::{CpuFacts, CpuUse};
-use intact_findings::traffic::{Charts, Destination, Figures, LevelShift, ObservedFacts, StepSide};
+use intact_findings::traffic::{
+    Charts, Destination, Figures, LevelShift, NextStep, ObservedFacts, StepSide,
+};
 use intact_ledger::{Run, Vantage};
 use intact_units::Quantity::{Count, Mean, Probability, Rate, RoundShare, Share, Time, Timer};
 use schemars::JsonSchema;
@@ -101,6 +103,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
             .summary(destinations(&facts.destinations).brief(DESTINATIONS)),
     );
     page.section(findings(&facts.findings, ""));
+    page.section(next(&facts.next));
     page.section(over_time(run, charts));
     page.section(fresh_and_reused(&facts.totals, charts));
     page.section(idle_times(&facts.totals, charts));
@@ -209,6 +212,21 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         .chain(lookups)
         .chain(failures.into_iter().flatten())
         .collect()
+}
+
+/// The commands to run next.
+fn next(steps: &[NextStep]) -> Section {
+    let lines = steps
+        .iter()
+        .map(|one| format!("# {}\n{}", one.purpose, one.command));
+    let lines: Vec<String> = lines
+        .flat_map(|two| two.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let section = Section::new("next", "Next");
+    if lines.is_empty() {
+        return section;
+    }
+    section.summary(Block::Code(lines))
 }
 
 /// Destinations, those that waste most first.
