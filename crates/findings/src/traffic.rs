@@ -100,6 +100,7 @@ impl Sink for TrafficAnalysis {
                     destination: Some(destination),
                     live: id.and_then(|id| books.live(id)),
                     gap,
+                    ..Context::default()
                 }
             }
             Event::Closed(end) => {
@@ -107,7 +108,7 @@ impl Sink for TrafficAnalysis {
                 Context {
                     destination: closed.map(|live| live.destination),
                     live: closed,
-                    gap: None,
+                    ..Context::default()
                 }
             }
             Event::Lookup(lookup) => {

@@ -215,9 +215,8 @@ pub(crate) fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
     Some(mean * connections as f64 / NANOS_PER_MS)
 }
 
-/// A cost as a share of the time of all exchanges.
+/// A cost as a share of the time of all exchanges, with the setup that none waited for.
 pub(crate) fn share(counts: &Counts, cost_ms: Option<f64>) -> Option<f64> {
-    let outbound = counts.outbound as f64 / NANOS_PER_MS;
-    let cost = cost_ms.filter(|_| outbound > 0.0)?;
-    Some((cost / outbound).min(1.0))
+    let time = counts.time().filter(|time| *time > 0)?;
+    Some(cost_ms? * NANOS_PER_MS / time as f64)
 }

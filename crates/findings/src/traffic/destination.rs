@@ -140,6 +140,8 @@ pub struct Counts {
     pub why: BTreeMap<OpenReason, u64>,
     /// The shortest idle time after which the server closed, in nanoseconds.
     pub server_idle: Option<u64>,
+    /// The longest idle time after which a connection still gave a complete response, in nanoseconds.
+    pub longest_reuse: Option<u64>,
     /// The shortest idle time after which the client closed, in nanoseconds.
     pub client_idle: Option<u64>,
     /// The shortest `Keep-Alive: timeout` that was announced, in seconds.
@@ -270,6 +272,9 @@ impl Counts {
         }
         self.terms(exchange.terms.timeout_s, None);
         self.infer(&exchange.certainty);
+        if exchange.outcome.is_ok() {
+            self.longest_reuse = self.longest_reuse.max(gap);
+        }
         if let Some(detail) = &mut self.detail {
             if timed {
                 detail.cell.exchange(exchange);
@@ -329,6 +334,13 @@ impl Counts {
             };
             *shortest = Some(shortest.map_or(idle, |least| least.min(idle)));
         }
+    }
+
+    /// The time that costs are a share of, in nanoseconds: that of all exchanges, and the setup that no exchange waited for. Absent
+    /// where the duration of no exchange is known.
+    pub(crate) fn time(&self) -> Option<u64> {
+        let ahead = self.setup_total.nanos.saturating_sub(self.setup_waited);
+        (self.timed > 0).then(|| self.outbound.saturating_add(ahead))
     }
 
     /// The connections that the peak overlap needs, `open` being those inside which nothing was seen so far.

@@ -49,6 +49,9 @@ pub struct Destination {
     pub origin: String,
     /// The host that `--require 'host=...'` finds it by.
     pub host: Option<String>,
+    /// Further names of the same server, by which `host=...` finds it too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// The commands of the processes that opened its connections, and how many each opened.
     pub commands: BTreeMap<String, u64>,
     /// What the clients call themselves, and how many connections are of each.
@@ -65,11 +68,17 @@ pub struct Destination {
 }
 
 impl Destination {
-    fn of(key: &DestinationKey, counts: &Counts, figures: Figures) -> Destination {
+    fn of(
+        key: &DestinationKey,
+        aliases: Vec<String>,
+        counts: &Counts,
+        figures: Figures,
+    ) -> Destination {
         let protocols = counts.protocols.iter();
         Destination {
             origin: key.name(),
             host: key.host(),
+            aliases,
             commands: named(&counts.commands),
             agents: named(&counts.agents),
             processes: counts.pids.len() as u64,
@@ -186,12 +195,16 @@ fn destinations(books: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destinat
         .keys
         .iter()
         .zip(&all.counts)
-        .zip(needed.iter().zip(opaque));
-    let each = each.map(|((key, counts), (&needed, &opaque))| {
+        .zip(needed.iter().zip(opaque))
+        .enumerate();
+    let each = each.map(|(at, ((key, counts), (&needed, &opaque)))| {
         let origin = key.origin.as_ref();
         let lookups = origin.and_then(|origin| books.lookups.names.get(&origin.host));
         let lookups = lookups.copied().unwrap_or_default();
-        Destination::of(key, counts, Figures::of(counts, needed, opaque, lookups))
+        let aliases = all.aliases.get(&at).into_iter().flatten();
+        let aliases = aliases.filter_map(|name| key.host_named(name)).collect();
+        let figures = Figures::of(counts, needed, opaque, lookups);
+        Destination::of(key, aliases, counts, figures)
     });
     let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();
     destinations.sort_by_key(|one| {

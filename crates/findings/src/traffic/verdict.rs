@@ -106,11 +106,11 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
             }
         };
     }
-    match (totals.wasted_share, totals.outbound_ms) {
-        (Some(share), Some(outbound)) => format!(
+    match (totals.wasted_share, totals.time_ms) {
+        (Some(share), Some(all)) => format!(
             "{} of {whose} is setup of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             whole_percent(share),
-            time(share * outbound)
+            time(share * all)
         ),
         _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
     }

@@ -6,4 +6,5 @@ mod coverage;
 mod golden;
 mod observe;
 mod requirement;
+mod traffic_rules;
 mod verdict;
