@@ -100,7 +100,7 @@ impl BenchFacts {
         };
         Ok(BenchFacts {
             verdict: verdicts,
-            findings: findings::findings(&variants, run),
+            findings: findings::findings(&variants, run, tally),
             errors,
             variants,
             comparisons,

@@ -150,7 +150,7 @@ impl Finding {
     /// With the client's own name of the remedy, where the client is recognised.
     pub(crate) fn in_words_of(mut self, client: Option<Client>, remedy: Remedy) -> Finding {
         if let Some(advice) = client.and_then(|client| client.advice(remedy)) {
-            self.fix = self.fix.then(". ", advice);
+            self.fix = self.fix.then(". ", Statement::text(advice));
         }
         if let Some(command) = client.and_then(Client::fix_command) {
             let measured = format!("`{command}` has what was measured");

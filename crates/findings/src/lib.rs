@@ -17,6 +17,7 @@ pub mod lambda;
 mod overlap;
 mod population;
 pub mod requirement;
+mod reuse_delay;
 pub mod rules;
 mod statement;
 pub mod stats;

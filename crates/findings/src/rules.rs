@@ -8,7 +8,9 @@ mod attribution;
 mod body_not_drained;
 mod client;
 mod close_announced_not_kept;
+mod closed_before_response;
 mod connection_close_sent;
+mod dead_connection;
 mod first_request_costs_more;
 mod h2_available_unused;
 mod h2_not_multiplexed;
@@ -27,6 +29,7 @@ mod server_closes_early;
 mod slower_when_reused;
 mod stale_reuse;
 mod state_carried_over;
+mod stream_limit_reached;
 mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
 mod waits;
@@ -34,6 +37,7 @@ mod waits;
 pub(crate) use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
 pub use client::{Client, Remedy};
+pub(crate) use server_closes_early::WHY_RESET;
 
 use crate::finding::Finding;
 use crate::traffic::Context;
@@ -104,8 +108,10 @@ impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
 const KEPT: usize = 4096;
 
 /// The most specific first: in this order they claim avoidable setups.
-static DOCS: [&Doc; 23] = [
+static DOCS: [&Doc; 26] = [
     &stale_reuse::DOC,
+    &closed_before_response::DOC,
+    &dead_connection::DOC,
     &body_not_drained::DOC,
     &connection_close_sent::DOC,
     &close_announced_not_kept::DOC,
@@ -118,6 +124,7 @@ static DOCS: [&Doc; 23] = [
     &new_connection_per_request::DOC,
     &retried_request::DOC,
     &idle_timeout_race::DOC,
+    &stream_limit_reached::DOC,
     &lookup_per_request::DOC,
     &ports_running_out::DOC,
     &tls_never_resumed::DOC,

@@ -19,6 +19,7 @@ mod figures;
 mod level_shift;
 mod lookups;
 pub(crate) mod metrics;
+mod next_steps;
 mod open_connection;
 mod open_reason;
 mod over_time;
@@ -35,6 +36,8 @@ pub use facts::{Destination, ObservedFacts, TlsFigures};
 pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
 pub use level_shift::{LevelShift, Shifted, StepSide};
 pub use lookups::{LookupCounts, Lookups};
+pub use next_steps::NextStep;
+pub(crate) use open_connection::HAND_BACK;
 pub use open_connection::{Last, OpenConnection, PoolOwner};
 pub use open_reason::OpenReason;
 pub use over_time::Period;
@@ -114,6 +117,7 @@ impl Sink for TrafficAnalysis {
                     destination: Some(destination),
                     live: id.and_then(|id| books.live(id)),
                     gap,
+                    ..Context::default()
                 }
             }
             Event::Closed(end) => {
@@ -121,7 +125,7 @@ impl Sink for TrafficAnalysis {
                 Context {
                     destination: closed.map(|live| live.destination),
                     live: closed,
-                    gap: None,
+                    ..Context::default()
                 }
             }
             Event::Lookup(lookup) => {

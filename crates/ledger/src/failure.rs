@@ -102,8 +102,8 @@ failures! {
     Certificate "certificate" "the certificate is not acceptable",
     TlsAlert "tls-alert" "the peer ended the TLS handshake with an alert",
     Tls "tls" "the TLS stream is broken",
-    Stale "stale" "a reused connection was closed before any byte of the answer: it had died in the pool",
-    Closed "closed" "a fresh connection was closed before any byte of the answer",
+    Stale "stale" "the peer closed this reused connection before the first byte of the response",
+    Closed "closed" "the connection was closed after the request was sent, before the first byte of the response",
     Reset "reset" "the connection was reset during the answer",
     Truncated "truncated" "the connection was closed in the middle of the answer",
     Timeout "timeout" "no complete answer in time",
@@ -117,6 +117,32 @@ failures! {
     Aborted "aborted" "intact cut it off when the run was stopped",
 }
 
+/// Nanoseconds by which the end of a connection may be noticed late, in addition to its way to the observer.
+const NOTICED_LATE: u64 = 1_000_000;
+
+impl Failure {
+    /// The kind of a request whose connection the peer ended, `by_reset` or not, before the first byte of the response.
+    ///
+    /// It is `stale` only where the peer can have closed a reused connection before the request reached it (RFC 9112 section
+    /// 9.5): the end came `after_request` nanoseconds after the request was sent, at most a `round_trip` of nanoseconds later.
+    /// Otherwise the peer had received the request, and may have executed it.
+    pub fn without_response(
+        is_reused: bool,
+        by_reset: bool,
+        after_request: u64,
+        round_trip: Option<u64>,
+    ) -> Failure {
+        let crossing = round_trip.unwrap_or(0).saturating_add(NOTICED_LATE);
+        if is_reused && after_request <= crossing {
+            Failure::Stale
+        } else if by_reset {
+            Failure::Reset
+        } else {
+            Failure::Closed
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
@@ -126,6 +152,21 @@ impl fmt::Display for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_close_that_cannot_have_preceded_the_request_is_not_stale() {
+        const MS: u64 = 1_000_000;
+        let kind = |reused, reset, after| {
+            Failure::without_response(reused, reset, after * MS, Some(30 * MS))
+        };
+        assert_eq!(kind(true, true, 0), Failure::Stale);
+        assert_eq!(kind(true, false, 31), Failure::Stale, "it crossed the FIN");
+        assert_eq!(kind(true, false, 32), Failure::Closed);
+        assert_eq!(kind(true, true, 32), Failure::Reset);
+        assert_eq!(kind(false, false, 0), Failure::Closed);
+        let without = Failure::without_response(true, false, 2 * MS, None);
+        assert_eq!(without, Failure::Closed, "an unknown path proves nothing");
+    }
 
     #[test]
     fn a_failure_reads_back_from_its_id() {

@@ -15,6 +15,10 @@ pub(crate) struct Circumstances {
     pub(crate) is_partial: bool,
     /// Another exchange used the connection before.
     pub(crate) is_reused: bool,
+    /// Nanoseconds from the last byte of the request to the end of the connection.
+    pub(crate) end_after_request: u64,
+    /// Nanoseconds of the transport handshake.
+    pub(crate) round_trip: Option<u64>,
 }
 
 /// How an exchange ended, for its row.
@@ -87,10 +91,9 @@ impl Circumstances {
             SeenOutcome::Unanswered | SeenOutcome::Cut if self.end.is_none() => {
                 failed(Failure::Aborted)
             }
-            SeenOutcome::Unanswered if self.is_reused => failed(Failure::Stale),
-            SeenOutcome::Unanswered if !is_reset => failed(Failure::Closed),
+            SeenOutcome::Unanswered => self.judge_unanswered(is_reset),
             SeenOutcome::Cut if !is_reset => failed(Failure::Truncated),
-            SeenOutcome::Unanswered | SeenOutcome::Cut => failed(Failure::Reset),
+            SeenOutcome::Cut => failed(Failure::Reset),
             SeenOutcome::Reset {
                 by: Side::Client, ..
             } => Judgement::client_closed(
@@ -98,6 +101,24 @@ impl Circumstances {
             ),
             SeenOutcome::Reset { .. } => failed(Failure::StreamReset),
             SeenOutcome::Refused => failed(Failure::Refusal),
+        }
+    }
+
+    /// The outcome of a request that the server did not respond to before it ended the connection.
+    fn judge_unanswered(self, is_reset: bool) -> Judgement {
+        let Circumstances {
+            is_reused,
+            end_after_request,
+            round_trip,
+            ..
+        } = self;
+        let kind = Failure::without_response(is_reused, is_reset, end_after_request, round_trip);
+        let is_known = is_reused && kind != Failure::Stale;
+        Judgement {
+            detail: is_known.then_some(
+                "the server had received the request when it ended the connection: it may have executed it",
+            ),
+            ..Judgement::failed(kind)
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::run_context::RunContext;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
     Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
-    Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side,
+    Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
@@ -130,8 +130,9 @@ impl Rows {
         let (request, response) = (seen.request.as_ref(), seen.response.as_ref());
         let asked = request.is_some_and(|request| request.close);
         let granted = response.is_some_and(|response| response.close);
-        // a client that asks for the end comes before the server that grants it
-        if asked || granted {
+        let is_tunnel = asks_for_tunnel(seen);
+        // a client that asks for the end comes before the server that grants it; a tunnel outlives what HTTP says of its CONNECT
+        if (asked || granted) && !(is_tunnel && is_granted(seen)) {
             self.announce(if asked { Side::Client } else { Side::Server });
         }
         // an unsolicited response (a 408 before the server closes) is no exchange
@@ -139,7 +140,7 @@ impl Rows {
             return;
         }
         let open = self.open.close(seen);
-        if asks_for_tunnel(seen) {
+        if is_tunnel {
             if self.enter_tunnel(seen) {
                 return;
             }
@@ -158,7 +159,8 @@ impl Rows {
         self.connection.note_origin(None);
         self.done += 1;
         self.connection.record(run);
-        let judgement = self.judge(outcome, open.ordinal);
+        let sent = request.map(|request| request.ended_at.unwrap_or(request.head_at));
+        let judgement = self.judge(outcome, open.ordinal, sent);
         let end = self.end_of(seen, outcome, &open, at);
         let row = self.row(seen, open, end, judgement, run.next_exchange());
         self.last_end = self.last_end.max(Some(row.end));
@@ -235,13 +237,20 @@ impl Rows {
         }
     }
 
-    fn judge(&mut self, outcome: SeenOutcome, ordinal: u32) -> Judgement {
+    /// Judges an exchange whose request was sent at `sent`.
+    fn judge(&mut self, outcome: SeenOutcome, ordinal: u32, sent: Option<u64>) -> Judgement {
         let is_unobserved = self.ending == Some(Ending::Unobserved);
+        let end = self.end.map(|end| end.at);
+        let setup = &self.connection.row.setup;
         let judgement = Circumstances {
             end: self.end,
             is_unobserved,
             is_partial: self.is_late || self.has_gap || is_unobserved,
             is_reused: ordinal > 1 || self.is_late,
+            end_after_request: end
+                .zip(sent)
+                .map_or(0, |(end, sent)| end.since(Nanos(sent))),
+            round_trip: setup.connect.map(Span::nanos),
         }
         .judge(outcome);
         let is_cut = matches!(outcome, SeenOutcome::Unanswered | SeenOutcome::Cut);
@@ -265,7 +274,7 @@ impl Rows {
         self.wait.note_request(Nanos(one.started));
         let judgement = match one.answered {
             Some(_) => None,
-            None => Some(self.judge(SeenOutcome::Unanswered, ordinal)),
+            None => Some(self.judge(SeenOutcome::Unanswered, ordinal, Some(one.sent))),
         };
         let mut row = self.place(run.next_exchange(), one.started, ordinal, false);
         row.end = match (judgement.is_some(), self.end) {
@@ -291,8 +300,7 @@ impl Rows {
     /// A CONNECT that a proxy granted is a part of the setup; what follows is between the client and the target. Whether it
     /// was granted.
     fn enter_tunnel(&mut self, seen: &Seen) -> bool {
-        let granted = seen.response.as_ref();
-        let Some(granted) = granted.filter(|response| response.status / 100 == 2) else {
+        let Some(granted) = seen.response.as_ref().filter(|_| is_granted(seen)) else {
             return false;
         };
         self.open.begun -= 1;
@@ -382,4 +390,10 @@ impl Rows {
 fn asks_for_tunnel(seen: &Seen) -> bool {
     let request = seen.request.as_ref();
     seen.stream.is_none() && request.is_some_and(|request| request.method == b"CONNECT")
+}
+
+/// Whether the response is a success (2xx), which grants a CONNECT.
+fn is_granted(seen: &Seen) -> bool {
+    let response = seen.response.as_ref();
+    response.is_some_and(|response| response.status / 100 == 2)
 }

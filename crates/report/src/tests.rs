@@ -95,8 +95,9 @@ A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and e
 evidence, the cost, the remedy and its risk.
 
 **Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup belongs to one finding: the rules
-claim in this order, the most specific first. A setup costs the mean setup of its destination, so the costs of all findings never add up to more than
-`wasted`. Rules that claim nothing have no cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
+claim in this order, the most specific first. A setup costs the mean setup of its destination. The time of a request without a complete response is *lost*,
+and belongs to one finding at most. So the costs of all findings never add up to more than `wasted_ms` and `lost_ms`. Rules that claim nothing have no
+cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
 
 **Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
 finding is informational.
@@ -110,13 +111,13 @@ idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, Ok
 `--require 'findings.RULE == 0'` requires that a run has no finding of a rule; `--fail-on warning` and `--fail-on error` cover all rules.
 ",
     );
-    for (nth, rule) in (1..).zip(intact_findings::rules::all()) {
+    for rule in intact_findings::rules::all() {
         let doc = rule.doc();
         let [fix, risk] = [doc.fix, doc.risk].map(|text| text.trim_end_matches('.'));
         let _ = write!(
             out,
             "
-## {nth}. `{}`
+## `{}`
 
 {}
 

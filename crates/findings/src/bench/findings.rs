@@ -5,12 +5,17 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::failure_remedy::failure_remedy;
 use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
+use crate::reuse_delay::{FIX, ReuseDelay};
+use crate::rules::WHY_RESET;
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
-use intact_ledger::{EndedBy, Exchange, Failure, Run, Tally};
+use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
 use std::collections::BTreeMap;
 
-pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
-    let mut found = Vec::new();
+/// The remedy where the server ends connections in order.
+const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
+
+pub(super) fn findings(variants: &[VariantFacts], run: &Run, tally: &Tally) -> Vec<Finding> {
+    let mut found = slower_when_reused(variants, tally);
     for variant in variants {
         found.extend(server_closes_early(variant));
         found.extend(failures(variant));
@@ -18,6 +23,37 @@ pub(super) fn findings(variants: &[VariantFacts], run: &Run) -> Vec<Finding> {
         found.extend(ports(variant, run));
     }
     found
+}
+
+/// Responses on kept connections that come later than those on new ones: of the warm-up, and of the same variant without keep-alive.
+fn slower_when_reused(variants: &[VariantFacts], tally: &Tally) -> Vec<Finding> {
+    let group = |index: usize, reuse: Reuse| {
+        let mut sum = Cell::new(None, None);
+        let cells = tally.of_variant(index as u32);
+        cells.for_each(|cell| sum.merge(cell));
+        sum.merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse))
+    };
+    let found = variants.iter().enumerate().filter_map(|(index, variant)| {
+        let reused = group(index, Reuse::Reused)?;
+        let same = variants.iter().enumerate().filter(|(other, one)| {
+            *other == index || (!one.keepalive && one.differs_in_keepalive(variant))
+        });
+        let mut fresh = same.filter_map(|(other, _)| group(other, Reuse::Fresh));
+        let mut all = fresh.next()?;
+        fresh.for_each(|one| all.merge(&one));
+        let delay = ReuseDelay::of_groups(&all, &reused)?;
+        Some(Finding {
+            evidence: delay.evidence(),
+            fix: FIX.into(),
+            ..Finding::new(
+                "slower-when-reused",
+                Severity::Warning,
+                variant.name.clone(),
+                delay.claim(),
+            )
+        })
+    });
+    found.collect()
 }
 
 /// The server ended connections that we wanted to keep.
@@ -35,13 +71,20 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             .unwrap_or(0)
     };
     let announced = ended(EndedBy::ServerAnnounced);
-    let silent = ended(EndedBy::Server) + ended(EndedBy::ServerReset);
+    let resets = ended(EndedBy::ServerReset);
+    let silent = ended(EndedBy::Server) + resets;
     let closed = announced + silent;
     if closed == 0 {
         return None;
     }
     let after = variant.server_closed_after?;
+    // a limit ends connections with FIN, or is announced
+    let are_resets = resets * 2 > closed;
     let manner = match (announced, silent) {
+        _ if are_resets => statement!(
+            "{resets} of them by a reset",
+            resets = Value::Number(resets)
+        ),
         (_, 0) => "announced with `Connection: close` or GOAWAY".into(),
         (0, _) => "without an announcement".into(),
         _ => statement!(
@@ -60,19 +103,27 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         needed = Value::Number(variant.connections.needed)
     );
     let (cost_ms, cost_share) = avoidable_cost(variant);
+    let carried = requests(after.round() as u64);
     Some(Finding {
         evidence: ended.then(", ", manner).and(needed),
         cost_ms,
         cost_share,
-        fix: "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)".into(),
+        fix: if are_resets { WHY_RESET } else { REQUEST_LIMIT }.into(),
         ..Finding::new(
             "server-closes-early",
             Severity::Warning,
             variant.name.clone(),
-            statement!(
-                "the server closes connections after {carried}",
-                carried = requests(after.round() as u64)
-            ),
+            if are_resets {
+                statement!(
+                    "the server resets connections after about {carried}",
+                    carried = carried
+                )
+            } else {
+                statement!(
+                    "the server closes connections after {carried}",
+                    carried = carried
+                )
+            },
         )
     })
 }

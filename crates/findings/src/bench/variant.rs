@@ -222,6 +222,13 @@ pub struct VariantFacts {
 embeds!(VariantFacts, counts: TrafficCounts);
 
 impl VariantFacts {
+    /// Whether nothing but keep-alive distinguishes it from another.
+    pub(super) fn differs_in_keepalive(&self, other: &VariantFacts) -> bool {
+        let axes =
+            |one: &VariantFacts| (one.http.clone(), one.resume, one.concurrency, one.streams);
+        self.keepalive != other.keepalive && axes(self) == axes(other) && self.tls == other.tls
+    }
+
     /// The figures of the variant at `index`; an error where its axes cannot be read.
     pub(super) fn new<'a>(
         index: u32,

@@ -3,8 +3,9 @@
 use super::{CheckFacts, Target, finding};
 use crate::failure_remedy::failure_remedy;
 use crate::finding::{Finding, Severity};
+use crate::rules::WHY_RESET;
 use crate::statement::{Statement, Value, statement, text};
-use intact_ledger::Failure;
+use intact_ledger::{CloseKind, Failure};
 use intact_units::number::{time, timer, whole_percent};
 
 /// Requests per connection below which a busy client feels it.
@@ -221,6 +222,11 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         None => "a failed request".to_owned(),
     };
     let announced = max.last_announced;
+    let is_reset = max
+        .ended
+        .as_ref()
+        .is_some_and(|ended| ended.how == CloseKind::Rst)
+        && !announced;
     let announcement = match max.announced {
         Some(max) => statement!(
             "it announces `max={announced_max}`",
@@ -243,7 +249,12 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     );
     Some(Finding {
         evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),
-        fix: "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`".into(),
+        fix: if is_reset {
+            WHY_RESET
+        } else {
+            "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`"
+        }
+        .into(),
         risk: (!announced).then(|| {
             "an unannounced end loses the request in flight: most clients retry GET, few retry POST".into()
         }),

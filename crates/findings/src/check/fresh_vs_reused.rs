@@ -3,6 +3,7 @@
 use super::{CheckFacts, finding};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::{Finding, Severity};
+use crate::reuse_delay::{FIX, ReuseDelay};
 use crate::statement::{Value, statement};
 use intact_ledger::server_profile::WATERFALL;
 use intact_ledger::{Exchange, Phase, Reuse, Row};
@@ -24,8 +25,8 @@ pub const PHASES: [&str; 9] = [
 ];
 /// A difference below this is the machine's, not the server's, in milliseconds.
 const NOTEWORTHY: f64 = 1.0;
-/// Reuse that delays a response by as much is no coincidence: delayed acknowledgements begin at 40 ms.
-const SLOWER: f64 = 10.0;
+/// A gap between header section and body that is worth a sentence, in milliseconds.
+const GAP: f64 = 10.0;
 /// A share of the first request's time below which reuse saves next to nothing.
 const LITTLE: f64 = 0.1;
 
@@ -72,6 +73,9 @@ pub struct FreshVsReused {
     pub reused: BTreeMap<&'static str, Option<SmallSample>>,
     /// Of each of the two the request whose total is the median, phase by phase in milliseconds: its phases add up to its total.
     pub median_request: MedianRequests,
+    /// How much later responses come on reused connections, if they do.
+    #[serde(skip)]
+    pub(crate) delay: Option<ReuseDelay>,
 }
 
 /// One request of each kind, phase by phase, in milliseconds; a phase that it did not have is left out.
@@ -96,9 +100,14 @@ impl FreshVsReused {
                 exchange.tag.as_deref() == Some(WATERFALL) && exchange.outcome.is_ok()
             })
             .partition(|exchange| exchange.reuse == Some(Reuse::Fresh));
+        let times = |exchanges: &[&Exchange]| {
+            let times = exchanges.iter().map(|one| (one.latency_without_setup(), 1));
+            times.collect()
+        };
         FreshVsReused {
             fresh: phases(&cold),
             reused: phases(&warm),
+            delay: ReuseDelay::of(times(&cold), times(&warm)),
             median_request: MedianRequests {
                 fresh: median_request(cold),
                 reused: median_request(warm),
@@ -155,8 +164,8 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let (Some(cold), Some(warm)) = (fall.cold("without_setup"), fall.warm("without_setup")) else {
         return Vec::new();
     };
-    if warm.min > cold.max && warm.median - cold.median > SLOWER {
-        return vec![slower(facts, cold, warm)];
+    if let Some(delay) = &fall.delay {
+        return vec![slower(facts, delay)];
     }
     let mut found = Vec::new();
     if cold.min > warm.max && cold.median - warm.median > NOTEWORTHY {
@@ -171,23 +180,10 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     found
 }
 
-fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
-    let claim = statement!(
-        "responses take longer on reused connections: {reused} against {fresh} on new ones, without setup",
-        reused = Value::Duration(warm.median),
-        fresh = Value::Duration(cold.median)
-    );
-    let mut evidence = statement!(
-        "{reused_responses} on reused connections took {reused_min} to {reused_max}, {fresh_responses} on new ones {fresh_min} to {fresh_max}",
-        reused_responses = Value::Count(warm.count, "response"),
-        reused_min = Value::Duration(warm.min),
-        reused_max = Value::Duration(warm.max),
-        fresh_responses = Value::Number(cold.count),
-        fresh_min = Value::Duration(cold.min),
-        fresh_max = Value::Duration(cold.max)
-    );
+fn slower(facts: &CheckFacts, delay: &ReuseDelay) -> Finding {
+    let mut evidence = delay.evidence();
     let gap = facts.phases_ms.warm("headers_to_body");
-    if let Some(gap) = gap.filter(|gap| gap.median > SLOWER) {
+    if let Some(gap) = gap.filter(|gap| gap.median > GAP) {
         evidence = evidence.and(statement!(
             "{headers_to_body} of it between header section and body",
             headers_to_body = Value::Duration(gap.median)
@@ -195,8 +191,13 @@ fn slower(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding
     }
     Finding {
         evidence,
-        fix: "the server writes its response in small parts and waits for our acknowledgement, which the kernel delays (about 40 ms): set TCP_NODELAY at the server, or write header section and body together".into(),
-        ..finding(facts, "slower-when-reused", Severity::Warning, claim)
+        fix: FIX.into(),
+        ..finding(
+            facts,
+            "slower-when-reused",
+            Severity::Warning,
+            delay.claim(),
+        )
     }
 }
 

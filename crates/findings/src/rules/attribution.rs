@@ -85,6 +85,8 @@ pub struct Attribution<'a> {
     books: &'a Tracker,
     needed: Vec<u64>,
     left: Vec<u64>,
+    /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
+    lost: Vec<u64>,
     explained: BTreeSet<(usize, OpenReason)>,
 }
 
@@ -98,10 +100,12 @@ impl<'a> Attribution<'a> {
             .zip(&needed)
             .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
             .collect();
+        let counts = books.destinations.counts.iter();
         Attribution {
             books,
             needed,
             left,
+            lost: counts.map(|counts| counts.lost.nanos).collect(),
             explained: BTreeSet::new(),
         }
     }
@@ -191,6 +195,18 @@ impl<'a> Attribution<'a> {
             share: share(counts, cost_ms),
         }
     }
+
+    /// Claims up to `nanos` of the time of requests without a complete response.
+    pub(super) fn claim_lost(&mut self, destination: usize, nanos: u64) -> Claim {
+        let nanos = nanos.min(self.lost[destination]);
+        self.lost[destination] -= nanos;
+        let cost_ms = (nanos > 0).then(|| nanos as f64 / NANOS_PER_MS);
+        Claim {
+            connections: 0,
+            cost_ms,
+            share: share(self.counts(destination), cost_ms),
+        }
+    }
 }
 
 /// What so many setups of a destination cost.
@@ -199,9 +215,8 @@ pub(crate) fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
     Some(mean * connections as f64 / NANOS_PER_MS)
 }
 
-/// A cost as a share of the time of all exchanges.
+/// A cost as a share of the time of all exchanges, with the setup that none waited for.
 pub(crate) fn share(counts: &Counts, cost_ms: Option<f64>) -> Option<f64> {
-    let outbound = counts.outbound as f64 / NANOS_PER_MS;
-    let cost = cost_ms.filter(|_| outbound > 0.0)?;
-    Some((cost / outbound).min(1.0))
+    let time = counts.time().filter(|time| *time > 0)?;
+    Some(cost_ms? * NANOS_PER_MS / time as f64)
 }

@@ -14,6 +14,10 @@ pub enum Client {
     Python,
     /// A Java virtual machine, or OkHttp by its idle time of 300 s.
     Java,
+    /// Go.
+    Go,
+    /// Rust: hyper, reqwest.
+    Rust,
     /// Go or Rust's hyper, by the idle time of 90 s that both have.
     GoOrRust,
     /// Ruby.
@@ -43,6 +47,8 @@ pub enum Remedy {
     LengthenIdle,
     /// Leave `Connection: close` out.
     StopClosing,
+    /// Notice that a connection is dead.
+    CheckAlive,
 }
 
 /// Prefixes of commands.
@@ -80,10 +86,10 @@ const AGENTS: [(&str, Client); 26] = [
     ("Apache-HttpAsyncClient/", Client::Java),
     ("aws-sdk-java/", Client::Java),
     ("Jersey/", Client::Java),
-    ("Go-http-client/", Client::GoOrRust),
-    ("go-resty/", Client::GoOrRust),
-    ("reqwest/", Client::GoOrRust),
-    ("hyper/", Client::GoOrRust),
+    ("Go-http-client/", Client::Go),
+    ("go-resty/", Client::Go),
+    ("reqwest/", Client::Rust),
+    ("hyper/", Client::Rust),
     ("Ruby", Client::Ruby),
     ("Faraday", Client::Ruby),
     ("http.rb/", Client::Ruby),
@@ -132,7 +138,9 @@ impl Client {
             Client::Node => "intact fix node",
             Client::Python => "intact fix python",
             Client::Java => "intact fix java",
-            // Rust's clients are found by the list that it prints without a name
+            Client::Go => "intact fix go",
+            Client::Rust => "intact fix rust",
+            // those of both are found by the list that it prints without a name
             Client::GoOrRust => "intact fix",
             Client::Ruby => "intact fix ruby",
             Client::Php => "intact fix php",
@@ -142,7 +150,16 @@ impl Client {
     }
 
     /// What its library calls the remedy; `None` where it has none.
-    pub fn advice(self, remedy: Remedy) -> Option<&'static str> {
+    pub fn advice(self, remedy: Remedy) -> Option<String> {
+        if self == Client::GoOrRust {
+            let both = [Client::Go, Client::Rust].into_iter();
+            let both: Vec<String> = both.filter_map(|one| one.advice(remedy)).collect();
+            return (!both.is_empty()).then(|| both.join("; "));
+        }
+        self.own_advice(remedy).map(str::to_owned)
+    }
+
+    fn own_advice(self, remedy: Remedy) -> Option<&'static str> {
         use Client::*;
         use Remedy::*;
         Some(match (self, remedy) {
@@ -162,8 +179,16 @@ impl Client {
                 "Node: `keepAliveTimeout` of undici's Agent (4 s by default), `timeout` of http.Agent"
             }
             (Node, StopClosing) => {
-                "Node: an http.Agent without keepAlive sends it; `agent: false` too"
+                "Node: an http.Agent without `keepAlive: true` sends it (before Node 19 the global one too), and so does `agent: false`"
             }
+            (Python, StopClosing) => {
+                "Python: urllib.request always sends it, aiohttp with TCPConnector(force_close=True); else a header set by hand"
+            }
+            (Java, StopClosing) => {
+                "Java: -Dhttp.keepAlive=false of HttpURLConnection, a `Connection` header set by hand"
+            }
+            (Ruby, StopClosing) => "Ruby: Net::HTTP sends it outside of a block of Net::HTTP.start",
+            (Php, StopClosing) => "PHP: streams (file_get_contents) send it; use one curl handle",
             (Python, ShareClient) => {
                 "Python: one requests.Session, httpx.Client, aiohttp.ClientSession or boto3 client for the life of the program; requests.get and urllib.request cannot reuse"
             }
@@ -194,18 +219,29 @@ impl Client {
             (Java, LengthenIdle) => {
                 "Java: -Djdk.httpclient.keepalive.timeout=S, ConnectionPool's keepAliveDuration in OkHttp"
             }
-            (GoOrRust, ShareClient) => {
-                "Go: one http.Client, never a new http.Transport for a call; Rust: one reqwest::Client, cloned"
-            }
-            (GoOrRust, Drain) => {
+            (Go, ShareClient) => "Go: one http.Client, never a new http.Transport for a call",
+            (Go, Drain) => {
                 "Go: io.Copy(io.Discard, resp.Body) before resp.Body.Close(), on the error path too"
             }
-            (GoOrRust, WidenPool) => "Go: Transport.MaxIdleConnsPerHost (2 by default)",
-            (GoOrRust, ShortenIdle) => {
-                "Go: Transport.IdleConnTimeout (90 s in http.DefaultTransport, none in a Transport of your own); Rust: pool_idle_timeout"
+            (Go, WidenPool) => "Go: Transport.MaxIdleConnsPerHost (2 by default)",
+            (Go, ShortenIdle) => {
+                "Go: Transport.IdleConnTimeout (90 s in http.DefaultTransport, none in a Transport of your own)"
             }
-            (GoOrRust, LengthenIdle) => "Go: Transport.IdleConnTimeout; Rust: pool_idle_timeout",
-            (GoOrRust, StopClosing) => "Go: DisableKeepAlives and Request.Close must be false",
+            (Go, LengthenIdle) => "Go: Transport.IdleConnTimeout",
+            (Go, StopClosing) => "Go: Transport.DisableKeepAlives and Request.Close must be false",
+            (Rust, ShareClient) => "Rust: one reqwest::Client, cloned",
+            (Rust, Drain) => "Rust: `response.bytes().await`, also when only the status matters",
+            (Rust, WidenPool) => "Rust: pool_max_idle_per_host",
+            (Rust, ShortenIdle | LengthenIdle) => "Rust: pool_idle_timeout (90 s by default)",
+            (Go, CheckAlive) => {
+                "Go: `Transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second}` (before Go 1.24: ReadIdleTimeout of golang.org/x/net/http2)"
+            }
+            (Rust, CheckAlive) => "Rust: http2_keep_alive_interval and http2_keep_alive_while_idle",
+            (Node, CheckAlive) => {
+                "Node: `session.ping()` on a timer, and `session.destroy()` where it gets no reply"
+            }
+            (Java, CheckAlive) => "Java: pingInterval of OkHttpClient",
+            (DotNet, CheckAlive) => ".NET: SocketsHttpHandler.KeepAlivePingDelay",
             (Ruby, ShareClient) => {
                 "Ruby: Net::HTTP.start with a block around all calls, or net-http-persistent; Net::HTTP.get cannot reuse"
             }

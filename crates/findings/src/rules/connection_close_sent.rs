@@ -11,10 +11,17 @@ pub(super) static DOC: Doc = Doc {
     evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`).",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
-    fix: "Leave `Connection: close` out: look for a header set by hand, an option such as DisableKeepAlives or force_close, HTTP/1.0, or a proxy between that adds it",
+    fix: "Leave `Connection: close` out, at the side that sends it",
     risk: "Connections that stay open hold sockets on both sides and can meet the server's idle timer: set the client's idle limit below the server's",
     fold: || Box::new(findings),
 };
+
+/// Where a client's announcement comes from, if its library is not known.
+const OF_CLIENT: &str = "Leave `Connection: close` out of the requests: look for a header set by hand, an option of the client library, HTTP/1.0, or a proxy between that adds it";
+/// The same, of a client whose library is known.
+const OF_KNOWN_CLIENT: &str = "Leave `Connection: close` out of the requests";
+/// Where a server's announcement comes from.
+const OF_SERVER: &str = "Let the server keep connections: look for `Connection: close` set by hand, nginx `keepalive_timeout 0;`, Apache `KeepAlive Off`, Node `server.maxRequestsPerSocket = 1`, Python's http.server without `protocol_version = \"HTTP/1.1\"`, sync workers of gunicorn, or a proxy that adds it. The client is not the cause";
 
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let sides = [
@@ -30,7 +37,14 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
                 announcements = Value::Count(one.openings, "announcement")
             );
             let client = one.client.filter(|_| side == "client");
-            let finding = one.finding(&DOC, said, one.claim.statement());
+            let is_known = client.is_some_and(|one| one.advice(Remedy::StopClosing).is_some());
+            let mut finding = one.finding(&DOC, said, one.claim.statement());
+            finding.fix = match (side, is_known) {
+                ("server", _) => OF_SERVER,
+                (_, true) => OF_KNOWN_CLIENT,
+                (_, false) => OF_CLIENT,
+            }
+            .into();
             finding.in_words_of(client, Remedy::StopClosing)
         })
     });

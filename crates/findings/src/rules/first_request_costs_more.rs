@@ -1,12 +1,15 @@
 //! `first-request-costs-more`: a new connection costs more than its handshakes.
 
-use super::waits::{self, is_longer};
+use super::waits;
 use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{nanos, statement};
 
 /// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 1_000_000.0;
+
+/// By which factor it exceeds the other median.
+const FACTOR: f64 = 1.5;
 
 pub(super) static DOC: Doc = Doc {
     id: "first-request-costs-more",
@@ -21,7 +24,7 @@ pub(super) static DOC: Doc = Doc {
 
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
     waits::findings(bill, &DOC, Severity::Info, |fresh, reused| {
-        is_longer(fresh, reused, LONGER).then(|| statement!(
+        (fresh - reused >= LONGER && fresh >= reused * FACTOR).then(|| statement!(
             "a new connection costs {extra} beyond its handshakes: its first response takes {fresh}, later ones {reused}",
             extra = nanos(fresh - reused),
             fresh = nanos(fresh),

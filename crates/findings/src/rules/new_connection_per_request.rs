@@ -2,9 +2,9 @@
 
 use super::new_connection_per_query::spoken;
 use super::{Attribution, Doc, Remedy};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement, timer_nanos};
-use crate::traffic::{Counts, OpenReason};
+use crate::traffic::{Counts, OpenReason, server_limit};
 
 /// Avoidable connections from which on it speaks: some clients use one more than they need, by design.
 const LEAST: u64 = 2;
@@ -16,7 +16,7 @@ pub(super) static DOC: Doc = Doc {
     id: "new-connection-per-request",
     what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
     evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
-    threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 5 % of the destination's time on.",
+    threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 5 % of the destination's time on; informational where the client closes idle connections at half of the server's limit or later, or renews them after ten requests or more.",
     false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
     fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
     risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
@@ -53,6 +53,9 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
                 );
                 finding.fix = finding.fix.then(" ", now);
             }
+        }
+        if first.is_some_and(|first| is_deliberate(first, counts)) {
+            finding.severity = Severity::Info;
         }
         finding = finding.in_words_of(client, remedy);
         if first == Some(OpenReason::ClientAtOnce) {
@@ -116,12 +119,26 @@ fn opened_for(reasons: &[(u64, OpenReason)]) -> Statement {
     Statement::written(text, vec![("reasons", reasons)])
 }
 
+/// Whether the client ends connections as the remedies of other rules advise: by an idle limit below the server's, or by renewing them.
+fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
+    let limits = counts.client_idle.zip(server_limit(counts));
+    match why {
+        OpenReason::ClientIdle => limits.is_none_or(|(client, server)| client * 2 >= server),
+        OpenReason::ClientRenewed => true,
+        _ => false,
+    }
+}
+
 /// What helps where the client does keep connections, but not for long enough, or does not live for long enough itself.
 fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
     match why {
         OpenReason::ClientIdle => Some((
-            "Let the client keep idle connections for longer than its pauses, but for less than the server does",
+            "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does",
             Remedy::LengthenIdle,
+        )),
+        OpenReason::ClientRenewed => Some((
+            "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else let it keep them for longer",
+            Remedy::ShareClient,
         )),
         OpenReason::NewProcess => Some((
             "Make the calls from one process that lives on: connections end with the process that opened them",

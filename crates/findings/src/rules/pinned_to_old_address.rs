@@ -18,7 +18,7 @@ pub(super) static DOC: Doc = Doc {
     id: "pinned-to-old-address",
     what: "The name resolves to other addresses now, and the pool still sends to the old one: after a fail-over, a deployment or a scale-out, kept connections do not move.",
     evidence: "Results of lookups over time against the peer addresses of the connections that carry requests.",
-    threshold: "A request on an address that is missing from every lookup result for 30 s and for the record's TTL. An address that returns in between (round robin) does not count.",
+    threshold: "A request on an address that is missing from every lookup result for 30 s and for the record's TTL. All requests since the first such result count then. An address that returns in between (round robin) does not count.",
     false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program without a later lookup is not detected.",
     fix: "Give connections a maximum age (minutes), or close the pool when the lookup result changes",
     risk: "A maximum age costs a few new connections; without one, reuse defeats fail-over by DNS",
@@ -30,16 +30,21 @@ struct Known {
     missing_since: Option<Nanos>,
 }
 
+/// Requests on an address that the lookup results lack.
 struct Seen {
+    /// The first lookup result without the address.
+    missing_since: Nanos,
+    /// All since then.
     requests: u64,
     longest: u64,
-    address: IpAddr,
+    /// Whether the address was missing for long enough.
+    is_gone: bool,
 }
 
 #[derive(Default)]
 struct PinnedToOldAddress {
     names: HashMap<Arc<str>, (BTreeMap<IpAddr, Known>, u32)>,
-    seen: BTreeMap<usize, Seen>,
+    seen: BTreeMap<(usize, IpAddr), Seen>,
 }
 
 impl PinnedToOldAddress {
@@ -89,27 +94,41 @@ impl Fold for PinnedToOldAddress {
                 };
                 let missing = known.get(&peer.ip()).and_then(|state| state.missing_since);
                 let Some(missing) = missing else { return };
-                let gone = exchange.at.since(missing);
-                if gone >= GONE.max(u64::from(*ttl) * 1_000_000_000) {
-                    let seen = self.seen.entry(live.destination).or_insert(Seen {
-                        requests: 0,
-                        longest: 0,
-                        address: peer.ip(),
-                    });
-                    seen.requests += 1;
-                    seen.longest = seen.longest.max(gone);
+                if exchange.at < missing {
+                    return;
                 }
+                let gone = exchange.at.since(missing);
+                let is_gone = gone >= GONE.max(u64::from(*ttl) * 1_000_000_000);
+                let key = (live.destination, peer.ip());
+                if self.seen.len() >= KEPT && !self.seen.contains_key(&key) {
+                    return;
+                }
+                let seen = self.seen.entry(key).or_insert(Seen {
+                    missing_since: missing,
+                    requests: 0,
+                    longest: 0,
+                    is_gone: false,
+                });
+                // an address that had come back is missing anew
+                if seen.missing_since != missing && !seen.is_gone {
+                    seen.requests = 0;
+                }
+                seen.missing_since = missing;
+                seen.requests += 1;
+                seen.longest = seen.longest.max(gone);
+                seen.is_gone |= is_gone;
             }
             _ => {}
         }
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let found = self.seen.iter().map(|(&destination, seen)| {
+        let gone = self.seen.iter().filter(|(_, seen)| seen.is_gone);
+        let found = gone.map(|(&(destination, address), seen)| {
             let said = statement!(
-                "{requests} went to {address}, which the name no longer resolves to",
+                "{requests} went to {address} after the name had stopped resolving to it",
                 requests = requests(seen.requests),
-                address = text(seen.address)
+                address = text(address)
             );
             let evidence = statement!(
                 "the last of them {longest} after the first lookup without that address",

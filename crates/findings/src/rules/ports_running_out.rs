@@ -1,11 +1,12 @@
 //! `ports-running-out`: connections are opened faster than TIME_WAIT gives their ports back.
 
-use super::{Attribution, Doc, Fold};
+use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, statement};
 use crate::traffic::{Context, Counts};
 use intact_ledger::{EndedBy, Event, Failure, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 /// How long TIME_WAIT holds a port on Linux, in seconds.
 const TIME_WAIT: u64 = 60;
@@ -54,18 +55,37 @@ impl Window {
     }
 }
 
+/// What ports are taken for: TCP needs a free one for each address of a server, whatever the server is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    Address(SocketAddr),
+    /// Where no address is known.
+    Destination(usize),
+}
+
+/// The openings to one target.
+#[derive(Default)]
+struct Openings {
+    window: Window,
+    destinations: BTreeSet<usize>,
+}
+
 #[derive(Default)]
 struct PortsRunningOut {
-    windows: BTreeMap<usize, Window>,
+    targets: BTreeMap<Target, Openings>,
 }
 
 impl Fold for PortsRunningOut {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         if let (Event::Opened(connection), Some(destination)) = (event, context.destination) {
-            self.windows
-                .entry(destination)
-                .or_default()
-                .add(connection.at);
+            // a server sees a port of the client's, which differs for each connection
+            let address = connection.peer.filter(|_| context.is_of_client);
+            let target = address.map_or(Target::Destination(destination), Target::Address);
+            if self.targets.len() < KEPT || self.targets.contains_key(&target) {
+                let openings = self.targets.entry(target).or_default();
+                openings.window.add(connection.at);
+                openings.destinations.insert(destination);
+            }
         }
     }
 
@@ -75,14 +95,19 @@ impl Fold for PortsRunningOut {
         let (low, high) = known.unwrap_or(RANGE);
         let range = u64::from(high.saturating_sub(low)) + 1;
         let mut findings = Vec::new();
-        for (destination, name, counts) in bill.destinations() {
-            let failed = counts.dials_failed.get(&Failure::NoFreePort).copied();
-            let failed = failed.unwrap_or(0);
-            let projected = self
-                .windows
-                .get(&destination)
-                .map_or(0, |window| window.projected(books.now));
-            let (client, server) = holders(counts);
+        let mut named = BTreeSet::new();
+        for (projected, destinations) in self.by_use(bill) {
+            // one server is one finding
+            if destinations.iter().any(|one| !named.insert(*one)) {
+                continue;
+            }
+            let counts = || destinations.iter().map(|&one| bill.counts(one));
+            let name = destinations.iter().next().map(|&one| bill.name(one));
+            let name = name.unwrap_or_default();
+            let failed = counts().filter_map(|one| one.dials_failed.get(&Failure::NoFreePort));
+            let failed: u64 = failed.sum();
+            let of_each = counts().map(holders);
+            let (client, server) = of_each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             let share = projected as f64 / range as f64;
             if failed == 0 && (share < HALF || client < server) {
                 continue;
@@ -124,6 +149,24 @@ impl Fold for PortsRunningOut {
             findings.push(Finding::by(&DOC, severity, name, said, evidence));
         }
         findings
+    }
+}
+
+impl PortsRunningOut {
+    /// The openings in 60 s to each target, with its destinations; the most first.
+    fn by_use(&self, bill: &Attribution<'_>) -> Vec<(u64, BTreeSet<usize>)> {
+        let now = bill.books().now;
+        let targets = self.targets.values();
+        let mut all: Vec<(u64, BTreeSet<usize>)> = targets
+            .map(|one| (one.window.projected(now), one.destinations.clone()))
+            .collect();
+        // dials that failed may have no opening
+        all.extend(
+            bill.destinations()
+                .map(|(at, ..)| (0, BTreeSet::from([at]))),
+        );
+        all.sort_by_key(|one| std::cmp::Reverse(one.0));
+        all
     }
 }
 

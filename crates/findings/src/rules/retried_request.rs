@@ -11,13 +11,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
 const SOON: u64 = 10_000_000_000;
+/// A request that comes sooner after the failure, in nanoseconds, is a retry whatever the program's rhythm is.
+const AT_ONCE: u64 = 100_000_000;
+/// From this share of the usual interval of equal requests on, the program sends the next one by itself.
+const ON_TIME: f64 = 0.75;
 
 pub(super) static DOC: Doc = Doc {
     id: "retried-request",
     what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-    evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the response was complete and before an equal request got a response, or a retry that the producer itself recorded. In a function: within the same invocation. Needs visible requests.",
+    evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the response was complete and before an equal request got a response, or a retry that the producer itself recorded. A program that sends equal requests at intervals (a heartbeat, a poll) sends the next one by itself: only what comes sooner is a retry. In a function: within the same invocation. Needs visible requests.",
     threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
-    false_positives: "A person who presses the button again; a client that polls the same URL and lost one connection.",
+    false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
     fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others an idempotency key",
     risk: "Without retries, each connection that ends while idle becomes an error of the program",
     fold: || Box::<RetriedRequest>::default(),
@@ -80,8 +84,27 @@ struct Retry {
     example: Option<String>,
 }
 
+/// When equal requests were sent.
+#[derive(Clone, Copy)]
+struct Rhythm {
+    last: Nanos,
+    /// The shortest interval between two starts, in nanoseconds.
+    interval: Option<u64>,
+}
+
+impl Rhythm {
+    /// Whether a request at `at` is the program's next one.
+    fn expects(self, at: Nanos) -> bool {
+        let interval = self.interval.map(|interval| interval as f64 * ON_TIME);
+        interval.is_some_and(|least| at.since(self.last) as f64 >= least)
+    }
+}
+
 #[derive(Default)]
 struct RetriedRequest {
+    rhythms: HashMap<Fingerprint, Rhythm>,
+    /// A retry without an earlier interval, with the time from the first request to it: a beat, if the next one keeps the time.
+    doubtful: HashMap<Fingerprint, (Retry, u64)>,
     failed: HashMap<Fingerprint, Broken>,
     order: VecDeque<Fingerprint>,
     /// Retries of functions: an invocation that is recorded later may have begun in between.
@@ -99,13 +122,37 @@ impl RetriedRequest {
             && exchange.connection != broken.connection
             && sender.may_be(broken.sender)
             && exchange.at.since(broken.end) <= SOON;
-        let began = again.then_some(broken.at);
+        let is_beat = self
+            .rhythms
+            .get(&fingerprint)
+            .is_some_and(|rhythm| rhythm.expects(exchange.at))
+            && exchange.at.since(broken.end) > AT_ONCE;
+        let began = (again && !is_beat).then_some(broken.at);
         // what comes after the response is a request of its own
         let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
         if again || is_answered {
             self.failed.remove(&fingerprint);
         }
         began
+    }
+
+    /// Notes when a request was sent, and drops the doubtful retry before it if that was a beat of the same rhythm.
+    fn note(&mut self, fingerprint: Fingerprint, at: Nanos) {
+        let known = self.rhythms.get(&fingerprint).copied();
+        if known.is_none() && self.rhythms.len() >= KEPT {
+            return;
+        }
+        let interval = known.map(|rhythm| at.since(rhythm.last));
+        if let (Some(interval), Some((retry, first))) =
+            (interval, self.doubtful.remove(&fingerprint))
+            && (interval as f64) < first as f64 * ON_TIME
+        {
+            self.take(retry);
+        }
+        let shortest = known.and_then(|rhythm| rhythm.interval);
+        let interval = shortest.into_iter().chain(interval).min();
+        self.rhythms
+            .insert(fingerprint, Rhythm { last: at, interval });
     }
 
     fn take(&mut self, retry: Retry) {
@@ -130,10 +177,28 @@ impl RetriedRequest {
     /// The same request in the next invocation is that one's own.
     fn invoked(&mut self, one: &Invocation) {
         let begins = one.begins();
-        self.open.retain(|retry| {
+        let is_within_one = |retry: &Retry| {
             let (first, second) = retry.between;
             retry.environment != Some(one.environment) || begins <= first || begins > second
-        });
+        };
+        self.open.retain(is_within_one);
+        self.doubtful.retain(|_, (retry, _)| is_within_one(retry));
+    }
+
+    /// Counts a retry, or waits for the next equal request where the program may send them at intervals.
+    fn decide(&mut self, exchange: &Exchange, first: Option<Nanos>, retry: Retry) {
+        let fingerprint = exchange.fingerprint.filter(|_| exchange.retry_of.is_none());
+        let rhythm = fingerprint.and_then(|one| self.rhythms.get_mut(&one));
+        let (Some(fingerprint), Some(first), Some(rhythm)) = (fingerprint, first, rhythm) else {
+            return self.take(retry);
+        };
+        let since = exchange.at.since(first);
+        let is_doubtful = rhythm.interval.is_none() && since > AT_ONCE;
+        if !is_doubtful || self.doubtful.len() >= KEPT {
+            return self.take(retry);
+        }
+        rhythm.last = exchange.at;
+        self.doubtful.insert(fingerprint, (retry, since));
     }
 
     fn remember(&mut self, exchange: &Exchange, sender: Sender) {
@@ -180,7 +245,7 @@ impl Fold for RetriedRequest {
         let first = self.repeats(exchange, sender);
         if first.is_some() || exchange.retry_of.is_some() {
             let method = exchange.method.as_ref();
-            self.take(Retry {
+            let retry = Retry {
                 destination,
                 // what its producer calls a retry is one
                 environment: sender.environment.filter(|_| exchange.retry_of.is_none()),
@@ -189,14 +254,18 @@ impl Fold for RetriedRequest {
                 example: method
                     .zip(exchange.target.as_ref())
                     .map(|(method, target)| format!("{method} {target}")),
-            });
+            };
+            self.decide(exchange, first, retry);
+        } else if let Some(fingerprint) = exchange.fingerprint {
+            self.note(fingerprint, exchange.at);
         }
         self.remember(exchange, sender);
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut seen = self.seen.clone();
-        for retry in &self.open {
+        let doubtful = self.doubtful.values().map(|(retry, _)| retry);
+        for retry in self.open.iter().chain(doubtful) {
             seen.entry(retry.destination).or_default().count(retry);
         }
         let found = seen.iter().map(|(&destination, seen)| {

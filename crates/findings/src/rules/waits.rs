@@ -9,9 +9,6 @@ use intact_ledger::{Histogram, Phase, Reuse};
 /// Requests of each kind that it takes.
 const LEAST: u64 = 10;
 
-/// By which factor the longer median exceeds the other.
-const FACTOR: f64 = 1.5;
-
 /// A finding for each destination whose medians, of fresh and of reused requests in nanoseconds, have something to state.
 pub(super) fn findings(
     bill: &Attribution<'_>,
@@ -25,11 +22,6 @@ pub(super) fn findings(
         Some(Finding::by(doc, severity, name, said, waits.samples()))
     });
     found.collect()
-}
-
-/// Whether a median is longer by this many nanoseconds and by half.
-pub(super) fn is_longer(long: f64, short: f64, nanos: f64) -> bool {
-    long - short >= nanos && long >= short * FACTOR
 }
 
 /// The medians in nanoseconds, and of how many.

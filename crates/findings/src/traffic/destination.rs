@@ -1,6 +1,6 @@
 //! What is counted of one destination, or of all: plain counters for each, histograms for the first ones. Must not conclude.
 
-use super::open_connection::{OpenConnection, multiplexes};
+use super::open_connection::{HAND_BACK, OpenConnection, multiplexes};
 use super::open_reason::OpenReason;
 use crate::overlap::Overlap;
 use intact_ledger::{
@@ -94,6 +94,14 @@ pub struct Counts {
     pub outbound: u64,
     /// Exchanges that it is the sum of: those whose duration is known.
     pub timed: u64,
+    /// Exchanges without a complete response, and the time that they took.
+    pub lost: Sum,
+    /// Setup that exchanges waited for, in nanoseconds.
+    pub setup_waited: u64,
+    /// Reuses of connections that carry one exchange at a time, where the idle time before is known.
+    pub single_reuses: u64,
+    /// Of these, those that followed the last response within [`HAND_BACK`]: the exchange may have waited for the connection.
+    pub back_to_back: u64,
     /// Connections: transport established.
     pub opened: u64,
     /// Connections that were open before the recording began.
@@ -140,6 +148,8 @@ pub struct Counts {
     pub why: BTreeMap<OpenReason, u64>,
     /// The shortest idle time after which the server closed, in nanoseconds.
     pub server_idle: Option<u64>,
+    /// The longest idle time after which a connection still gave a complete response, in nanoseconds.
+    pub longest_reuse: Option<u64>,
     /// The shortest idle time after which the client closed, in nanoseconds.
     pub client_idle: Option<u64>,
     /// The shortest `Keep-Alive: timeout` that was announced, in seconds.
@@ -283,9 +293,18 @@ impl Counts {
         if timed {
             self.timed += 1;
             self.outbound = self.outbound.saturating_add(exchange.latency());
+            self.setup_waited = self
+                .setup_waited
+                .saturating_add(exchange.spans.setup_nanos());
+            if !exchange.outcome.is_ok() {
+                self.lost.change(exchange.latency(), Sign::Add);
+            }
         }
         self.terms(exchange.terms.timeout_s, None);
         self.infer(&exchange.certainty);
+        if exchange.outcome.is_ok() {
+            self.longest_reuse = self.longest_reuse.max(gap);
+        }
         if let Some(detail) = &mut self.detail {
             if timed {
                 detail.cell.exchange(exchange);
@@ -293,6 +312,14 @@ impl Counts {
             if let Some(gap) = gap {
                 detail.gaps.record(gap);
             }
+        }
+    }
+
+    /// Counts a reuse after an idle time of `gap` nanoseconds.
+    pub(super) fn reuse_after(&mut self, gap: u64, live: &OpenConnection) {
+        if !multiplexes(&live.connection) {
+            self.single_reuses += 1;
+            self.back_to_back += u64::from(gap <= HAND_BACK);
         }
     }
 
@@ -345,6 +372,13 @@ impl Counts {
             };
             *shortest = Some(shortest.map_or(idle, |least| least.min(idle)));
         }
+    }
+
+    /// The time that costs are a share of, in nanoseconds: that of all exchanges, and the setup that no exchange waited for. Absent
+    /// where the duration of no exchange is known.
+    pub(crate) fn time(&self) -> Option<u64> {
+        let ahead = self.setup_total.nanos.saturating_sub(self.setup_waited);
+        (self.timed > 0).then(|| self.outbound.saturating_add(ahead))
     }
 
     /// The connections that the peak overlap needs next to those that were open before the recording, `open` being those inside which nothing was seen so far.

@@ -4,7 +4,7 @@ use super::destination::{Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
 use super::open_reason::OpenReason;
 use intact_ledger::{Caveat, Close, Connection, Exchange, Origin, Run, Scheme, Transport, Vantage};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -66,6 +66,22 @@ impl DestinationKey {
     }
 }
 
+impl DestinationKey {
+    /// [`DestinationKey::host`] under another name of the host.
+    pub(super) fn host_named(&self, name: &Arc<str>) -> Option<String> {
+        let origin = self.origin.as_ref()?;
+        let other = Origin {
+            host: name.clone(),
+            ..origin.clone()
+        };
+        let key = DestinationKey {
+            origin: Some(other),
+            ..self.clone()
+        };
+        key.host()
+    }
+}
+
 /// The destinations so far.
 #[derive(Clone, Debug)]
 pub struct Destinations {
@@ -80,6 +96,10 @@ pub struct Destinations {
     index: HashMap<DestinationKey, usize>,
     /// The origin that an address was last known to serve.
     served: HashMap<SocketAddr, usize>,
+    /// The destination of the connections to an address that have not shown an origin.
+    unshown: HashMap<SocketAddr, usize>,
+    /// Further names of the origin of a destination: `127.0.0.1` and `localhost` are one server.
+    pub aliases: BTreeMap<usize, BTreeSet<Arc<str>>>,
     is_crowded: bool,
 }
 
@@ -93,6 +113,8 @@ impl Destinations {
             time_step: run.time_step_ns,
             index: HashMap::new(),
             served: HashMap::new(),
+            unshown: HashMap::new(),
+            aliases: BTreeMap::new(),
             is_crowded: false,
         }
     }
@@ -101,18 +123,17 @@ impl Destinations {
     pub(super) fn of(&mut self, connection: &Connection) -> usize {
         let key = DestinationKey::of(connection, self.vantage);
         let known = self.index.get(&key).copied();
+        let known = known.or_else(|| self.find_same_server(&key, connection));
         let destination = match known {
             Some(index) => index,
             None if self.keys.len() < DESTINATIONS => {
                 let is_detailed = self.keys.len() < DETAILED;
-                self.add(
-                    key,
-                    if is_detailed {
-                        Counts::detailed()
-                    } else {
-                        Counts::default()
-                    },
-                )
+                let counts = if is_detailed {
+                    Counts::detailed()
+                } else {
+                    Counts::default()
+                };
+                self.add(key, counts)
             }
             None => {
                 self.is_crowded = true;
@@ -126,7 +147,40 @@ impl Destinations {
         {
             self.served.insert(peer, destination);
         }
+        let has_key = self.keys[destination].address.is_some() || connection.origin.is_some();
+        if let (Some(peer), false, false) = (connection.peer, server, shows_origin(connection))
+            && has_key
+            && !self.is_crowded
+        {
+            self.unshown.insert(peer, destination);
+        }
         destination
+    }
+
+    /// A known destination that a new key of a client's run leads to as well: that of the same server under another name of this
+    /// machine, or that of connections to the same address which ended before any had shown the origin.
+    fn find_same_server(&mut self, key: &DestinationKey, connection: &Connection) -> Option<usize> {
+        let (origin, peer) = (key.origin.as_ref()?, connection.peer?);
+        if self.vantage == Vantage::Server || !shows_origin(connection) {
+            return None;
+        }
+        if let Some(&served) = self.served.get(&peer)
+            && let Some(other) = &self.keys[served].origin
+            && (other.scheme, other.port) == (origin.scheme, origin.port)
+            && peer.ip().is_loopback()
+            && is_this_machine(&origin.host)
+            && is_this_machine(&other.host)
+        {
+            let name = origin.host.clone();
+            self.aliases.entry(served).or_default().insert(name);
+            self.index.insert(key.clone(), served);
+            return Some(served);
+        }
+        let unshown = self.unshown.remove(&peer)?;
+        let old = std::mem::replace(&mut self.keys[unshown], key.clone());
+        self.index.remove(&old);
+        self.index.insert(key.clone(), unshown);
+        Some(unshown)
     }
 
     /// The destination of a connection without one, or beyond the limit.
@@ -151,8 +205,7 @@ impl Destinations {
 
     /// A connection that ended without showing its origin belongs to the origin that others found at its address.
     pub(super) fn assign_by_address(&mut self, live: &mut OpenConnection) {
-        let origin = live.connection.origin.as_ref();
-        let shown = origin.is_some_and(|origin| origin.scheme != Scheme::Tcp);
+        let shown = shows_origin(&live.connection);
         let lost = live.exchanges == 0 && !shown && live.connection.protocol.is_none();
         let served = live.connection.peer.and_then(|peer| self.served.get(&peer));
         if let (true, Some(&destination)) = (lost, served) {
@@ -186,6 +239,10 @@ impl Destinations {
         self.counts[destination].overlap(exchange, live, self.time_step);
         self.counts[destination].exchange(exchange, gap, timed);
         self.all.exchange(exchange, gap, timed);
+        if let (Some(gap), Some(live), true) = (gap, live, timed) {
+            self.counts[destination].reuse_after(gap, live);
+            self.all.reuse_after(gap, live);
+        }
     }
 
     pub(super) fn count_close(&mut self, live: &OpenConnection, close: &Close) {
@@ -210,4 +267,19 @@ impl Destinations {
         }
         caveats
     }
+}
+
+/// Whether a connection has shown more of its origin than an address.
+fn shows_origin(connection: &Connection) -> bool {
+    let origin = connection.origin.as_ref();
+    origin.is_some_and(|origin| origin.scheme != Scheme::Tcp)
+}
+
+/// Whether a host is a name or an address of this machine.
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || address
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }

@@ -105,7 +105,9 @@ pub(crate) fn server_limit(counts: &Counts) -> Option<u64> {
         .announced_timeout_s
         .filter(|&timeout| timeout > 0)
         .map(|timeout| u64::from(timeout) * 1_000_000_000);
-    match (announced, counts.server_idle) {
+    // an end before an idle time that others outlived was no timer: a restart, a drain
+    let is_timer = |seen: &u64| counts.longest_reuse.is_none_or(|longest| *seen >= longest);
+    match (announced, counts.server_idle.filter(is_timer)) {
         (Some(announced), Some(seen)) => Some(announced.min(seen)),
         (announced, seen) => announced.or(seen),
     }

@@ -3,6 +3,7 @@
 use super::destination::Counts;
 use super::destinations::DestinationKey;
 use super::figures::Figures;
+use super::next_steps::{NextStep, next_steps};
 use super::tracker::Tracker;
 use super::verdict;
 use crate::cpu::CpuFacts;
@@ -17,8 +18,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Findings that are listed, the most expensive first.
-const FINDINGS: usize = 200;
 /// What an observer found out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ObservedFacts {
@@ -33,6 +32,9 @@ pub struct ObservedFacts {
     pub destinations: Vec<Destination>,
     /// What stands out, the worst and most expensive first.
     pub findings: Vec<Finding>,
+    /// Commands to run next, where there is a warning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<NextStep>,
     /// What the programs took of the processors, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuFacts>,
@@ -47,6 +49,9 @@ pub struct Destination {
     pub origin: String,
     /// The host that `--require 'host=...'` finds it by.
     pub host: Option<String>,
+    /// Further names of the same server, by which `host=...` finds it too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// The commands of the processes that opened its connections, and how many each opened.
     pub commands: BTreeMap<String, u64>,
     /// What the clients call themselves, and how many connections are of each.
@@ -63,11 +68,17 @@ pub struct Destination {
 }
 
 impl Destination {
-    fn of(key: &DestinationKey, counts: &Counts, figures: Figures) -> Destination {
+    fn of(
+        key: &DestinationKey,
+        aliases: Vec<String>,
+        counts: &Counts,
+        figures: Figures,
+    ) -> Destination {
         let protocols = counts.protocols.iter();
         Destination {
             origin: key.name(),
             host: key.host(),
+            aliases,
             commands: named(&counts.commands),
             agents: named(&counts.agents),
             processes: counts.pids.len() as u64,
@@ -116,7 +127,7 @@ embeds!(ObservedFacts, counts: TrafficCounts);
 impl ObservedFacts {
     pub(super) fn new(books: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = books.caveats();
-        let findings = findings(books, rules, &mut caveats);
+        let findings = findings(books, rules);
         let missing = Unobserved::by_caveats(&caveats);
         let (needed, opaque) = (books.needed(), books.opaque());
         let destinations = destinations(books, &needed, &opaque);
@@ -134,11 +145,13 @@ impl ObservedFacts {
             totals,
             destinations,
             findings,
+            next: Vec::new(),
             cpu: None,
             caveats,
         };
         facts.add_unobserved(&missing);
         facts.verdict = verdict::sentences(books, &facts);
+        facts.next = next_steps(books, &facts);
         facts
     }
 
@@ -150,14 +163,19 @@ impl ObservedFacts {
         }
     }
 
+    /// Whether nothing was lost to setup, to requests without a response, or to waiting for a connection.
+    pub fn has_evidence_of_no_gain(&self) -> bool {
+        verdict::has_evidence_of_no_gain(self)
+    }
+
     /// Whether anything at all was answered, or was opened without our seeing inside.
     pub fn any_success(&self) -> bool {
         self.counts.any_success()
     }
 }
 
-/// The findings of all rules, the worst and most expensive first; a caveat states how many are beyond the limit.
-fn findings(books: &Tracker, rules: &[Rule], caveats: &mut Vec<Caveat>) -> Vec<Finding> {
+/// The findings of all rules, the worst and most expensive first. Destinations are limited, and with them the findings.
+fn findings(books: &Tracker, rules: &[Rule]) -> Vec<Finding> {
     let mut bill = Attribution::new(books);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
@@ -167,13 +185,6 @@ fn findings(books: &Tracker, rules: &[Rule], caveats: &mut Vec<Caveat>) -> Vec<F
         let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
         (b.severity.cmp(&a.severity)).then(cost(b).total_cmp(&cost(a)))
     });
-    if let Some(more @ 1..) = findings.len().checked_sub(FINDINGS) {
-        caveats.push(Caveat::new(
-            "many-findings",
-            format!("{more} more findings are not listed"),
-        ));
-        findings.truncate(FINDINGS);
-    }
     findings
 }
 
@@ -184,12 +195,16 @@ fn destinations(books: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destinat
         .keys
         .iter()
         .zip(&all.counts)
-        .zip(needed.iter().zip(opaque));
-    let each = each.map(|((key, counts), (&needed, &opaque))| {
+        .zip(needed.iter().zip(opaque))
+        .enumerate();
+    let each = each.map(|(at, ((key, counts), (&needed, &opaque)))| {
         let origin = key.origin.as_ref();
         let lookups = origin.and_then(|origin| books.lookups.names.get(&origin.host));
         let lookups = lookups.copied().unwrap_or_default();
-        Destination::of(key, counts, Figures::of(counts, needed, opaque, lookups))
+        let aliases = all.aliases.get(&at).into_iter().flatten();
+        let aliases = aliases.filter_map(|name| key.host_named(name)).collect();
+        let figures = Figures::of(counts, needed, opaque, lookups);
+        Destination::of(key, aliases, counts, figures)
     });
     let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();
     destinations.sort_by_key(|one| {

@@ -35,12 +35,28 @@ pub struct Figures {
     pub churn_per_s: Option<f64>,
     /// Sum of the latencies of all requests, setup included.
     pub outbound_ms: Option<f64>,
+    /// `outbound_ms`, and the setup that no request waited for.
+    #[serde(skip)]
+    pub(crate) time_ms: Option<f64>,
     /// Sum of all setups.
     pub setup_ms: Option<f64>,
     /// Mean lookup, transport handshake and TLS handshake of a connection that had them.
     pub setup_mean_ms: SetupMeans,
-    /// `wasted_ms` as a share of `outbound_ms`.
+    /// `wasted_ms` as a share of `outbound_ms` and the setup that no request waited for.
     pub wasted_share: Option<f64>,
+    /// Time that requests without a complete response took, such as aborted ones and those that timed out.
+    pub lost_ms: Option<f64>,
+    /// `lost_ms` as a share of `outbound_ms`.
+    pub lost_share: Option<f64>,
+    /// Setup that requests waited for, of needed and of avoidable connections.
+    pub setup_wait_ms: Option<f64>,
+    /// `setup_wait_ms` as a share of `outbound_ms`.
+    pub setup_wait_share: Option<f64>,
+    /// Reuses within 5 ms of the last response on a connection that carries one request at a time: these requests may have
+    /// waited in the client for a connection. Absent where no idle time is known.
+    pub back_to_back: Option<u64>,
+    /// `back_to_back` as a share of all such reuses.
+    pub back_to_back_share: Option<f64>,
     /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
     pub resumed_share: Option<f64>,
     /// Lookups.
@@ -100,7 +116,11 @@ impl Figures {
         let opaque = counts.opaque + open_opaque;
         let known = counts.first + counts.reused;
         let avoidable = counts.opened.saturating_sub(needed);
-        let outbound_ms = (counts.timed > 0).then(|| counts.outbound as f64 / NANOS_PER_MS);
+        let timed_ms = |nanos: u64| (counts.timed > 0).then(|| nanos as f64 / NANOS_PER_MS);
+        let outbound_ms = timed_ms(counts.outbound);
+        let time_ms = counts.time().map(|nanos| nanos as f64 / NANOS_PER_MS);
+        let lost_ms = timed_ms(counts.lost.nanos);
+        let setup_wait_ms = timed_ms(counts.setup_waited);
         let wasted_ms = cost_ms(counts, avoidable);
         let readable = (counts.opened + counts.open_before).saturating_sub(opaque);
         let detail = counts.detail.as_deref();
@@ -140,7 +160,14 @@ impl Figures {
             outbound_ms,
             setup_ms: (setup.count > 0).then(|| setup.nanos as f64 / NANOS_PER_MS),
             setup_mean_ms: SetupMeans::of(counts),
-            wasted_share: share_of(wasted_ms, outbound_ms),
+            wasted_share: share_of(wasted_ms, time_ms),
+            time_ms,
+            lost_ms,
+            lost_share: share_of(lost_ms, outbound_ms),
+            setup_wait_ms,
+            setup_wait_share: share_of(setup_wait_ms, outbound_ms),
+            back_to_back: (counts.single_reuses > 0).then_some(counts.back_to_back),
+            back_to_back_share: share(counts.back_to_back, counts.single_reuses),
             resumed_share: resumed_share(counts),
             lookups: LookupFigures::of(lookups, counts.opened),
             latency_ms: latency(|group| &group.latency),
@@ -167,8 +194,10 @@ impl Figures {
         self.counts.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time
         let seen = figures().filter(|one| one.requests.total > 0);
-        let of_requests: f64 = seen.filter_map(|one| one.wasted_ms).sum();
-        self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.outbound_ms);
+        let (wasted, time): (Vec<_>, Vec<_>) = seen.map(|one| (one.wasted_ms, one.time_ms)).unzip();
+        let of_requests: f64 = wasted.into_iter().flatten().sum();
+        self.time_ms = self.outbound_ms.map(|_| time.into_iter().flatten().sum());
+        self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.time_ms);
         if let Some(gaps) = &mut self.idle_gaps {
             gaps.server_limit_s = None;
             gaps.danger_from_s = None;
@@ -264,7 +293,7 @@ fn reuse_range(counts: &Counts, known: u64) -> Option<[f64; 2]> {
 
 fn share_of(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     let whole = whole.filter(|whole| *whole > 0.0)?;
-    Some((part? / whole).min(1.0))
+    Some(part? / whole)
 }
 
 fn resumed_share(counts: &Counts) -> Option<f64> {

@@ -23,7 +23,8 @@ impl MetricSource for ObservedFacts {
         };
         let each = self.destinations.iter().map(|one| {
             let mut labels = vec![("origin", one.origin.clone())];
-            labels.extend(one.host.clone().map(|host| ("host", host)));
+            let hosts = one.host.iter().chain(&one.aliases);
+            labels.extend(hosts.map(|host| ("host", host.clone())));
             if let [protocol] = one.protocols.keys().collect::<Vec<_>>()[..] {
                 labels.push(("http", (*protocol).to_owned()));
             }

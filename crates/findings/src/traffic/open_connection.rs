@@ -11,7 +11,7 @@ const STREAMS: u32 = 100;
 
 /// How long a client may take, in nanoseconds, from the last byte of a response to having the connection back in its pool: until
 /// then it is idle on the wire, but no request could use it.
-pub(super) const HAND_BACK: u64 = 5_000_000;
+pub(crate) const HAND_BACK: u64 = 5_000_000;
 
 /// Who has the client end: connections are reused within one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -108,6 +108,8 @@ pub struct OpenConnection {
     pub why: OpenReason,
     /// Exchanges that ended on it.
     pub exchanges: u64,
+    /// Whether one of them had a complete response.
+    pub carried_response: bool,
     /// The exchange that ended last.
     pub last: Option<Last>,
     pub(super) waiters: Vec<PendingOpen>,
@@ -117,6 +119,7 @@ impl OpenConnection {
     /// Takes in an exchange; returns how long the connection had been idle before it, in nanoseconds.
     pub(super) fn carry(&mut self, exchange: &Exchange) -> Option<u64> {
         self.exchanges += 1;
+        self.carried_response |= exchange.outcome.is_ok();
         let gap = match &self.last {
             Some(last) if exchange.at >= last.end => Some(exchange.at.since(last.end)),
             _ => None,

@@ -7,6 +7,9 @@ use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where the producer does not say.
 pub(super) const AT_ONCE: u64 = 100_000_000;
 
+/// Exchanges on a connection from which on a client that closes it renews it, rather than not to keep it.
+const MANY: u64 = 10;
+
 macro_rules! whys {
     ($($variant:ident $words:literal,)*) => {
         /// What led to the opening of a connection.
@@ -43,6 +46,7 @@ whys! {
     ServerIdle "after the server had closed the last one while it was idle",
     Stale "after a request was sent on a connection that the server had closed",
     ClientAtOnce "after the client had closed the last one right after a response",
+    ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
     ClientIdle "after the client had closed the last one while it was idle",
     Broken "after the last one had broken",
 }
@@ -89,6 +93,7 @@ impl OpenReason {
             (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
             (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
             (Some(Side::Server), _) => OpenReason::ServerIdle,
+            (Some(Side::Client), _) if at_once && carried >= MANY => OpenReason::ClientRenewed,
             (Some(Side::Client), _) if at_once => OpenReason::ClientAtOnce,
             (Some(Side::Client), _) => OpenReason::ClientIdle,
             // from outside nothing is seen but that it is gone
@@ -105,11 +110,18 @@ impl OpenReason {
     /// Whether the connection was never idle in the sense that something else could have used it.
     pub(super) fn is_at_once(self) -> bool {
         use OpenReason::{
-            Broken, ClientAnnounced, ClientAtOnce, NotKept, ServerAnnouncedAtOnce, Undrained,
+            Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, NotKept, ServerAnnouncedAtOnce,
+            Undrained,
         };
         matches!(
             self,
-            Undrained | ClientAtOnce | ClientAnnounced | ServerAnnouncedAtOnce | NotKept | Broken
+            Undrained
+                | ClientAtOnce
+                | ClientRenewed
+                | ClientAnnounced
+                | ServerAnnouncedAtOnce
+                | NotKept
+                | Broken
         )
     }
 }
@@ -135,6 +147,7 @@ mod tests {
             party: PoolOwner::Unknown,
             why: OpenReason::Growth,
             exchanges: 0,
+            carried_response: false,
             last: None,
             waiters: Vec::new(),
         };

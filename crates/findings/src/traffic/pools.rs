@@ -47,7 +47,7 @@ impl Pool {
         let idle = self.idle.first();
         let kept = self.reused > 0 || idle.is_some_and(|&(end, _)| at.since(end) >= AT_ONCE);
         Some(match why {
-            OpenReason::ClientAtOnce if kept => OpenReason::PoolFull,
+            OpenReason::ClientAtOnce | OpenReason::ClientRenewed if kept => OpenReason::PoolFull,
             other => other,
         })
     }

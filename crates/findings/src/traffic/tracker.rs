@@ -9,7 +9,7 @@ use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner};
 use super::open_reason::OpenReason;
 use super::pools::Pools;
 use intact_ledger::{
-    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Sockets,
+    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Sockets, Vantage,
 };
 use std::collections::VecDeque;
 
@@ -25,6 +25,8 @@ pub struct Context<'a> {
     pub live: Option<&'a OpenConnection>,
     /// How long the connection had been idle before the exchange, in nanoseconds.
     pub gap: Option<u64>,
+    /// Whether peers are servers: the ledger was not recorded by one.
+    pub is_of_client: bool,
 }
 
 /// The state of what was observed so far.
@@ -122,6 +124,7 @@ impl Tracker {
             party,
             why,
             exchanges: 0,
+            carried_response: false,
             last: None,
             waiters: Vec::new(),
         });
@@ -234,6 +237,18 @@ impl Tracker {
                     .look_again(live.destination, closed.connection, waiter);
                 self.correct(live.destination, waiter.connection, why);
             }
+        } else {
+            // what was opened after the other side had closed could not use it, however late the client closed its own end
+            for waiter in waiters.filter(|waiter| waiter.at >= close.at) {
+                let again = self
+                    .pools
+                    .look_again(live.destination, closed.connection, waiter);
+                let again = again.map(|again| match again {
+                    OpenReason::Growth => why,
+                    other => other,
+                });
+                self.correct(live.destination, waiter.connection, again);
+            }
         }
         // an announced end was recorded with its announcement
         if !replaced {
@@ -252,6 +267,7 @@ impl Tracker {
             destination: live.map(|live| live.destination),
             live,
             gap: None,
+            is_of_client: self.run.vantage != Vantage::Server,
         }
     }
 

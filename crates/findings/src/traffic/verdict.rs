@@ -11,14 +11,21 @@ use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
+/// The share of the time of requests from which on a wait is worth a sentence.
+const NOTEWORTHY: f64 = 0.05;
+/// Reuses right after a response from which on requests may have waited for a connection.
+const REUSES: u64 = 5;
+
 pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     let ObservedFacts {
         totals,
         destinations,
-        findings,
         ..
     } = facts;
-    let mut said = vec![first(books, totals)];
+    let mut said = vec![first(books, facts)];
+    if totals.requests.ok > 0 {
+        said.extend(waits(totals));
+    }
     said.extend(ErrorResponses::among(&totals.requests.status, None).share());
     if let Some(dearest) = destinations.first()
         && destinations.len() > 1
@@ -39,22 +46,22 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
                 ))
         ));
     }
-    let mut broken: Vec<&str> = findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error)
-        .map(|finding| finding.rule)
-        .collect();
-    broken.dedup();
+    let broken = grave(facts, Severity::Error);
     if !broken.is_empty() {
         said.push(format!(
             "In addition to the cost, something breaks: {}",
             broken.join(", ")
         ));
     }
+    let costly = grave(facts, Severity::Warning);
+    if broken.is_empty() && totals.avoidable == 0 && !costly.is_empty() {
+        said.push(format!("There are warnings: {}", costly.join(", ")));
+    }
     said
 }
 
-fn first(books: &Tracker, totals: &Figures) -> String {
+fn first(books: &Tracker, facts: &ObservedFacts) -> String {
+    let totals = &facts.totals;
     let missing = totals.unobserved.reason();
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
@@ -99,17 +106,84 @@ fn first(books: &Tracker, totals: &Figures) -> String {
             None if totals.reuse_range.is_some() || totals.reuse.is_none() => {
                 format!("{connections} {were} seen, and none was avoidable; {reuse}")
             }
-            None => format!("Nothing to gain: {reuse}, and {connections} {were} needed"),
+            None if has_evidence_of_no_gain(facts) => {
+                format!("Nothing to gain from more reuse: {reuse}, and {connections} {were} needed")
+            }
+            None => {
+                format!("No connection was avoidable: {reuse}, and {connections} {were} needed")
+            }
         };
     }
-    match (totals.wasted_share, totals.outbound_ms) {
-        (Some(share), Some(outbound)) => format!(
+    match (totals.wasted_share, totals.time_ms) {
+        (Some(share), Some(all)) => format!(
             "{} of {whose} is setup of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             whole_percent(share),
-            time(share * outbound)
+            time(share * all)
         ),
         _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
     }
+}
+
+/// Whether no request waited for anything that reuse, a larger pool or a live connection would have spared.
+pub(super) fn has_evidence_of_no_gain(facts: &ObservedFacts) -> bool {
+    let totals = &facts.totals;
+    let is_little = |share: Option<f64>| share.is_some_and(|share| share < NOTEWORTHY);
+    totals.reused > 0
+        && totals.lost_ms == Some(0.0)
+        && is_little(totals.setup_wait_share)
+        && is_little(totals.wasted_share.or(Some(0.0)))
+        && !may_have_queued(totals)
+        && grave(facts, Severity::Warning).is_empty()
+}
+
+/// The rules with a finding of at least this severity.
+fn grave(facts: &ObservedFacts, least: Severity) -> Vec<&'static str> {
+    let findings = facts.findings.iter();
+    let grave = findings.filter(|finding| finding.severity >= least);
+    let mut rules: Vec<&str> = grave.map(|finding| finding.rule).collect();
+    rules.dedup();
+    rules
+}
+
+/// Whether most requests followed a response so closely that they may have waited in the client for a connection.
+fn may_have_queued(totals: &Figures) -> bool {
+    totals.back_to_back >= Some(REUSES) && totals.back_to_back_share > Some(0.5)
+}
+
+/// The waiting that was seen in addition to the setup of avoidable connections, the longest first; and the waiting that cannot be seen.
+fn waits(totals: &Figures) -> Vec<String> {
+    let mut said = Vec::new();
+    let outbound = totals.outbound_ms.map_or_else(String::new, time);
+    if let (Some(lost), Some(share)) = (totals.lost_ms, totals.lost_share)
+        && share >= NOTEWORTHY
+    {
+        let failed = counted(totals.requests.failures(), "request");
+        let kinds = kinds(&totals.requests.failed);
+        said.push(format!(
+            "{} of {outbound} ({}) went to {failed} without a complete response ({kinds})",
+            time(lost),
+            whole_percent(share)
+        ));
+    }
+    let needless = totals.wasted_share.unwrap_or(0.0);
+    if let (Some(setup), Some(share)) = (totals.setup_wait_ms, totals.setup_wait_share)
+        && share - needless >= NOTEWORTHY
+    {
+        said.push(format!(
+            "{} of {outbound} ({}) was setup that requests waited for. That of needed connections goes only if they are opened before the requests, or carry several requests at the same time (HTTP/2)",
+            time(setup),
+            whole_percent(share)
+        ));
+    }
+    if may_have_queued(totals) {
+        let (reuses, share) = (totals.back_to_back, totals.back_to_back_share);
+        said.extend(reuses.zip(share).map(|(reuses, share)| format!(
+            "{} ({}) followed the last response on the connection within 5 ms. Whether they waited in the program for a free connection cannot be seen: compare with a larger pool",
+            counted(reuses, "reuse"),
+            whole_percent(share)
+        )));
+    }
+    said
 }
 
 /// The sentence for a run without connections and requests.

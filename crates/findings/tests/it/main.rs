@@ -1,7 +1,10 @@
 //! What `findings` promises, seen from outside.
 
+mod bench_rules;
 mod compare;
 mod coverage;
 mod golden;
 mod observe;
 mod requirement;
+mod traffic_rules;
+mod verdict;

@@ -38,7 +38,7 @@ pub enum ClosePoint {
     Idle,
     /// In the middle of an exchange.
     MidExchange,
-    /// A request was sent onto it after the other side had closed.
+    /// A request was sent on it when the other side had closed it already, or may have.
     Stale,
 }
 

@@ -200,6 +200,33 @@ fn a_server_that_ends_without_a_response_is_told_by_reuse_and_kind() {
 }
 
 #[test]
+fn a_server_that_ends_after_it_had_the_request_is_not_stale() {
+    for (how, kind) in [
+        (CloseKind::Fin, Failure::Closed),
+        (CloseKind::Rst, Failure::Reset),
+    ] {
+        let one = Observed::new().client(3, GET).server(4, OK);
+        // idle for 1 ms, then 50 ms with the request at the server: more than the round trip and 1 ms
+        let one = one.client(5, GET).end(Server, how, 55);
+        let one = one.finish(55, Ending::Observed);
+        assert_eq!(one.outcomes(), [None, Some(kind)]);
+        assert_eq!(one.moment(), Some(ClosePoint::MidExchange));
+        let detail = one.exchanges[1].detail.as_deref().unwrap();
+        assert!(detail.ends_with("it may have executed it"), "{detail}");
+    }
+}
+
+#[test]
+fn the_connect_of_an_http10_client_announces_no_end() {
+    let one = Observed::new().client(3, b"CONNECT api.example:443 HTTP/1.0\r\n\r\n");
+    let one = one.server(4, b"HTTP/1.0 200 Connection established\r\n\r\n");
+    let one = one.end(Client, CloseKind::Fin, 9);
+    let close = one.finish(9, Ending::Observed).closed.unwrap().close;
+    assert_eq!(close.by, Some(LedgerSide::Client));
+    assert_eq!(close.announced_by, None, "the tunnel outlives its CONNECT");
+}
+
+#[test]
 fn a_close_is_idle_only_some_time_after_the_last_response() {
     for (at, moment) in [(204, ClosePoint::AfterExchange), (205, ClosePoint::Idle)] {
         let one = Observed::new().client(3, GET).server(4, OK);

@@ -8,7 +8,7 @@ use intact_findings::Severity;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::cpu::{CpuFacts, CpuUse};
 use intact_findings::traffic::{
-    Charts, Destination, Figures, LevelShift, ObservedFacts, Shifted, StepSide,
+    Charts, Destination, Figures, LevelShift, NextStep, ObservedFacts, Shifted, StepSide,
 };
 use intact_ledger::{Run, Vantage};
 use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time, Timer};
@@ -23,6 +23,8 @@ const DESTINATIONS: usize = 20;
 const BARS: usize = 12;
 /// A run at least so long, in seconds, has dates on its axes.
 const DATED_S: f64 = 120.0;
+/// The share of the time from which on requests without a response are the headline.
+const NOTEWORTHY: f64 = 0.05;
 /// Reuses below which the distribution of idle times says nothing.
 const REUSES: u64 = 10;
 
@@ -105,6 +107,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
             .summary(destinations(&facts.destinations).brief(DESTINATIONS)),
     );
     page.section(findings(&facts.findings, ""));
+    page.section(next(&facts.next));
     page.section(over_time(run, charts));
     page.section(fresh_and_reused(&facts.totals, charts));
     page.section(idle_times(&facts.totals, charts));
@@ -169,12 +172,20 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
         && unobserved.has_all_requests()
         && totals.reuse_range.is_none()
         && totals.needed_range().is_none();
-    let assessment = match (is_grave, is_complete && facts.any_success()) {
+    let is_clear = is_complete && facts.any_success() && facts.has_evidence_of_no_gain();
+    let assessment = match (is_grave, is_clear) {
         (true, _) => Assessment::Bad,
         (false, true) => Assessment::Good,
         (false, false) => Assessment::Neutral,
     };
     let wasted = totals.wasted_share.filter(|share| *share > 0.0);
+    let lost = totals
+        .lost_share
+        .filter(|share| *share > 0.0 && Some(*share) > wasted);
+    if let Some(share) = lost.filter(|share| *share >= NOTEWORTHY && facts.any_success()) {
+        let caption = "of the time went to requests without a complete response";
+        return Headline::new(RoundShare(share), assessment, caption);
+    }
     match (wasted, totals.reuse) {
         (Some(share), _) => {
             let caption = "of the time was setup of connections that were not needed";
@@ -237,6 +248,21 @@ fn needed(figures: &Figures) -> Cell {
         Some([least, most]) => Value::Range(Count(least), Count(most)).into(),
         None => Count(figures.connections.needed).into(),
     }
+}
+
+/// The commands to run next.
+fn next(steps: &[NextStep]) -> Section {
+    let lines = steps
+        .iter()
+        .map(|one| format!("# {}\n{}", one.purpose, one.command));
+    let lines: Vec<String> = lines
+        .flat_map(|two| two.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let section = Section::new("next", "Next");
+    if lines.is_empty() {
+        return section;
+    }
+    section.summary(Block::Code(lines))
 }
 
 /// Destinations, those that waste most first.

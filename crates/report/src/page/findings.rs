@@ -4,6 +4,11 @@ use super::{Text, sentence, text};
 use intact_findings::{Finding, Severity};
 use intact_units::Quantity::{Share, Time};
 
+/// Cases of one rule and severity from which on they are one group, whatever their remedies.
+const MANY: usize = 6;
+/// Cases that such a group shows, the worst.
+const SHOWN: usize = 3;
+
 /// Findings of one rule with one remedy.
 pub struct FindingGroup {
     /// The severity of all of them.
@@ -33,39 +38,66 @@ pub struct Case {
 }
 
 impl FindingGroup {
-    /// Groups `findings`, the worst first, else in their order; `own` is the subject that the page has already.
+    /// Groups `findings`, the worst first, else in their order; `own` is the subject that the page has already. Many cases of one
+    /// rule are one group, which shows the first of them and sums up the others.
     pub fn all(findings: &[Finding], own: &str) -> Vec<FindingGroup> {
         let mut sorted: Vec<&Finding> = findings.iter().collect();
         sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        let mut groups: Vec<(&Finding, FindingGroup)> = Vec::new();
-        for finding in sorted {
-            let case = Case::new(finding, own);
-            let key =
-                |one: &'_ Finding| (one.severity, one.rule, one.fix.clone(), one.risk.clone());
-            match groups
-                .iter_mut()
-                .find(|(head, _)| key(head) == key(finding))
-            {
-                Some((_, group)) => group.cases.push(case),
-                None => groups.push((finding, FindingGroup::new(finding, case))),
+        let mut groups: Vec<Vec<&Finding>> = Vec::new();
+        for &finding in &sorted {
+            let kind = |one: &Finding| (one.severity, one.rule);
+            let of_kind = sorted.iter().filter(|one| kind(one) == kind(finding));
+            let are_many = of_kind.take(MANY).count() == MANY;
+            let is_same = |head: &Finding| {
+                kind(head) == kind(finding)
+                    && (are_many || (&head.fix, &head.risk) == (&finding.fix, &finding.risk))
+            };
+            match groups.iter_mut().find(|group| is_same(group[0])) {
+                Some(group) => group.push(finding),
+                None => groups.push(vec![finding]),
             }
         }
-        groups.into_iter().map(|(_, group)| group).collect()
+        groups
+            .iter()
+            .map(|group| FindingGroup::new(group, own))
+            .collect()
     }
 
-    fn new(finding: &Finding, case: Case) -> FindingGroup {
+    /// The group of these findings, of which there is at least one.
+    fn new(findings: &[&Finding], own: &str) -> FindingGroup {
+        let shown = if findings.len() < MANY {
+            findings.len()
+        } else {
+            SHOWN
+        };
+        let (shown, others) = findings.split_at(shown);
+        let mut cases: Vec<Case> = shown.iter().map(|one| Case::new(one, own)).collect();
+        cases.extend((!others.is_empty()).then(|| Case::of_others(others)));
+        let worst = shown[0];
         FindingGroup {
-            severity: finding.severity,
-            rule: finding.rule,
-            cases: vec![case],
-            fix: sentence(&finding.fix),
-            risk: finding.risk.as_deref().map(sentence),
-            is_note: finding.severity == Severity::Info,
+            severity: worst.severity,
+            rule: worst.rule,
+            cases,
+            fix: sentence(&worst.fix),
+            risk: worst.risk.as_deref().map(sentence),
+            is_note: worst.severity == Severity::Info,
         }
     }
 }
 
 impl Case {
+    /// The cases that are not shown one by one.
+    fn of_others(others: &[&Finding]) -> Case {
+        let costs: Vec<f64> = others.iter().filter_map(|one| one.cost_ms).collect();
+        let cost: f64 = costs.iter().sum();
+        Case {
+            subject: format!("{} others", others.len()),
+            claim: Text::plain("The same, in other numbers (`--json` has each)."),
+            evidence: Text::default(),
+            cost: (cost > 0.0).then(|| Time(cost).into()),
+        }
+    }
+
     fn new(finding: &Finding, own: &str) -> Case {
         let cost = finding.cost_ms.filter(|cost| *cost > 0.0);
         Case {
@@ -118,5 +150,29 @@ mod tests {
             .collect();
         assert_eq!(subjects, ["", "b"]);
         assert_eq!(groups[1].cases[0].cost, None);
+    }
+
+    #[test]
+    fn one_finding_for_many_clients_is_one_group() {
+        let of_client = |nth: u32| Finding {
+            rule: "slow",
+            severity: Severity::Warning,
+            subject: format!("client {nth}"),
+            claim: "it is slow".into(),
+            evidence: "it took long".into(),
+            cost_ms: Some(2.0),
+            cost_share: None,
+            fix: "make it fast".into(),
+            risk: None,
+        };
+        let findings: Vec<Finding> = (0..500).map(of_client).collect();
+        let groups = FindingGroup::all(&findings, "");
+        assert_eq!(groups.len(), 1);
+        let subjects = groups[0].cases.iter().map(|one| one.subject.as_str());
+        let subjects: Vec<&str> = subjects.collect();
+        assert_eq!(subjects, ["client 0", "client 1", "client 2", "497 others"]);
+        let cost = groups[0].cases[3].cost.as_ref().unwrap();
+        assert_eq!(cost.to_string(), "994 ms");
+        assert_eq!(FindingGroup::all(&findings[..5], "")[0].cases.len(), 5);
     }
 }

@@ -14,6 +14,8 @@ fn findings_name_clients_that_the_catalogue_has() {
         Client::Node,
         Client::Python,
         Client::Java,
+        Client::Go,
+        Client::Rust,
         Client::GoOrRust,
         Client::Ruby,
         Client::Php,

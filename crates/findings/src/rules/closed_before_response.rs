@@ -1,0 +1,86 @@
+//! `closed-before-response`: the server ended a connection after it had received a request, and did not respond.
+
+use super::{Attribution, Doc, Fold};
+use crate::finding::{Finding, Severity};
+use crate::statement::{Value, nanos, requests, statement};
+use crate::traffic::Context;
+use intact_ledger::{Event, Exchange, Failure, Outcome};
+use std::collections::BTreeMap;
+
+pub(super) static DOC: Doc = Doc {
+    id: "closed-before-response",
+    what: "The server ended the connection after it had received the request, without one byte of a response. It may have executed the request: this is no `stale-reuse`, and a retry is not safe.",
+    evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the end came later than one round trip after the request, so the close cannot have preceded it.",
+    threshold: "One is enough. An error where the request may not be repeated (POST, PATCH), else a warning. Inferred exchanges do not count.",
+    false_positives: "A server that closes at once on purpose, such as one that rejects a client.",
+    fix: "Find out why the server ends connections with a request in hand: a crash, a worker that is recycled, a timeout of its own. Give requests that are not idempotent an idempotency key before they are repeated",
+    risk: "A retry of a request that was executed executes it twice",
+    fold: || Box::<ClosedBeforeResponse>::default(),
+};
+
+#[derive(Default)]
+struct Seen {
+    requests: u64,
+    unsafe_to_repeat: u64,
+    /// Longest time from the start of the request to the end, in nanoseconds.
+    longest: u64,
+}
+
+#[derive(Default)]
+struct ClosedBeforeResponse {
+    seen: BTreeMap<usize, Seen>,
+}
+
+/// Whether the server ended the connection and sent nothing.
+fn is_closed(exchange: &Exchange) -> bool {
+    let is_ended = matches!(
+        exchange.outcome,
+        Outcome::Failed(Failure::Closed | Failure::Reset)
+    );
+    is_ended
+        && exchange.certainty.is_exact()
+        && exchange.status.is_none()
+        && exchange.bytes.head == 0
+        && exchange.bytes.body == 0
+}
+
+impl Fold for ClosedBeforeResponse {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        if let (Event::Exchange(exchange), Some(destination)) = (event, context.destination)
+            && is_closed(exchange)
+        {
+            let seen = self.seen.entry(destination).or_default();
+            seen.requests += 1;
+            let method = exchange.method.as_ref();
+            let is_unsafe = method.is_some_and(|method| !method.is_idempotent());
+            seen.unsafe_to_repeat += u64::from(is_unsafe);
+            seen.longest = seen.longest.max(exchange.latency_without_setup());
+        }
+    }
+
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let found = self.seen.iter().map(|(&destination, seen)| {
+            let severity = if seen.unsafe_to_repeat > 0 {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            let said = statement!(
+                "{requests} got no response, because the server ended the connection with the request in hand: it may have been executed",
+                requests = requests(seen.requests)
+            );
+            let mut evidence = statement!(
+                "the end came up to {longest} after the request",
+                longest = nanos(seen.longest as f64)
+            );
+            if seen.unsafe_to_repeat > 0 {
+                evidence = evidence.and(statement!(
+                    "{not_idempotent} not idempotent",
+                    not_idempotent = Value::Number(seen.unsafe_to_repeat)
+                ));
+            }
+            Finding::by(&DOC, severity, bill.name(destination), said, evidence)
+        });
+        found.collect()
+    }
+}

@@ -1,0 +1,172 @@
+//! `dead-connection`: requests waited for a response on a connection that carried nothing any more.
+
+use super::{Attribution, Doc, Fold, KEPT, Remedy};
+use crate::finding::{Finding, Severity};
+use crate::statement::{connections, nanos, requests, statement, timer_nanos};
+use crate::traffic::{Context, Counts};
+use intact_ledger::{ConnectionId, Event, Exchange, Failure, Nanos, Outcome};
+use std::collections::{BTreeMap, HashMap};
+
+/// A shorter wait is that of an impatient client, in nanoseconds.
+const LONG: u64 = 500_000_000;
+/// How many times the mean latency of complete requests a request must have waited.
+const TIMES: f64 = 10.0;
+
+pub(super) static DOC: Doc = Doc {
+    id: "dead-connection",
+    what: "Requests waited on a connection that had carried responses before, got not one byte, and the client gave up. The path drops the packets (a NAT, a firewall, a host that is gone), or the server hangs.",
+    evidence: "The last exchanges on a used connection: no byte of a response, ended by the client's timeout or by its close; how long they waited, against the complete requests to the destination.",
+    threshold: "One request that waited 500 ms and ten times the mean of complete requests. A later response on the same connection clears it. A request that the end of the run cut does not count, nor does an inferred one.",
+    false_positives: "A server that hangs on this request only: where several in a row got no byte, the connection is the likely cause.",
+    fix: "Let the client check connections that are silent (HTTP/2 PING, TCP keep-alive, TCP_USER_TIMEOUT), and close a connection after a timeout instead of using it again",
+    risk: "A check that is too impatient closes connections to a server that is merely slow",
+    fold: || Box::<DeadConnection>::default(),
+};
+
+/// Requests without a byte of response at the end of a connection.
+#[derive(Clone, Copy)]
+struct Silence {
+    destination: usize,
+    /// When the first of them began.
+    since: Nanos,
+    requests: u64,
+    /// Their time together, and the longest, in nanoseconds.
+    waited: u64,
+    longest: u64,
+    /// Idle time before the first, in nanoseconds.
+    idle: Option<u64>,
+}
+
+/// What the silent connections of a destination add up to.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    connections: u64,
+    requests: u64,
+    waited: u64,
+    longest: u64,
+    idle: Option<u64>,
+}
+
+impl Seen {
+    fn add(&mut self, silence: &Silence) {
+        self.connections += 1;
+        self.requests += silence.requests;
+        self.waited = self.waited.saturating_add(silence.waited);
+        self.longest = self.longest.max(silence.longest);
+        self.idle = self.idle.max(silence.idle);
+    }
+}
+
+#[derive(Default)]
+struct DeadConnection {
+    /// Connections that are silent so far.
+    silent: HashMap<ConnectionId, Silence>,
+    /// Those that ended so.
+    seen: BTreeMap<usize, Seen>,
+}
+
+impl DeadConnection {
+    fn take(&mut self, exchange: &Exchange, context: &Context<'_>) {
+        let (Some(id), Some(destination)) = (exchange.connection, context.destination) else {
+            return;
+        };
+        if is_silent(exchange) {
+            let known = self.silent.get(&id).copied();
+            let was_used = context.live.is_some_and(|live| live.carried_response);
+            if known.is_none() && (!was_used || self.silent.len() >= KEPT) {
+                return;
+            }
+            let mut silence = known.unwrap_or(Silence {
+                destination,
+                since: exchange.at,
+                requests: 0,
+                waited: 0,
+                longest: 0,
+                idle: context.gap,
+            });
+            silence.since = silence.since.min(exchange.at);
+            silence.requests += 1;
+            silence.waited = silence.waited.saturating_add(exchange.latency());
+            silence.longest = silence.longest.max(exchange.latency());
+            self.silent.insert(id, silence);
+        } else if self
+            .silent
+            .get(&id)
+            .is_some_and(|silence| exchange.end > silence.since)
+        {
+            self.silent.remove(&id);
+        }
+    }
+}
+
+/// Whether the client gave up before a byte of the response came.
+fn is_silent(exchange: &Exchange) -> bool {
+    let gave_up = matches!(
+        exchange.outcome,
+        Outcome::Failed(Failure::ClientClosed | Failure::Timeout)
+    );
+    gave_up
+        && exchange.certainty.is_exact()
+        && exchange.status.is_none()
+        && exchange.bytes.head == 0
+        && exchange.bytes.body == 0
+}
+
+impl Fold for DeadConnection {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        match event {
+            Event::Exchange(exchange) => self.take(exchange, context),
+            Event::Closed(closed) => {
+                if let Some(silence) = self.silent.remove(&closed.connection) {
+                    self.seen
+                        .entry(silence.destination)
+                        .or_default()
+                        .add(&silence);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let mut all = self.seen.clone();
+        for silence in self.silent.values() {
+            all.entry(silence.destination).or_default().add(silence);
+        }
+        let mut findings = Vec::new();
+        for (&destination, seen) in &all {
+            if seen.longest < least(bill.counts(destination)) {
+                continue;
+            }
+            let said = statement!(
+                "{requests} waited {waited} without a byte of response on {connections} that had worked before",
+                requests = requests(seen.requests),
+                waited = nanos(seen.waited as f64),
+                connections = connections(seen.connections)
+            );
+            let mut evidence = statement!(
+                "the client gave up after up to {longest}",
+                longest = timer_nanos(seen.longest)
+            );
+            if let Some(idle) = seen.idle {
+                evidence = evidence.and(statement!(
+                    "the connection had been idle for {idle} before",
+                    idle = timer_nanos(idle)
+                ));
+            }
+            let claim = bill.claim_lost(destination, seen.waited);
+            let name = bill.name(destination);
+            let finding = Finding::by(&DOC, Severity::Warning, name, said, evidence).costing(claim);
+            findings.push(finding.in_words_of(bill.client(destination), Remedy::CheckAlive));
+        }
+        findings
+    }
+}
+
+/// How long a request must have waited, in nanoseconds.
+fn least(counts: &Counts) -> u64 {
+    let complete = counts.outbound.saturating_sub(counts.lost.nanos);
+    let timed = counts.timed.saturating_sub(counts.lost.count);
+    let mean = complete as f64 / timed.max(1) as f64;
+    LONG.max((mean * TIMES) as u64)
+}

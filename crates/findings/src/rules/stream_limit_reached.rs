@@ -1,0 +1,134 @@
+//! `stream-limit-reached`: requests wait in the client until the server's limit of concurrent streams lets them through.
+
+use super::{Attribution, Doc, Fold, KEPT};
+use crate::finding::{Finding, Severity};
+use crate::overlap::Overlap;
+use crate::statement::{Value, requests, statement};
+use crate::traffic::{Context, HAND_BACK};
+use intact_ledger::{ConnectionId, Event, Exchange, Nanos, Span};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Streams that took the place of another from which on it speaks.
+const LEAST: u64 = 10;
+/// Their share of all requests from which on it is more than a note.
+const MANY: f64 = 0.05;
+/// Ends that are remembered for each connection.
+const ENDS: usize = 512;
+
+pub(super) static DOC: Doc = Doc {
+    id: "stream-limit-reached",
+    what: "As many streams run on an HTTP/2 connection as the server allows (SETTINGS_MAX_CONCURRENT_STREAMS), and the next request is sent when one ends. Until then it waits in the client, which no figure of the wire shows.",
+    evidence: "The peak of concurrent streams on a connection against the limit that the server announced; streams that began within 5 ms of the end of another.",
+    threshold: "The peak is the limit, and 10 streams took the place of another. A warning where these are 5 % of the requests.",
+    false_positives: "A client that itself limits its concurrency to the same number.",
+    fix: "Raise the server's limit (nginx `http2_max_concurrent_streams`, Go `http.HTTP2Config.MaxConcurrentStreams`, Node `settings.maxConcurrentStreams`), or let the client open another connection when the limit is reached",
+    risk: "More streams at the same time are more work at the same time for the server",
+    fold: || Box::<StreamLimitReached>::default(),
+};
+
+/// The streams of one connection.
+#[derive(Default)]
+struct Streams {
+    overlap: Overlap,
+    /// The latest ends.
+    ends: VecDeque<Nanos>,
+    followed: u64,
+}
+
+impl Streams {
+    fn add(&mut self, exchange: &Exchange) {
+        let at = exchange.at;
+        let mut before = self.ends.iter().rev().skip_while(|end| **end > at);
+        let latest = before.next();
+        self.followed += u64::from(latest.is_some_and(|end| at <= end.after(HAND_BACK)));
+        self.overlap.add(Span::new(at, exchange.end));
+        if self.ends.len() == ENDS {
+            self.ends.pop_front();
+        }
+        self.ends.push_back(exchange.end);
+    }
+}
+
+/// Connections on which the limit was reached.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    limit: u64,
+    followed: u64,
+}
+
+impl Seen {
+    fn add(&mut self, limit: u64, streams: &Streams) {
+        if streams.overlap.peak() >= limit {
+            self.limit = self.limit.max(limit);
+            self.followed += streams.followed;
+        }
+    }
+}
+
+#[derive(Default)]
+struct StreamLimitReached {
+    open: HashMap<ConnectionId, (usize, u64, Streams)>,
+    seen: BTreeMap<usize, Seen>,
+}
+
+impl Fold for StreamLimitReached {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        match (event, context.live) {
+            (Event::Exchange(exchange), Some(live)) => {
+                let Some(limit) = live.connection.terms.max_streams else {
+                    return;
+                };
+                let id = live.connection.id;
+                if limit < 2 || (self.open.len() >= KEPT && !self.open.contains_key(&id)) {
+                    return;
+                }
+                let streams = Streams::default();
+                let first = (live.destination, u64::from(limit), streams);
+                self.open.entry(id).or_insert(first).2.add(exchange);
+            }
+            (Event::Closed(closed), _) => {
+                if let Some((destination, limit, streams)) = self.open.remove(&closed.connection) {
+                    self.seen
+                        .entry(destination)
+                        .or_default()
+                        .add(limit, &streams);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+        let mut all = self.seen.clone();
+        for (destination, limit, streams) in self.open.values() {
+            all.entry(*destination).or_default().add(*limit, streams);
+        }
+        let mut findings = Vec::new();
+        for (&destination, seen) in all.iter().filter(|(_, seen)| seen.followed >= LEAST) {
+            let total = bill.counts(destination).requests;
+            let is_many = seen.followed as f64 >= MANY * total as f64;
+            let severity = if is_many {
+                Severity::Warning
+            } else {
+                Severity::Info
+            };
+            let said = statement!(
+                "{streams} ran at the same time on a connection, which is the server's limit",
+                streams = Value::Count(seen.limit, "stream")
+            );
+            let evidence = statement!(
+                "{followed} of {requests} were sent within 5 ms of the end of another: until then they may have waited in the client",
+                followed = Value::Number(seen.followed),
+                requests = requests(total)
+            );
+            findings.push(Finding::by(
+                &DOC,
+                severity,
+                bill.name(destination),
+                said,
+                evidence,
+            ));
+        }
+        findings
+    }
+}

@@ -1,0 +1,148 @@
+//! The findings of a bench: why connections end, and what reuse delays.
+
+use intact_experiment::{AxisValues, TlsChoice};
+use intact_findings::Finding;
+use intact_findings::bench::BenchFacts;
+use intact_ledger::{
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
+    Exchange, Nanos, Probes, Producer, Protocol, Reuse, Round, Run, Side, Sink, Span, Tally,
+    Vantage, Variant,
+};
+
+const MS: u64 = 1_000_000;
+
+/// A run of one variant per value of keep-alive.
+fn run(keepalive: &[bool]) -> Run {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
+    run.varied = vec!["keepalive".to_owned()];
+    for &keepalive in keepalive {
+        run.variants.push(Variant {
+            name: format!("keepalive={keepalive}"),
+            axes: AxisValues {
+                keepalive,
+                http: Protocol::Http11,
+                tls: TlsChoice::None,
+                resume: false,
+                concurrency: 1,
+                streams: 1,
+            }
+            .axes(),
+        });
+    }
+    run
+}
+
+fn round(tally: &mut Tally, variant: u32) {
+    tally.record(Event::Round(&Round {
+        variant,
+        round: 1,
+        span: Span::new(Nanos(0), Nanos(1_000 * MS)),
+        client_cpu: None,
+        server_cpu: None,
+    }));
+}
+
+fn exchange(tally: &mut Tally, variant: u32, reuse: Reuse, took_ms: u64) {
+    let mut one = Exchange::new(1, Nanos(0));
+    one.variant = Some(variant);
+    one.round = Some(1);
+    one.status = Some(200);
+    one.warmup = variant == 0 && reuse == Reuse::Fresh;
+    one.reuse = Some(reuse);
+    one.end = Nanos(took_ms * MS);
+    tally.record(Event::Exchange(&one));
+}
+
+fn of_rule(facts: &BenchFacts, rule: &str) -> Option<Finding> {
+    facts.findings.iter().find(|one| one.rule == rule).cloned()
+}
+
+/// The finding about 20 connections that the server ended like this, after 5 requests each.
+fn ended(how: CloseKind) -> Finding {
+    let run = run(&[true]);
+    let mut tally = Tally::new();
+    for id in 0..20 {
+        let mut one = Connection::new(ConnectionId(id), Nanos(0));
+        (one.variant, one.round) = (Some(0), Some(1));
+        tally.record(Event::Opened(&one));
+        for nth in 0..5 {
+            let reuse = if nth == 0 {
+                Reuse::Fresh
+            } else {
+                Reuse::Reused
+            };
+            exchange(&mut tally, 0, reuse, 1);
+        }
+        tally.record(Event::Closed(&Closed {
+            connection: ConnectionId(id),
+            variant: Some(0),
+            round: Some(1),
+            close: Close {
+                at: Nanos(10 * MS),
+                by: Some(Side::Server),
+                how: Some(how),
+                announced_by: None,
+                moment: Some(ClosePoint::AfterExchange),
+                exchanges: Some(5),
+                bytes: ConnectionBytes::default(),
+                probes: Probes::default(),
+            },
+        }));
+    }
+    round(&mut tally, 0);
+    let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
+    of_rule(&facts, "server-closes-early").unwrap()
+}
+
+#[test]
+fn a_reset_is_no_request_limit() {
+    let limit = ended(CloseKind::Fin);
+    assert_eq!(
+        &*limit.claim,
+        "the server closes connections after 5 requests"
+    );
+    assert!(limit.fix.contains("`keepalive_requests`"));
+    let reset = ended(CloseKind::Rst);
+    assert_eq!(
+        &*reset.claim,
+        "the server resets connections after about 5 requests"
+    );
+    assert!(!reset.fix.contains("keepalive_requests"), "{}", reset.fix);
+}
+
+/// The finding about kept connections whose responses take 44 ms, but for the first.
+fn slower(keepalive: &[bool]) -> Option<Finding> {
+    let run = run(keepalive);
+    let mut tally = Tally::new();
+    for _ in 0..3 {
+        exchange(&mut tally, 0, Reuse::Fresh, 2);
+    }
+    for _ in 0..60 {
+        exchange(&mut tally, 0, Reuse::Reused, 44);
+        if keepalive.len() > 1 {
+            exchange(&mut tally, 1, Reuse::Fresh, 2);
+        }
+    }
+    (0..keepalive.len() as u32).for_each(|variant| round(&mut tally, variant));
+    let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
+    of_rule(&facts, "slower-when-reused")
+}
+
+#[test]
+fn a_bench_finds_that_reuse_delays_responses() {
+    let alone = slower(&[true]).unwrap();
+    assert!(
+        alone.claim.contains("60 of 60 took 17.0 ms or more"),
+        "{}",
+        alone.claim
+    );
+    assert!(
+        alone.claim.contains("0 of 3"),
+        "the warm-up: {}",
+        alone.claim
+    );
+    let both = slower(&[true, false]).unwrap();
+    assert_eq!(both.subject, "keepalive=true");
+    assert!(both.claim.contains("0 of 63"), "{}", both.claim);
+}

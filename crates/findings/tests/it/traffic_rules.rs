@@ -1,0 +1,332 @@
+//! Cases that one golden ledger for each rule does not hold: destinations under several names, and findings about the fix of another.
+
+use intact_findings::requirement::Requirement;
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
+use intact_findings::{Finding, Severity};
+use intact_ledger::{Producer, Row, Run, Sink, Vantage};
+use serde_json::{Value, json};
+
+const MS: u64 = 1_000_000;
+
+fn facts(rows: &[Value]) -> ObservedFacts {
+    facts_of(rows, &[])
+}
+
+fn facts_of(rows: &[Value], argv: &[&str]) -> ObservedFacts {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
+    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &argv);
+    run.host.ephemeral_ports = Some((40_000, 40_009));
+    let mut observed = TrafficAnalysis::new(&run);
+    for row in rows {
+        let row: Row = serde_json::from_value(row.clone()).unwrap();
+        observed.record(row.as_event());
+    }
+    observed.facts()
+}
+
+/// A connection that opens in 10 ms; `host` is absent where it has not shown its origin.
+fn opened(id: u64, at: u64, host: Option<&str>) -> Value {
+    json!({
+        "event": "opened", "id": id, "at": at * MS, "peer": "127.0.0.1:8080",
+        "origin": host.map(|host| json!({"scheme": "http", "host": host, "port": 8080})),
+        "owner": {"pid": 7, "command": "shop"}, "protocol": host.map(|_| "1.1"),
+        "setup": {"connect": [at * MS, (at + 10) * MS]},
+    })
+}
+
+fn exchange(id: u64, at: u64, end: u64, ordinal: u64) -> Value {
+    let is_fresh = ordinal == 1;
+    json!({
+        "event": "exchange", "id": at, "connection": id, "at": at * MS, "end": end * MS,
+        "ordinal": ordinal, "reuse": if is_fresh { "fresh" } else { "reused" }, "outcome": "ok",
+        "spans": {"connect": is_fresh.then(|| [at * MS, (at + 10) * MS])},
+    })
+}
+
+fn closed(id: u64, at: u64, by: &str, moment: &str, exchanges: u64) -> Value {
+    json!({
+        "event": "closed", "connection": id, "at": at * MS, "by": by, "how": "fin",
+        "moment": moment, "exchanges": exchanges, "bytes": {"sent": 1, "received": 1},
+    })
+}
+
+fn of_rule(facts: &ObservedFacts, rule: &str) -> Vec<Finding> {
+    let found = facts.findings.iter().filter(|one| one.rule == rule);
+    found.cloned().collect()
+}
+
+fn meets(facts: &ObservedFacts, expression: &str) -> bool {
+    let requirement: Requirement = expression.parse().unwrap();
+    requirement.evaluate(facts).passed()
+}
+
+#[test]
+fn localhost_and_its_address_are_one_destination() {
+    let mut rows = Vec::new();
+    for nth in 0..6 {
+        let host = ["localhost", "127.0.0.1"][nth as usize % 2];
+        rows.push(opened(nth, nth * 100, Some(host)));
+        rows.push(exchange(nth, nth * 100, nth * 100 + 20, 1));
+        rows.push(closed(nth, nth * 100 + 21, "client", "after-exchange", 1));
+    }
+    let facts = facts(&rows);
+    let [one] = &facts.destinations[..] else {
+        panic!("{:?}", facts.destinations)
+    };
+    assert_eq!(one.origin, "http://localhost:8080");
+    assert_eq!(one.aliases, ["127.0.0.1:8080"]);
+    assert_eq!(facts.totals.connections.needed, 1);
+    for host in ["localhost:8080", "127.0.0.1:8080"] {
+        assert!(
+            meets(&facts, &format!("host={host}: connections == 6")),
+            "{host}"
+        );
+    }
+    // 6 of 10 ports within 60 s: one server, one finding
+    assert_eq!(of_rule(&facts, "ports-running-out").len(), 1);
+}
+
+#[test]
+fn connections_that_ended_unused_before_the_origin_showed_belong_to_it() {
+    let mut rows = Vec::new();
+    for nth in 0..3 {
+        rows.push(opened(nth, nth, None));
+        rows.push(closed(nth, nth + 50, "client", "unused", 0));
+    }
+    rows.push(opened(9, 100, Some("api.example")));
+    rows.push(exchange(9, 100, 120, 1));
+    let facts = facts(&rows);
+    let names: Vec<&str> = facts
+        .destinations
+        .iter()
+        .map(|one| one.origin.as_str())
+        .collect();
+    assert_eq!(names, ["http://api.example:8080"]);
+    assert_eq!(facts.destinations[0].figures.connections.opened, 4);
+}
+
+#[test]
+fn a_cost_is_a_part_of_the_time_of_requests_and_setups() {
+    // three connections are opened ahead and never used: their setup is 30 ms, the only request takes 15 ms
+    let mut rows: Vec<Value> = (0..4)
+        .map(|nth| opened(nth, 0, Some("api.example")))
+        .collect();
+    rows.push(exchange(0, 0, 15, 1));
+    rows.extend((1..4).map(|nth| closed(nth, 90, "client", "unused", 0)));
+    let facts = facts(&rows);
+    assert_eq!(facts.totals.wasted_ms, Some(30.0));
+    // 30 ms of 15 ms and the 30 ms that no request waited for
+    assert!((facts.totals.wasted_share.unwrap() - 30.0 / 45.0).abs() < 1e-9);
+    let share: f64 = facts.findings.iter().filter_map(|one| one.cost_share).sum();
+    assert!(share <= 1.0, "{share}");
+}
+
+#[test]
+fn two_virtual_hosts_of_one_server_use_the_same_ports() {
+    let mut rows = Vec::new();
+    for nth in 0..8 {
+        let host = ["a.example", "b.example"][nth as usize % 2];
+        rows.push(opened(nth, nth * 200, Some(host)));
+        rows.push(exchange(nth, nth * 200, nth * 200 + 20, 1));
+        rows.push(closed(nth, nth * 200 + 21, "client", "after-exchange", 1));
+    }
+    let facts = facts(&rows);
+    assert_eq!(facts.destinations.len(), 2);
+    let found = of_rule(&facts, "ports-running-out");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].claim.contains("8 new connections") || found[0].claim.contains("480"),
+        "{}",
+        found[0].claim
+    );
+}
+
+#[test]
+fn a_connection_that_the_server_had_closed_was_idle_for_no_client() {
+    // the client closes its own end only when it exits: until then the sockets are in CLOSE_WAIT
+    let mut rows = Vec::new();
+    for nth in 0..16 {
+        rows.push(opened(nth, nth * 1_000, Some("api.example")));
+        rows.push(exchange(nth, nth * 1_000, nth * 1_000 + 20, 1));
+    }
+    rows.extend((0..16).map(|nth| closed(nth, nth * 1_000 + 520, "server", "idle", 1)));
+    let facts = facts(&rows);
+    assert!(of_rule(&facts, "new-client-per-request").is_empty());
+    let found = of_rule(&facts, "server-closes-early");
+    assert_eq!(found.len(), 1, "{:?}", facts.findings);
+    assert!(
+        found[0].claim.starts_with("15 connections"),
+        "{}",
+        found[0].claim
+    );
+}
+
+/// Connections with these numbers of requests, which the server announces to end in the given millisecond, and their successors.
+fn drained(requests: &[u64], end: impl Fn(u64) -> u64) -> Vec<Finding> {
+    let mut rows = Vec::new();
+    let (mut ends, mut later) = (Vec::new(), Vec::new());
+    for (id, &count) in (0..).zip(requests) {
+        rows.push(opened(id, 0, Some("api.example")));
+        for nth in 1..=count {
+            let at = if nth == count { end(id) } else { 20 * nth };
+            let mut one = exchange(id, at, at + 10, nth);
+            if nth == count {
+                one["close_sent_by"] = json!("server");
+                ends.push((at + 10, id, one));
+            } else {
+                rows.push(one);
+            }
+        }
+    }
+    ends.sort_by_key(|(at, id, _)| (*at, *id));
+    for (at, id, one) in ends {
+        rows.push(one);
+        rows.push(closed(
+            id,
+            at + 1,
+            "server",
+            "after-exchange",
+            requests[id as usize],
+        ));
+        rows.push(opened(100 + id, at + 10, Some("api.example")));
+        later.push(exchange(100 + id, at + 10, at + 40, 1));
+    }
+    rows.extend(later);
+    of_rule(&facts(&rows), "server-closes-early")
+}
+
+#[test]
+fn a_graceful_drain_is_no_request_limit() {
+    let drain = drained(&[3, 9, 17, 40], |_| 5_000);
+    assert_eq!(drain.len(), 1, "{drain:?}");
+    assert_eq!(drain[0].severity, Severity::Info);
+    assert!(
+        drain[0].evidence.contains("a restart or a drain"),
+        "{}",
+        drain[0].evidence
+    );
+    assert!(drain[0].fix.starts_with("Nothing"), "{}", drain[0].fix);
+    // the same number on each is a limit, at whatever moment
+    let limit = drained(&[10, 10, 10, 10], |_| 5_000);
+    assert_eq!(limit[0].severity, Severity::Warning);
+    assert!(limit[0].fix.contains("keepalive_requests"));
+    // different moments are no drain
+    let spread = drained(&[3, 9, 17, 40], |id| 5_000 + 3_000 * id);
+    assert_eq!(spread[0].severity, Severity::Warning);
+}
+
+/// The severity of `new-connection-per-request` where the client closes after 4 s, and the server announces its limit.
+fn client_closes_idle(server_s: u64) -> Severity {
+    let mut rows = Vec::new();
+    for nth in 0..6 {
+        let at = nth * 10_000;
+        rows.push(opened(nth, at, Some("api.example")));
+        let mut one = exchange(nth, at, at + 20, 1);
+        one["terms"] = json!({"timeout_s": server_s});
+        rows.push(one);
+        rows.push(closed(nth, at + 4_020, "client", "idle", 1));
+    }
+    of_rule(&facts(&rows), "new-connection-per-request")[0].severity
+}
+
+#[test]
+fn an_idle_limit_below_the_servers_is_no_warning() {
+    assert_eq!(client_closes_idle(5), Severity::Info);
+    assert_eq!(client_closes_idle(60), Severity::Warning);
+}
+
+#[test]
+fn renewed_connections_are_no_warning() {
+    let mut rows = Vec::new();
+    for id in 0..5 {
+        let start = id * 1_000;
+        rows.push(opened(id, start, Some("api.example")));
+        rows.extend((1..=12).map(|nth| exchange(id, start + nth * 50, start + nth * 50 + 10, nth)));
+        rows.push(closed(id, start + 611, "client", "after-exchange", 12));
+    }
+    let found = of_rule(&facts(&rows), "new-connection-per-request");
+    assert_eq!(found[0].severity, Severity::Info);
+    assert!(
+        found[0].fix.starts_with("Nothing, if the client renews"),
+        "{}",
+        found[0].fix
+    );
+}
+
+#[test]
+fn a_restart_is_no_idle_timer() {
+    // the server ends an idle connection after 300 ms, and others were reused after 2 s
+    let mut rows = vec![
+        opened(1, 0, Some("api.example")),
+        opened(2, 0, Some("api.example")),
+    ];
+    for nth in 1..=4 {
+        let at = nth * 2_000;
+        rows.push(exchange(1, at, at + 20, nth));
+    }
+    rows.push(exchange(2, 8_000, 8_020, 1));
+    rows.push(closed(2, 8_320, "server", "idle", 1));
+    let facts = facts(&rows);
+    assert!(
+        of_rule(&facts, "idle-timeout-race").is_empty(),
+        "{:?}",
+        facts.findings
+    );
+}
+
+/// Six connections, each ended by an announcement of this side, of a client with this command.
+fn announced(by: &str, command: &str) -> Finding {
+    let mut rows = Vec::new();
+    for id in 0..6 {
+        let mut one = opened(id, id * 100, Some("api.example"));
+        one["owner"]["command"] = json!(command);
+        rows.push(one);
+        let mut one = exchange(id, id * 100, id * 100 + 20, 1);
+        one["close_sent_by"] = json!(by);
+        rows.push(one);
+        rows.push(closed(id, id * 100 + 21, by, "after-exchange", 1));
+    }
+    of_rule(&facts(&rows), "connection-close-sent").remove(0)
+}
+
+#[test]
+fn advice_names_the_side_and_the_runtime() {
+    let node = announced("client", "node").fix;
+    assert!(
+        node.contains("Node: an http.Agent") && !node.contains("DisableKeepAlives"),
+        "{node}"
+    );
+    let unknown = announced("client", "shop").fix;
+    assert!(unknown.contains("a header set by hand"), "{unknown}");
+    let server = announced("server", "node").fix;
+    assert!(
+        server.contains("keepalive_timeout") && !server.contains("Agent"),
+        "{server}"
+    );
+}
+
+#[test]
+fn a_page_with_a_warning_ends_with_the_next_commands() {
+    let mut rows = Vec::new();
+    for id in 0..6 {
+        rows.push(opened(id, id * 100, Some("localhost")));
+        rows.push(exchange(id, id * 100, id * 100 + 20, 1));
+        rows.push(closed(id, id * 100 + 21, "client", "after-exchange", 1));
+    }
+    let facts = facts_of(&rows, &["intact", "watch", "--", "node", "my app.js"]);
+    let commands: Vec<&str> = facts.next.iter().map(|one| one.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        [
+            "intact compare -- node 'my app.js' -- FIXED",
+            "intact watch --rtt 30ms -- node 'my app.js'",
+            "intact watch --require 'avoidable == 0' -- FIXED",
+        ]
+    );
+    assert!(
+        facts_of(&rows[..3], &["intact", "watch", "--", "node"])
+            .next
+            .is_empty()
+    );
+}

@@ -1,0 +1,137 @@
+//! The first sentence of observed traffic: it uses all waiting that was seen, and praises only with evidence.
+
+use crate::golden::{golden, replay};
+use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
+use intact_ledger::{
+    Connection, ConnectionId, Event, Exchange, Failure, Nanos, Origin, Outcome, Owner, Producer,
+    Protocol, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
+};
+
+const MS: u64 = 1_000_000;
+const CLEAR: &str = "Nothing to gain";
+
+/// A request on a connection: the connection's number, start and end in milliseconds, and how it ended.
+type Request = (u64, u64, u64, Outcome);
+
+/// The facts of connections that open in `setup` milliseconds at their first request, in the order of the requests' ends.
+fn facts(protocol: Protocol, setup: u64, requests: &[Request]) -> ObservedFacts {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let mut observed = TrafficAnalysis::new(&run);
+    let mut opened: Vec<u64> = Vec::new();
+    for &(id, at, ..) in requests {
+        if opened.contains(&id) {
+            continue;
+        }
+        opened.push(id);
+        let mut one = Connection::new(ConnectionId(id), Nanos(at * MS));
+        one.origin = Some(Origin {
+            scheme: Scheme::Http,
+            host: "api.example".into(),
+            port: 80,
+        });
+        one.owner = Some(Owner {
+            pid: 7,
+            command: "shop".into(),
+        });
+        one.protocol = Some(protocol);
+        one.setup = Setup {
+            connect: Some(Span::new(Nanos(at * MS), Nanos((at + setup) * MS))),
+            ..Setup::default()
+        };
+        observed.record(Event::Opened(&one));
+    }
+    let mut used: Vec<u64> = Vec::new();
+    for (number, &(id, at, end, outcome)) in (1..).zip(requests) {
+        let mut one = Exchange::new(number, Nanos(at * MS));
+        one.connection = Some(ConnectionId(id));
+        one.end = Nanos(end * MS);
+        one.outcome = outcome;
+        let is_first = !used.contains(&id);
+        used.push(id);
+        one.reuse = Some(if is_first {
+            Reuse::Fresh
+        } else {
+            Reuse::Reused
+        });
+        if is_first {
+            one.spans.connect = Some(Span::new(Nanos(at * MS), Nanos((at + setup) * MS)));
+        }
+        observed.record(Event::Exchange(&one));
+    }
+    observed.facts()
+}
+
+fn ok(id: u64, at: u64, end: u64) -> Request {
+    (id, at, end, Outcome::Ok)
+}
+
+/// Requests of 100 ms on one connection, `pause` milliseconds apart.
+fn in_turn(count: u64, pause: u64) -> Vec<Request> {
+    let each = |nth| ok(1, nth * (100 + pause), nth * (100 + pause) + 100);
+    (0..count).map(each).collect()
+}
+
+#[test]
+fn a_connection_that_was_always_ready_gains_nothing_from_more_reuse() {
+    let facts = facts(Protocol::Http11, 1, &in_turn(20, 50));
+    assert!(facts.verdict[0].starts_with(CLEAR), "{:?}", facts.verdict);
+    assert_eq!(facts.verdict.len(), 1, "{:?}", facts.verdict);
+    assert!(facts.has_evidence_of_no_gain());
+}
+
+#[test]
+fn a_full_pool_is_no_all_clear() {
+    // each request follows the last response at once, as from a queue in the client
+    let facts = facts(Protocol::Http11, 1, &in_turn(20, 0));
+    assert!(!facts.verdict[0].contains(CLEAR), "{:?}", facts.verdict);
+    let queue = "19 reuses (100 %) followed the last response on the connection within 5 ms";
+    assert!(facts.verdict[1].starts_with(queue), "{:?}", facts.verdict);
+    assert!(!facts.has_evidence_of_no_gain());
+    assert_eq!(facts.totals.back_to_back, Some(19));
+}
+
+#[test]
+fn streams_of_one_connection_do_not_wait_for_each_other() {
+    let facts = facts(Protocol::Http2, 1, &in_turn(20, 0));
+    assert_eq!(facts.totals.back_to_back, None);
+    assert!(facts.verdict[0].starts_with(CLEAR), "{:?}", facts.verdict);
+}
+
+#[test]
+fn a_cold_pool_is_no_all_clear() {
+    // eight requests at the same time, each behind a setup of 60 ms, and two more later
+    let mut requests: Vec<Request> = (1..=8).map(|id| ok(id, 0, 100)).collect();
+    requests.extend([ok(1, 200, 240), ok(2, 200, 240)]);
+    let facts = facts(Protocol::Http11, 60, &requests);
+    assert_eq!(facts.totals.avoidable, 0);
+    assert!(!facts.verdict[0].contains(CLEAR), "{:?}", facts.verdict);
+    let setup = "480 ms of 880 ms (55 %) was setup that requests waited for";
+    assert!(facts.verdict[1].starts_with(setup), "{:?}", facts.verdict);
+}
+
+#[test]
+fn the_time_of_requests_without_a_response_counts() {
+    for kind in [Failure::Timeout, Failure::Aborted, Failure::ClientClosed] {
+        let mut requests = in_turn(10, 50);
+        requests.push((1, 2_000, 4_000, Outcome::Failed(kind)));
+        let facts = facts(Protocol::Http2, 1, &requests);
+        assert_eq!(facts.totals.lost_ms, Some(2_000.0));
+        assert!(!facts.verdict[0].contains(CLEAR), "{:?}", facts.verdict);
+        let lost = format!(
+            "2.00 s of 3.00 s (67 %) went to 1 request without a complete response ({} 1)",
+            kind.id()
+        );
+        assert_eq!(facts.verdict[1], lost);
+    }
+}
+
+#[test]
+fn a_dead_connection_and_a_stream_limit_are_no_all_clear() {
+    for rule in ["dead-connection", "stream-limit-reached"] {
+        let (_, facts) = replay(&golden().join(rule).join("fires.jsonl"));
+        assert_eq!(facts.totals.avoidable, 0, "{rule}");
+        let verdict = facts.verdict.join("\n");
+        assert!(!verdict.contains(CLEAR), "{rule}: {verdict}");
+    }
+}
