@@ -191,6 +191,7 @@ fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
                 round: number,
                 span: Span::new(Nanos(0), Nanos((wall + u64::from(number % 3)) * MS)),
                 client_cpu: None,
+                client_threads: None,
                 server_cpu: None,
             }));
         }
