@@ -4,7 +4,7 @@ use crate::app_protocol::{AppProtocol, HeldBytes};
 use crate::request_inference::{InferredExchange, RequestInference};
 use crate::rows::Rows;
 use crate::run_context::RunContext;
-use crate::tls_connection::{Access, TlsConnection};
+use crate::tls_connection::{Access, MAX_WAITING, TlsConnection};
 use crate::{Ending, FirstEnd, Side, TlsReading, ledger_side};
 use intact_ledger::{CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, Protocol, Span};
 
@@ -18,6 +18,8 @@ pub struct ObservedConnection {
     tls: Option<Box<TlsConnection>>,
     reading: TlsReading,
     inference: RequestInference,
+    /// Encrypted bytes of each direction that wait for secrets.
+    max_waiting: usize,
     bytes: ConnectionBytes,
     /// When the server's direction ended.
     server_ended_at: Option<Nanos>,
@@ -34,6 +36,7 @@ impl ObservedConnection {
             tls: None,
             reading,
             inference: RequestInference::default(),
+            max_waiting: MAX_WAITING,
             bytes: ConnectionBytes::default(),
             server_ended_at: None,
             tcp_keepalive_s: None,
@@ -43,6 +46,11 @@ impl ObservedConnection {
     /// What is known of it so far.
     pub fn connection(&self) -> &Connection {
         &self.rows.connection.row
+    }
+
+    /// Secrets may come late: this number of encrypted bytes of each direction waits for them.
+    pub fn wait_for_secrets(&mut self, max_waiting: usize) {
+        self.max_waiting = max_waiting.max(MAX_WAITING);
     }
 
     /// The transport is established.
@@ -86,7 +94,7 @@ impl ObservedConnection {
     }
 
     fn begin_tls(&mut self, held: Vec<HeldBytes>, run: &mut dyn RunContext) {
-        self.tls = Some(Box::new(TlsConnection::new(self.reading)));
+        self.tls = Some(Box::new(TlsConnection::new(self.reading, self.max_waiting)));
         self.app = AppProtocol::new(false, true);
         self.rows.client_spoke = false;
         self.rows.connection.row.tls = Some(intact_ledger::Tls::default());
@@ -269,6 +277,9 @@ impl ObservedConnection {
             is_inferred = true;
             let one = self.inference.end();
             self.take_inferred(one, why, run);
+            if self.inference.is_lower_bound() {
+                run.note_lower_bound();
+            }
         }
         let is_closed = ending == Ending::Observed && self.rows.end.is_some();
         let server_ended_at = self.server_ended_at.unwrap_or(at);

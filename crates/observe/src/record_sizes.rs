@@ -19,6 +19,8 @@ const ALERT: u64 = 2;
 const SETTINGS_ACK: u64 = 9;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
+/// The most WINDOW_UPDATEs that are taken for a record's whole content.
+const MAX_UPDATES: u64 = 3;
 /// What a client begins with, before its SETTINGS; and one of those.
 const PREFACE: u64 = 24;
 const SETTING: u64 = 6;
@@ -33,6 +35,8 @@ pub(crate) enum RecordSizes {
     Close,
     /// Of HTTP/2, but no request and no response.
     Control,
+    /// Several WINDOW_UPDATEs of a client in one record, where it speaks HTTP/2; a short request may have the same size.
+    Updates,
     /// A PING, or a request whose fields were all sent before.
     Doubtful,
     /// Anything else.
@@ -108,6 +112,7 @@ impl Sizes {
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
             (Side::Client, 1, PING) => RecordSizes::Doubtful,
+            (Side::Client, 1, _) if is_updates(plain) => RecordSizes::Updates,
             // begins and leaves: another connection was quicker
             (Side::Client, 2.., _)
                 if place != HandshakePosition::Later && burst.last == self.overhead + ALERT =>
@@ -130,6 +135,11 @@ impl Sizes {
             _ => RecordSizes::Data,
         }
     }
+}
+
+/// Whether the sizes are those of some WINDOW_UPDATEs: of the connection and of streams.
+fn is_updates(plain: u64) -> bool {
+    plain.is_multiple_of(WINDOW_UPDATE) && plain / WINDOW_UPDATE <= MAX_UPDATES
 }
 
 /// Whether a client's first burst is its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
@@ -155,7 +165,7 @@ fn is_settings(plain: u64, most: u64) -> bool {
 mod tests {
     use super::*;
     use HandshakePosition::{AfterPreface, Later, Opening};
-    use RecordSizes::{Close, Control, Data, Doubtful};
+    use RecordSizes::{Close, Control, Data, Doubtful, Updates};
     use Side::{Client, Server};
 
     const SIZES: Sizes = Sizes {
@@ -189,6 +199,8 @@ mod tests {
         assert_eq!(sizes_of(SIZES, Server, 1, 51, Opening), Control);
         assert_eq!(sizes_of(SIZES, Server, 1, 26, Later), Control);
         assert_eq!(sizes_of(SIZES, Client, 1, 26, Later), Control);
+        // the connection's WINDOW_UPDATE and a stream's, while a body comes
+        assert_eq!(sizes_of(SIZES, Client, 1, 43, Later), Updates);
         // the tenth request of ten
         assert_eq!(sizes_of(SIZES, Client, 1, 32, Later), Data);
         assert_eq!(sizes_of(SIZES, Client, 2, 45, Later), Close);
@@ -233,7 +245,9 @@ mod tests {
     #[test]
     fn requests_of_http_1_are_data() {
         for plain in 18..2000 {
-            assert_eq!(sizes_of(SIZES, Client, 1, plain + 17, Later), Data);
+            let updates = [26, 39].contains(&plain);
+            let expected = if updates { Updates } else { Data };
+            assert_eq!(sizes_of(SIZES, Client, 1, plain + 17, Later), expected);
         }
     }
 }

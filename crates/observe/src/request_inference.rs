@@ -2,8 +2,8 @@
 //! server has sent.
 //!
 //! Exact for requests that are sent in one piece, one after the other. Frames of HTTP/2 that are no requests are excluded by
-//! their size. A body that follows an interim response, pipelining and concurrent HTTP/2 streams are miscounted, so every row is
-//! marked as inferred.
+//! their size. A body that follows an interim response and pipelining are miscounted, so every row is marked as inferred. Where
+//! streams of HTTP/2 may overlap, the count is a lower bound, and [`RequestInference::is_lower_bound`] says so.
 
 use crate::record_sizes::RecordSizes;
 use crate::tls_connection::SealedBurst;
@@ -15,6 +15,8 @@ pub(crate) struct RequestInference {
     open: Option<InferredExchange>,
     /// A burst that is a request if it is answered.
     doubtful: Option<SealedBurst>,
+    /// There may have been requests that are not counted.
+    is_lower_bound: bool,
 }
 
 /// Bursts that are taken for one request and its response. Times are in nanoseconds; bytes are encrypted.
@@ -28,6 +30,8 @@ pub(crate) struct InferredExchange {
     pub(crate) last: u64,
     pub(crate) up: u64,
     pub(crate) down: u64,
+    /// The connection is known to carry HTTP/2.
+    pub(crate) is_http2: bool,
 }
 
 impl RequestInference {
@@ -35,7 +39,8 @@ impl RequestInference {
     pub(crate) fn take(&mut self, burst: SealedBurst) -> Option<InferredExchange> {
         match (burst.sizes, burst.from) {
             (RecordSizes::Close, _) => return None,
-            (RecordSizes::Control, _) => {
+            (RecordSizes::Control | RecordSizes::Updates, _) => {
+                self.is_lower_bound |= burst.sizes == RecordSizes::Updates;
                 self.doubtful = None;
                 return None;
             }
@@ -52,6 +57,10 @@ impl RequestInference {
                 }
             }
         }
+        if burst.from == Side::Client && burst.is_http2 {
+            // one body in parts, or streams side by side
+            self.is_lower_bound |= self.is_asking() || !burst.is_single;
+        }
         self.extend(burst)
     }
 
@@ -61,6 +70,7 @@ impl RequestInference {
                 one.sent = burst.at;
                 one.last = burst.at;
                 one.up += burst.bytes;
+                one.is_http2 |= burst.is_http2;
                 None
             }
             (Side::Client, open) => open.replace(InferredExchange {
@@ -70,6 +80,7 @@ impl RequestInference {
                 last: burst.at,
                 up: burst.bytes,
                 down: 0,
+                is_http2: burst.is_http2,
             }),
             (Side::Server, Some(one)) => {
                 one.answered.get_or_insert(burst.at);
@@ -82,9 +93,15 @@ impl RequestInference {
         }
     }
 
-    /// The exchange that was open at the end.
+    /// The exchange that was open at the end. In HTTP/2 an unanswered burst may be any frame, so it is none.
     pub(crate) fn end(&mut self) -> Option<InferredExchange> {
-        self.open.take()
+        let last = self.open.take();
+        last.filter(|one| one.answered.is_some() || !one.is_http2)
+    }
+
+    /// Whether there may have been more requests.
+    pub(crate) fn is_lower_bound(&self) -> bool {
+        self.is_lower_bound
     }
 
     /// Whether the last request has no response yet.
@@ -112,6 +129,8 @@ mod tests {
                 at,
                 bytes: 10,
                 sizes: RecordSizes::Data,
+                is_http2: false,
+                is_single: true,
             }));
         }
         assert!(inference.is_asking());
@@ -143,6 +162,8 @@ mod tests {
                     at: at as u64,
                     bytes: 10,
                     sizes,
+                    is_http2: false,
+                    is_single: true,
                 };
                 exchanges += u32::from(inference.take(burst).is_some());
             }
@@ -168,5 +189,36 @@ mod tests {
             2
         );
         assert_eq!(after(&[(Client, Control), (Server, Data)]), 1);
+    }
+
+    #[test]
+    fn streams_that_may_overlap_make_the_count_a_lower_bound() {
+        use RecordSizes::{Data, Updates};
+        use Side::{Client, Server};
+        let infer = |talk: &[(Side, RecordSizes, bool)], is_http2: bool| {
+            let mut inference = RequestInference::default();
+            for (at, &(from, sizes, is_single)) in talk.iter().enumerate() {
+                let burst = SealedBurst {
+                    from,
+                    at: at as u64,
+                    bytes: 10,
+                    sizes,
+                    is_http2,
+                    is_single,
+                };
+                inference.take(burst);
+            }
+            let last = inference.end();
+            (inference.is_lower_bound(), last.is_some())
+        };
+        let (ask, answer) = ((Client, Data, true), (Server, Data, true));
+        assert_eq!(infer(&[ask, answer, ask, answer], true), (false, true));
+        assert_eq!(infer(&[ask, ask, answer], true), (true, true));
+        assert_eq!(infer(&[(Client, Data, false), answer], true), (true, true));
+        let updates = (Client, Updates, true);
+        assert_eq!(infer(&[ask, answer, updates, answer], true), (true, true));
+        // a request without a response: in HTTP/2 it may be any frame
+        assert_eq!(infer(&[ask], true), (false, false));
+        assert_eq!(infer(&[ask, ask], false), (false, true));
     }
 }

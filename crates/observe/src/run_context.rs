@@ -30,6 +30,9 @@ pub trait RunContext {
         false
     }
 
+    /// A connection is over whose requests were inferred, and may be more: streams of HTTP/2 that overlap cannot be told apart.
+    fn note_lower_bound(&mut self) {}
+
     /// Takes bytes of TLS records as they passed, for a picture of the packets.
     fn note_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
         let _ = (from, bytes, at);

@@ -9,8 +9,8 @@ use intact_ledger::{Connection, DialFailure, Nanos, Span};
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, Status};
 use intact_wire::tls::{Finished, TLS13};
 
-/// Encrypted bytes of each direction that wait for secrets.
-const MAX_WAITING: usize = 256 * 1024;
+/// Encrypted bytes of each direction that wait for secrets by default.
+pub(crate) const MAX_WAITING: usize = 256 * 1024;
 /// Bursts of records that wait until it is known whether there are secrets.
 const MAX_BURSTS: usize = 256 * 1024;
 /// Secrets that have not come this long after the handshake will not, in nanoseconds. Node writes them late.
@@ -35,6 +35,8 @@ pub(crate) struct TlsConnection {
     bursts: [u8; 2],
     /// The client began with the preface of HTTP/2, and nothing else.
     is_http2: bool,
+    /// A burst had the size of a frame of HTTP/2 that is no request and no response.
+    has_frames: bool,
     /// The first burst of the client was that preface alone: its SETTINGS follow.
     is_preface_alone: bool,
     plain: PlainText,
@@ -61,6 +63,10 @@ pub(crate) struct SealedBurst {
     /// Encrypted bytes.
     pub(crate) bytes: u64,
     pub(crate) sizes: RecordSizes,
+    /// The connection is known to carry HTTP/2.
+    pub(crate) is_http2: bool,
+    /// It cannot be more than one frame with a header section.
+    pub(crate) is_single: bool,
 }
 
 /// Plain text and its pieces, in the order of their arrival.
@@ -103,11 +109,12 @@ impl PlainText {
 }
 
 impl TlsConnection {
-    pub(crate) fn new(reading: TlsReading) -> TlsConnection {
+    /// `max_waiting`: encrypted bytes of each direction that wait for secrets.
+    pub(crate) fn new(reading: TlsReading, max_waiting: usize) -> TlsConnection {
         let expects = reading.expects_secrets;
         TlsConnection {
             reading,
-            decryptor: Decryptor::new(if expects { MAX_WAITING } else { 0 }),
+            decryptor: Decryptor::new(if expects { max_waiting } else { 0 }),
             keys: KeyLog::default(),
             access: if expects {
                 Access::Hoped
@@ -120,6 +127,7 @@ impl TlsConnection {
             waiting: Vec::new(),
             bursts: [0; 2],
             is_http2: false,
+            has_frames: false,
             is_preface_alone: false,
             plain: PlainText::default(),
             inferred_close: None,
@@ -296,6 +304,11 @@ impl TlsConnection {
             // tickets: SETTINGS come before responses
             sizes = RecordSizes::Control;
         }
+        self.has_frames |= sizes == RecordSizes::Control;
+        let is_http2 = self.is_http2 || self.has_frames;
+        if sizes == RecordSizes::Updates && !is_http2 {
+            sizes = RecordSizes::Data;
+        }
         if sizes == RecordSizes::Close {
             self.inferred_close.get_or_insert((from, at));
         } else if self.waiting.len() < MAX_BURSTS {
@@ -306,6 +319,9 @@ impl TlsConnection {
                 at,
                 bytes,
                 sizes,
+                is_http2,
+                // SETTINGS may stand before the first
+                is_single: records == 1 || position != HandshakePosition::Later,
             });
         }
     }

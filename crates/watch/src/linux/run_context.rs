@@ -15,6 +15,8 @@ pub(crate) struct RunContext<'a> {
     keys: Option<Keys>,
     faults: u64,
     differences: u64,
+    /// Connections whose inferred requests may be more.
+    lower_bounds: u64,
     /// The relay ended before the program did.
     is_cut: bool,
 }
@@ -35,6 +37,7 @@ impl<'a> RunContext<'a> {
             keys,
             faults: 0,
             differences: 0,
+            lower_bounds: 0,
             is_cut: false,
         }
     }
@@ -91,6 +94,13 @@ impl<'a> RunContext<'a> {
             );
             self.record_incomplete(FAULT, words);
         }
+        if self.lower_bounds > 0 {
+            let words = format!(
+                "HTTP/2 connections whose keys were not found: {}. Requests side by side cannot be told apart there, so the number of requests is a lower bound",
+                self.lower_bounds
+            );
+            self.record_incomplete("requests-not-counted", words);
+        }
         if self.is_cut {
             let words = "the relay could not wait for data any more: connections were cut, and later ones are missing; please report it";
             self.record_incomplete(FAULT, words.to_owned());
@@ -124,6 +134,10 @@ impl intact_observe::RunContext for RunContext<'_> {
             let _ = into.add_line(line);
         }
         !lines.is_empty()
+    }
+
+    fn note_lower_bound(&mut self) {
+        self.lower_bounds += 1;
     }
 
     fn search_secrets(&mut self, process: u32, checks: Vec<SecretCheck>) {

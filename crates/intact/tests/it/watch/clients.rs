@@ -490,3 +490,72 @@ fn the_stored_ledger_gives_the_same_report() {
     assert_eq!(live["totals"], stored["totals"]);
     assert_eq!(live["destinations"], stored["destinations"]);
 }
+
+/// Six goroutines with eight requests each, which share one connection; every body is read to its end.
+const GO_SIDE_BY_SIDE: &str = "package main
+import (\"crypto/tls\"; \"crypto/x509\"; \"io\"; \"net/http\"; \"os\"; \"sync\")
+func main() {
+	pem, _ := os.ReadFile(os.Args[2])
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
+	var all sync.WaitGroup
+	for range 6 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range 8 {
+				response, err := client.Get(os.Args[1])
+				if err != nil { panic(err) }
+				read, err := io.Copy(io.Discard, response.Body)
+				if err != nil || read != 30000 { panic(err) }
+				response.Body.Close()
+			}
+		}()
+	}
+	all.Wait()
+}";
+
+#[test]
+fn large_bodies_side_by_side_over_http_2_are_counted_or_said_to_be_a_lower_bound() {
+    let Some(go) = program("go", "watch Go over HTTP/2 with large bodies") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let [source, client, ca] = ["main.go", "client", "ca.pem"].map(|name| folder.path().join(name));
+    std::fs::write(&source, GO_SIDE_BY_SIDE).unwrap();
+    let built = Command::new(go)
+        .args(["build", "-o"])
+        .args([&client, &source])
+        .env("CGO_ENABLED", "0")
+        .status();
+    assert!(built.unwrap().success());
+    for keys in ["auto", "off"] {
+        let server = Server::start(&["--body", "30000"]);
+        server.write_ca(&ca);
+        let url = format!("https://localhost:{}/", server.tls_port());
+        let command = [client.to_str().unwrap(), &url, ca.to_str().unwrap()];
+        let gate = ["--keys", keys, "--require", "failed == 0"];
+        let (out, facts) = watch(&gate, &command);
+        assert_eq!(
+            facts["requests"]["failed"],
+            serde_json::json!({}),
+            "{keys}: {facts}"
+        );
+        let [ours, theirs] = counts(&facts, &server.end());
+        assert_eq!(ours.1, theirs.1, "{keys}: {facts}");
+        assert_eq!(theirs.0, 48);
+        let caveats = facts["caveats"].to_string();
+        if keys == "auto" {
+            assert_eq!(ours.0, 48, "{facts}");
+            assert_eq!(out.status.code(), Some(0), "{out:?}");
+            assert!(!caveats.contains("requests-not-counted"), "{caveats}");
+        } else {
+            // what cannot be told apart decides no gate
+            assert!((1..=48).contains(&ours.0), "{facts}");
+            assert_eq!(out.status.code(), Some(1), "{out:?}");
+            assert!(caveats.contains("requests-not-counted"), "{caveats}");
+        }
+    }
+}

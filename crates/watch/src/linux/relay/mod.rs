@@ -57,6 +57,9 @@ struct RelayedPair {
     observed: Option<ObservedConnection>,
 }
 
+/// Encrypted bytes that may wait for secrets, each way: all for one connection, half for each of two, and so on.
+const MAX_WAITING: usize = 16 << 20;
+
 /// Carries the data of all connections.
 pub(crate) struct Relay<'a> {
     poll: Poll,
@@ -242,6 +245,8 @@ impl<'a> Relay<'a> {
         let reading = self.run.tls_reading(about.owner.as_ref());
         let mut observed = ObservedConnection::new(about, false, reading);
         observed.hear_client();
+        // a search in memory takes its time, which a fast download does not
+        observed.wait_for_secrets(MAX_WAITING / (self.links.len() + 1));
         let link = RelayedPair {
             near,
             far,
