@@ -7,6 +7,7 @@ use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
 use intact_ledger::{Caveat, EndedBy, Exchange, Failure, Run, Tally};
 use intact_units::number::whole_percent;
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// The share of client delay in the latency from which the figures are the client's too.
@@ -218,7 +219,7 @@ pub(super) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> Strin
     let failed = requests.failures();
     let mut counts = format!("{} of {}", requests.ok, requests.total);
     if failed > 0 {
-        counts.push_str(&format!(", {failed} requests failed"));
+        counts.push_str(&format!(", {} failed", counted(failed, "request")));
     }
     errors.only_errors(Some(&counts), "these figures measure an error page")
 }

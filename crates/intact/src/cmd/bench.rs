@@ -26,6 +26,7 @@ use intact_findings::stored::StoredBench;
 use intact_ledger::{Caveat, Producer, Rows, Vantage};
 use intact_report::documents::{self, BenchRun, Source};
 use intact_report::page::Page;
+use intact_units::plural::counted;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -183,9 +184,11 @@ fn announce(bench: &Bench, opening_per_s: Option<f64>) {
             format!(", {rate} new connections a second at most")
         });
         console::note(&format!(
-            "sending at most {requests} requests on {connections} connections: {} variants, {} rounds{pace}",
-            bench.variants().len(),
-            bench.rounds()
+            "sending at most {} on {}: {}, {}{pace}",
+            counted(requests, "request"),
+            counted(connections, "connection"),
+            counted(bench.variants().len() as u64, "variant"),
+            counted(u64::from(bench.rounds()), "round")
         ));
     }
 }

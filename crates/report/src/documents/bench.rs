@@ -15,6 +15,7 @@ use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{
     Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
 };
+use intact_units::plural::counted;
 
 /// Sentences of the verdict.
 const VERDICTS: usize = 8;
@@ -153,8 +154,8 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
         Fact::counted(u64::from(facts.rounds), "interleaved round"),
-        Fact::new("requests measured", facts.requests.total),
-        Fact::new("connections opened", facts.connections.opened),
+        Fact::counted_as(facts.requests.total, "request", "measured"),
+        Fact::counted_as(facts.connections.opened, "connection", "opened"),
     ];
     let failures = [
         Fact::failures(facts.requests.failures(), "request"),
@@ -547,8 +548,9 @@ fn sockets(facts: &BenchFacts) -> Section {
         _ => None,
     };
     let warmup: u64 = facts.variants.iter().map(|one| one.warmup.requests).sum();
-    let words = "The server also received {} requests of warm-up and preflight.";
-    let warmup = (warmup > 0 && facts.requests.total > 0).then(|| note(text!(words, warmup)));
+    let words = "The server also received {} of warm-up and preflight.";
+    let warmup = (warmup > 0 && facts.requests.total > 0)
+        .then(|| note(text!(words, counted(warmup, "request"))));
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
         .summary(warmup)

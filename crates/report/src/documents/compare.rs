@@ -158,8 +158,8 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
         vec![Fact::counted(programs, "stored ledger")]
     };
     let counts = [
-        Fact::new("requests", facts.requests.total),
-        Fact::new("connections opened", facts.connections.opened),
+        Fact::counted(facts.requests.total, "request"),
+        Fact::counted_as(facts.connections.opened, "connection", "opened"),
         Fact::new("reused", facts.reuse.map(Share)),
     ];
     let failed = Fact::failures(facts.requests.failures(), "request");

@@ -10,6 +10,7 @@ use intact_findings::cpu::{CpuFacts, CpuUse};
 use intact_findings::traffic::{Charts, Destination, Figures, LevelShift, ObservedFacts, StepSide};
 use intact_ledger::{Run, Vantage};
 use intact_units::Quantity::{Count, Mean, Probability, Rate, RoundShare, Share, Time, Timer};
+use intact_units::plural::{self, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -155,7 +156,10 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
         (None, Some(reuse)) => {
             let cell = Cell::ranged(Some(reuse), totals.reuse_range, RoundShare);
             let number = cell.inferred_if(!totals.inferred.is_empty()).text()?;
-            let caption = text!("of {} requests reused a connection", totals.requests.total);
+            let caption = text!(
+                "of {} reused a connection",
+                counted(totals.requests.total, "request")
+            );
             Headline::new(number, assessment, caption)
         }
         (None, None) => {
@@ -180,8 +184,11 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     let lookups = (totals.lookups.total > 0).then(|| Fact::counted(totals.lookups.total, "lookup"));
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
-        Fact::new("requests", inferred(Count(totals.requests.total).into())),
-        Fact::new("connections opened", totals.connections.opened),
+        Fact::new(
+            plural::of(totals.requests.total, "request"),
+            inferred(Count(totals.requests.total).into()),
+        ),
+        Fact::counted_as(totals.connections.opened, "connection", "opened"),
         Fact::new("needed", inferred(Count(totals.connections.needed).into())),
         Fact::new(
             "reused",
@@ -438,8 +445,8 @@ fn connections(one: TrafficRun<'_>) -> Section {
     let mut notes = Vec::new();
     if charts.elsewhere > 0 {
         notes.push(text!(
-            "{} connections lead to further destinations.",
-            charts.elsewhere
+            "To further destinations: {}.",
+            counted(charts.elsewhere, "connection")
         ));
     }
     if !one.run.ends_seen {
