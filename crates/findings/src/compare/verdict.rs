@@ -24,8 +24,8 @@ pub(super) fn sentences(
     let mut said = Vec::new();
     for (outcome, other) in outcomes.iter().zip(&programs[1..]) {
         if is_experiment {
-            said.extend(shown(outcome));
             said.extend(unlike(outcome));
+            said.extend(shown(outcome));
             said.extend(not_shown(outcome));
             said.extend(few_rounds(outcome, other.rounds.len()));
         } else {
