@@ -5,6 +5,7 @@ use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
 use intact_ledger::{
     CampaignProgress, Caveat, Cell, DeadLetter, Nanos, Producer, Round, Run, Span, Tally, Vantage,
 };
+use intact_units::plural::counted;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -173,7 +174,10 @@ impl Group {
         if !progress.dead.is_empty() {
             add(
                 "messages-dead",
-                format!("{} messages were given up", progress.dead.len()),
+                format!(
+                    "given up: {}",
+                    counted(progress.dead.len() as u64, "message")
+                ),
             );
         }
         for words in unreadable {

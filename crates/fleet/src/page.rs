@@ -3,6 +3,7 @@
 use crate::plan::{Estimate, Kind, Plan};
 use crate::queue::Counts;
 use intact_units::number;
+use intact_units::plural::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -45,7 +46,7 @@ pub fn plan_page(plan: &Plan) -> String {
         let targets = plan.targets.iter();
         targets.filter(|target| target.measure == kind).count()
     };
-    line(format!("{} messages", number::count(estimate.messages)));
+    line(counted(estimate.messages, "message"));
     if of(Kind::Bench) > 0 {
         line(format!(
             "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",

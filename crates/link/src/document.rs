@@ -102,7 +102,7 @@ pub fn sentence(link: &Link) -> String {
 /// What is said afterwards: how late packets were, and how many were lost.
 pub fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> String {
     let mut text = server.map_or(String::new(), |served| served.words() + "\n");
-    text += &format!("link: {} packets delivered", account.delivered());
+    text += &format!("link: {} delivered", counted(account.delivered(), "packet"));
     if let Some(lateness) = account.lateness {
         let p99 = lateness
             .p99_us
@@ -142,8 +142,8 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
     }
     if account.failed() > 0 {
         return Some(format!(
-            "{} packets were lost by the link itself (too many at once): this was not the link that was asked for",
-            account.failed()
+            "the link itself lost {} (too many at once): this was not the link that was asked for",
+            counted(account.failed(), "packet")
         ));
     }
     let lateness = account.lateness?;

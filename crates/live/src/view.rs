@@ -6,6 +6,7 @@ use super::snapshot::Shown;
 use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity};
 use intact_units::number::{count, percent, time};
+use intact_units::plural::counted;
 use ratatui::backend::TermionBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -175,9 +176,9 @@ fn summary(shown: &Shown) -> String {
     };
     let reuse = facts.reuse.map_or("-".to_owned(), percent);
     format!(
-        "{} requests ({requests}/s) on {} connections ({connections}/s, {} open), {reuse} reused",
-        count(facts.requests.total),
-        count(facts.connections.opened),
+        "{} ({requests}/s) on {} ({connections}/s, {} open), {reuse} reused",
+        counted(facts.requests.total, "request"),
+        counted(facts.connections.opened, "connection"),
         count(shown.open)
     )
 }

@@ -162,7 +162,7 @@ pub(crate) fn read(
         Some(End::Damaged(why)) if count == 0 => return Err(input.broken(why)),
         Some(End::Damaged(why)) => scope.incomplete(
             "input-damaged",
-            format!("{name}: {why} after {count} packets; the rest was not read"),
+            format!("{name}: {why} after packet {count}; the rest was not read"),
         ),
         Some(End::Cut) => scope.incomplete(
             "input-cut",
@@ -176,7 +176,7 @@ pub(crate) fn read(
         scope.incomplete(
             "packets-dropped",
             format!(
-                "{name}: {dropped} packets were dropped while capturing, as the file says. Capture with a larger buffer, e.g. `dumpcap -B 64`"
+                "{name}: packets dropped while capturing, as the file says: {dropped}. Capture with a larger buffer, e.g. `dumpcap -B 64`"
             ),
         );
     }

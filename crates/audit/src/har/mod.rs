@@ -49,10 +49,7 @@ pub(crate) fn read(
         Err(why) if document.seen == 0 => return Err(input.broken(why.to_string())),
         Err(why) => scope.incomplete(
             "input-damaged",
-            format!(
-                "{prefix}{why}; the {} entries before that were read",
-                document.seen
-            ),
+            format!("{prefix}{why}; entries read before that: {}", document.seen),
         ),
     }
     let left_out = document.seen - document.entries.len() as u64 - document.skipped;

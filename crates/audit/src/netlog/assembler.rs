@@ -359,7 +359,7 @@ impl Assembler {
             count => format!("; {count} were under way at its end"),
         };
         format!(
-            "sockets followed by their numbers, {} requests went over the network{rest}",
+            "sockets followed by their numbers; requests over the network: {}{rest}",
             self.told
         )
     }

@@ -358,7 +358,10 @@ fn packets_that_were_dropped_while_capturing_are_reported() {
     let outcome = audited(&capture);
     assert_eq!(incomplete(&outcome), ["packets-dropped"]);
     let words = &outcome.caveat("packets-dropped").unwrap().message;
-    assert!(words.contains(": 7 packets were dropped"), "{words}");
+    assert!(
+        words.contains("packets dropped while capturing, as the file says: 7."),
+        "{words}"
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::reuse_delay::{FIX, ReuseDelay};
 use crate::rules::WHY_RESET;
 use crate::statement::{Statement, Value, connections, counts, requests, statement};
 use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
 /// The remedy where the server ends connections in order.
@@ -279,7 +280,7 @@ pub(super) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> Strin
     let failed = requests.failures();
     let mut counts = format!("{} of {}", requests.ok, requests.total);
     if failed > 0 {
-        counts.push_str(&format!(", {failed} requests failed"));
+        counts.push_str(&format!(", {} failed", counted(failed, "request")));
     }
     errors.only_errors(Some(&counts), "these figures measure an error page")
 }

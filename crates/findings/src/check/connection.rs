@@ -7,6 +7,7 @@ use crate::rules::WHY_RESET;
 use crate::statement::{Statement, Value, statement, text};
 use intact_ledger::{CloseKind, Failure};
 use intact_units::number::{time, timer, whole_percent};
+use intact_units::plural::counted;
 
 /// Requests per connection below which a busy client feels it.
 const FEW_REQUESTS: u32 = 1_000;
@@ -107,8 +108,10 @@ fn kept(facts: &CheckFacts) -> String {
         .max_requests
         .as_ref()
         .and_then(|max| match (max.measured, max.at_least) {
-            (Some(measured), _) => Some(format!("for {measured} requests")),
-            (None, Some(least)) => Some(format!("for {least} requests and more")),
+            (Some(measured), _) => Some(format!("for {}", counted(measured.into(), "request"))),
+            (None, Some(least)) => {
+                Some(format!("for {} and more", counted(least.into(), "request")))
+            }
             (None, None) => None,
         });
     let parts: Vec<String> = idle.into_iter().chain(most).collect();
@@ -244,8 +247,8 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         "not announced"
     };
     let claim = statement!(
-        "a connection ends after {requests} requests",
-        requests = Value::Number(measured.into())
+        "a connection ends after {requests}",
+        requests = Value::Count(measured.into(), "request")
     );
     Some(Finding {
         evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),

@@ -36,6 +36,10 @@ impl MetricSource for CompareFacts {
         if rounds == 0.0 {
             return Err(NoData::NothingHappened);
         }
+        // a count of what did not work is no figure
+        if let Some(reason) = program.no_response() {
+            return Err(NoData::CannotSee(reason));
+        }
         let mut unobserved = program.unobserved.clone();
         unobserved.add(&Unobserved::by_caveats(&self.caveats));
         let total = program.requests.total;
@@ -66,6 +70,9 @@ impl MetricSource for CompareFacts {
         let mut all = Unobserved::by_caveats(&self.caveats);
         for program in &self.variants {
             all.add(&program.unobserved);
+            if let Some(reason) = program.no_response() {
+                all.add(&Unobserved::because(&format!("{}: {reason}", program.name)));
+            }
         }
         all
     }

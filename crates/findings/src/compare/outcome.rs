@@ -3,7 +3,7 @@
 
 use super::count_difference::{CountDifference, CountStatistic};
 use super::variant::ProgramFacts;
-use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
+use crate::error_responses::ErrorResponses;
 use crate::stats::Interval;
 use crate::time_difference::{TimeDifference, TimeStatistic};
 use intact_units::number::{mean, time, whole_percent};
@@ -136,12 +136,19 @@ impl ProgramFacts {
     /// Why no figure of the program describes successful work: it sent requests, and none had a successful response.
     pub fn no_success(&self) -> Option<&'static str> {
         let errors = ErrorResponses::among(&self.requests.status, None);
+        let only_errors = errors.is_all();
+        self.no_response()
+            .or(only_errors.then_some("every response was 4xx or 5xx"))
+    }
+
+    /// Why there was no response at all, though the program wanted one.
+    pub(super) fn no_response(&self) -> Option<&'static str> {
         match self.requests.ok {
             0 if self.requests.total > 0 => Some("no request got a complete response"),
             0 if !self.connections.failed.is_empty() && self.connections.opened == 0 => {
                 Some("no connection could be opened")
             }
-            _ => errors.is_all().then_some(ONLY_ERRORS),
+            _ => None,
         }
     }
 

@@ -24,8 +24,8 @@ pub(super) fn sentences(
     let mut said = Vec::new();
     for (outcome, other) in outcomes.iter().zip(&programs[1..]) {
         if is_experiment {
-            said.extend(shown(outcome));
             said.extend(unlike(outcome));
+            said.extend(shown(outcome));
             said.extend(not_shown(outcome));
             said.extend(few_rounds(outcome, other.rounds.len()));
         } else {
@@ -72,7 +72,10 @@ fn unlike(outcome: &Outcome) -> Option<String> {
 fn not_shown(outcome: &Outcome) -> Option<String> {
     let each = |one: &FigureChange| match one.interval() {
         Some(ends) => format!("{} ({}, 95 %: {ends})", one.name(), from_to(one)),
-        None => format!("{} ({} each)", one.name(), one.value(one.b)),
+        None if one.value(one.a) == one.value(one.b) => {
+            format!("{} ({} each)", one.name(), one.value(one.b))
+        }
+        None => format!("{} ({})", one.name(), from_to(one)),
     };
     let all: Vec<String> = outcome.not_shown().map(each).collect();
     let whose = if outcome.shown().next().is_some() {

@@ -1,5 +1,6 @@
 //! Holds a requirement against what was measured, subject by subject, in words for a terminal line or for JUnit.
 
+use intact_units::plural::counted;
 use std::fmt;
 
 use super::{Measured, Metric, Requirement, Selector};
@@ -39,7 +40,7 @@ pub enum NoData {
     #[error("nothing happened that it could be measured on")]
     NothingHappened,
     /// Too little happened to say it.
-    #[error("{had} samples are too few, it takes {needed}")]
+    #[error("{} measured, at least {needed} needed", counted(*had, "sample"))]
     TooFew {
         /// Samples there were.
         had: u64,

@@ -6,9 +6,9 @@ use intact_findings::compare::{
 use intact_findings::requirement::{Document, METRICS, MetricSource, Requirement, SELECTORS};
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round, Run, Scheme, Setup, Side,
-    Sink, Span, Tls, Vantage, Variant,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
+    Event, Exchange, Failure, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round, Run,
+    Scheme, Setup, SetupPhase, Side, Sink, Span, Tls, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -231,7 +231,7 @@ fn a_program_whose_responses_are_errors_is_no_improvement() {
     let facts = programs([(20, 0, 20, 100), (20, 20, 1, 10)]);
     assert_eq!(facts.outcomes[0].is_less(), None);
     assert!(
-        facts.verdict[1].contains("every response was 4xx or 5xx"),
+        facts.verdict[0].contains("every response was 4xx or 5xx"),
         "{:?}",
         facts.verdict
     );
@@ -247,8 +247,36 @@ fn a_program_whose_responses_are_errors_is_no_improvement() {
     ] {
         let facts = programs([(20, 0, 20, 100), work]);
         assert_eq!(facts.outcomes[0].is_less(), None);
-        assert!(facts.verdict[1].contains(words), "{:?}", facts.verdict);
+        assert!(facts.verdict[0].contains(words), "{:?}", facts.verdict);
     }
+}
+
+#[test]
+fn a_program_that_reaches_no_server_passes_no_gate() {
+    let facts = live(|comparison, variant, round| {
+        let mut one = Connection::new(ConnectionId(u64::from(variant * 10 + round)), Nanos(0));
+        one.variant = Some(variant);
+        one.round = Some(round);
+        one.origin = Some(origin());
+        one.failed = (variant == 1).then_some(DialFailure {
+            phase: SetupPhase::Connect,
+            kind: Failure::Refused,
+            detail: None,
+        });
+        comparison.record(Event::Opened(&one));
+    });
+    for expression in ["avoidable == 0", "connections <= 1", "saved-share > -1"] {
+        let requirement: Requirement = expression.parse().unwrap();
+        assert!(!requirement.evaluate(&facts).passed(), "{expression}");
+    }
+    assert_eq!(
+        facts.verdict[0],
+        "The programs did not do the same work: new has no success: no connection could be opened"
+    );
+    assert_eq!(
+        facts.unobserved().reason().unwrap(),
+        "new: no connection could be opened"
+    );
 }
 
 /// TLS connections of one run, opened at these milliseconds.

@@ -185,7 +185,9 @@ fn announce(bench: &Bench, opening_per_s: Option<f64>) {
             format!(", {rate} new connections a second at most")
         });
         console::note(&format!(
-            "sending at most {requests} requests on {connections} connections: {}, {}{pace}",
+            "sending at most {} on {}: {}, {}{pace}",
+            counted(requests, "request"),
+            counted(connections, "connection"),
             counted(bench.variants().len() as u64, "variant"),
             counted(u64::from(bench.rounds()), "round")
         ));

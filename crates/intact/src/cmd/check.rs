@@ -25,6 +25,7 @@ use intact_findings::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage};
 use intact_report::documents::{CheckPart, CheckRun, check as check_page};
 use intact_report::page::Page;
+use intact_units::plural::counted;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -205,8 +206,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
 /// What will be sent, before it is.
 fn announce(budget: &Budget, config: &intact_check::Config) {
     let mut told = format!(
-        "at most {} requests: {} for the card, {} on one connection",
-        budget.requests(),
+        "at most {}: {} for the card, {} on one connection",
+        counted(u64::from(budget.requests()), "request"),
         budget.card,
         budget.cap
     );
@@ -223,7 +224,10 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
 
 /// What follows the card.
 fn next(budget: &Budget, config: &intact_check::Config) -> String {
-    let mut told = format!("next: {} requests on one connection", budget.cap);
+    let mut told = format!(
+        "next: {} on one connection",
+        counted(u64::from(budget.cap), "request")
+    );
     if config.idle {
         told.push_str(&format!(
             ", idle ones watched for {} s at most\nCtrl-C keeps what is there; --no-idle leaves out the watching",

@@ -95,8 +95,9 @@ const EXAMPLES: &str = "Examples:
 
 The first program is the baseline. A requirement without a selector is about the others; `variant=NAME:` names one.
 Counts are those of one run. Each run is a process of its own, watched as `intact watch` does.
-Exit code: 0; 1 when a requirement failed; a program's own when it fails; 127 not found, 126 not runnable, 125 own failure,
-4 not permitted here, 5 a ledger cannot be read; 128+n after signal n, what was measured until then being told";
+With stored ledgers, options of runs and --ledger, --csv, --har, --prometheus, --otlp are refused: pass them when you record.
+Exit code: 0; 1 when a requirement failed; a program's own when it fails, after the page; 127 not found, 126 not runnable,
+125 own failure, 4 not permitted here, 5 a ledger cannot be read; 128+n after signal n, after the page";
 
 /// Runs or reads, then prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
@@ -146,7 +147,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
         let remedy = match Document::of(producer) {
-            Document::Bench => Some("`intact bench --baseline DIR` holds a bench against another"),
+            Document::Bench => Some("`intact bench --baseline DIR` compares two benches"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
             Document::Check
             | Document::Watch
@@ -155,11 +156,11 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
             | Document::Fleet => None,
         };
         if let Some(remedy) = remedy {
-            let told = anyhow!(
+            let error = anyhow!(
                 "{} was recorded by `intact {producer}`: {remedy}",
                 folder.display()
             );
-            return Err(Failed::unreadable(told));
+            return Err(Failed::unreadable(error));
         }
         readers.push(reader);
     }

@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 use intact_bench::{BenchObserver, Position};
 use intact_findings::timeline::Timeline;
 use intact_ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -133,8 +134,8 @@ impl BenchObserver for Recording {
             format!(", {:.0} s left", left.as_secs_f64())
         });
         self.bar.set_message(format!(
-            "{round}, {variant}, {} requests{left}",
-            position.exchanges
+            "{round}, {variant}, {}{left}",
+            counted(position.exchanges, "request")
         ));
     }
 }

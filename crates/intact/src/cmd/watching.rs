@@ -13,6 +13,7 @@ use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
 use intact_report::documents::{self, CheckPart, CheckRun};
 use intact_report::page::Section;
+use intact_units::plural::counted;
 use std::fs::File;
 use std::io::Write as _;
 use std::time::Duration;
@@ -173,8 +174,8 @@ impl CheckProgress for Watching {
         }
         if packets.lost > 0 {
             self.tell(format!(
-                "{} packets are missing: there was no room for them",
-                packets.lost
+                "there was no room for {}, which the file lacks",
+                counted(packets.lost, "packet")
             ));
         }
         if self.wanted.ladder {

@@ -126,14 +126,14 @@ impl Events {
         } else if self.over && missing > 0 {
             caveats.push(Caveat::incomplete(
                 "cut-tail",
-                format!("{missing} events at the end of the ledger are missing from its file"),
+                format!("events at the end of the ledger are missing from its file: {missing}"),
             ));
         }
         if self.unknown > 0 {
             caveats.push(Caveat::incomplete(
                 "unknown-events",
                 format!(
-                    "{} events were written by a newer intact, or are damaged, and were left out",
+                    "events that a newer intact wrote, or that are damaged, were left out: {}",
                     self.unknown
                 ),
             ));

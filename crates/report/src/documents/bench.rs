@@ -15,7 +15,7 @@ use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{
     Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
 };
-use intact_units::plural;
+use intact_units::plural::counted;
 
 /// What the typical latency is, for tables.
 const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
@@ -164,14 +164,8 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
         Fact::counted(u64::from(facts.rounds), "interleaved round"),
-        Fact::new(
-            format!("{} measured", plural::of(requests, "request")),
-            requests,
-        ),
-        Fact::new(
-            format!("{} opened", plural::of(opened, "connection")),
-            opened,
-        ),
+        Fact::counted_as(requests, "request", "measured"),
+        Fact::counted_as(opened, "connection", "opened"),
     ];
     let failures = [
         Fact::failures(facts.requests.failures(), "request"),
@@ -571,7 +565,7 @@ fn sockets(facts: &BenchFacts) -> Section {
     let warmup: u64 = facts.variants.iter().map(|one| one.warmup.requests).sum();
     let words = "The server also received {} of warm-up and preflight.";
     let warmup =
-        (warmup > 0 && is_measured).then(|| note(text!(words, plural::counted(warmup, "request"))));
+        (warmup > 0 && is_measured).then(|| note(text!(words, counted(warmup, "request"))));
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
         .summary(warmup)
@@ -596,7 +590,7 @@ fn how(facts: &BenchFacts) -> Vec<Text> {
              what affected both in the same minute cancels out. The time compared is the typical latency: in each round the median of the requests on new connections \
              and that of the requests on reused ones, weighted by their numbers, so that one slow request decides nothing. Intervals are 95 % t intervals over rounds, not over requests, because the requests of one round \
              are not independent of each other.",
-            plural::counted(u64::from(facts.rounds), "round")
+            counted(u64::from(facts.rounds), "round")
         )
     });
     let connections = Text::plain(

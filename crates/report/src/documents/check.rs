@@ -128,7 +128,7 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
 fn totals(facts: &CheckFacts) -> Vec<Fact> {
     let mut totals = vec![
         Fact::counted(facts.requests.total, "request"),
-        Fact::new("connections opened", facts.connections.opened),
+        Fact::counted_as(facts.connections.opened, "connection", "opened"),
     ];
     let status = facts.target.as_ref().and_then(|target| target.status);
     totals.extend(

@@ -101,7 +101,9 @@ fn headline(facts: &CompareFacts) -> Option<Headline> {
         largest.value(largest.a),
         largest.value(largest.b)
     );
-    let mut caption = largest.compared_name() + " per run";
+    let several = facts.variants.len() > 2;
+    let whose = several.then(|| format!("{}: ", outcome.b));
+    let mut caption = whose.unwrap_or_default() + &largest.compared_name() + " per run";
     if let Some(ends) = largest.interval() {
         caption += &format!(" (95 % interval {ends})");
     }
@@ -158,8 +160,8 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
         vec![Fact::counted(programs, "stored ledger")]
     };
     let counts = [
-        Fact::new("requests", facts.requests.total),
-        Fact::new("connections opened", facts.connections.opened),
+        Fact::counted(facts.requests.total, "request"),
+        Fact::counted_as(facts.connections.opened, "connection", "opened"),
         Fact::new("reused", facts.reuse.map(Share)),
     ];
     let failed = Fact::failures(facts.requests.failures(), "request");
@@ -269,14 +271,14 @@ fn differences(facts: &CompareFacts) -> Table {
         .about("program, mean over rounds")
         .ranked(2, "second", |one| one.second.clone())
         .about("program, mean over rounds; with more than two, the one that the row names")
-        .ranked(3, "change", |one| one.change.clone())
-        .about("from the first, with the 95 % interval")
         .column("share", |one| match one.share {
             // percentages of multiples are hard to read
             Some(share) if share.value >= 1.0 => text!("{} times", Mean(1.0 + share.value)).into(),
             share => Cell::interval(share, Change),
         })
         .about("the change as a share of the first, with the 95 % interval")
+        .ranked(3, "change", |one| one.change.clone())
+        .about("from the first, with the 95 % interval")
         .column("result", |one| one.result)
         .table()
 }

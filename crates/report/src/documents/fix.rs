@@ -293,7 +293,14 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
         let table = Rows::of(&newest)
             .column("client", |row| &row.client.id)
             .full("versions", |row| row.one.versions_told());
-        page.section(Section::new(language.id(), title(language)).summary(measured(table)));
+        let is_missing = |client: &&&Client| newest.iter().all(|row| row.client.id != client.id);
+        let missing = clients.iter().filter(is_missing);
+        let missing = not_measured(missing.map(|client| client.id.as_str()));
+        page.section(
+            Section::new(language.id(), title(language))
+                .summary(measured(table))
+                .summary(missing),
+        );
     }
     page
 }
@@ -328,11 +335,12 @@ pub fn fix_client(
     };
     let default = client.variant(Role::Default);
     let defaults = default.map_or_else(Vec::new, of);
-    page.verdict = defaults
-        .last()
-        .map(|row| verdict(client, row))
-        .into_iter()
-        .collect();
+    let unknown = || text!("{}: not measured, so its reuse is unknown.", &client.name);
+    page.verdict = vec![
+        defaults
+            .last()
+            .map_or_else(unknown, |row| verdict(client, row)),
+    ];
     let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions_told(), reuse(&row.one.facts));
     let since = client
         .since
@@ -355,6 +363,7 @@ pub fn fix_client(
     page.section(
         Section::new("variants", "All variants")
             .summary(measured(table).note(Text::prose(words)))
+            .summary(unmeasured_variants(client, &all))
             .summary(Block::List(titles.collect())),
     );
     for (id, title, lines) in notes(client) {
@@ -362,6 +371,19 @@ pub fn fix_client(
         page.section(Section::new(id, title).summary(Block::List(lines.collect())));
     }
     page
+}
+
+/// The variants of a client without a row.
+fn unmeasured_variants(client: &Client, rows: &[Row<'_>]) -> Option<Text> {
+    let variants = client.variants.iter();
+    let missing = variants.filter(|one| rows.iter().all(|row| row.variant.id != one.id));
+    not_measured(missing.map(|one| one.id.as_str()))
+}
+
+/// The names without a measurement, where a table has no row for them.
+fn not_measured<'a>(names: impl Iterator<Item = &'a str>) -> Option<Text> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| text!("Not measured: {}.", names.join(", ")))
 }
 
 /// What people wrote about a client.

@@ -117,10 +117,10 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
         facts
             .connections
             .as_ref()
-            .map(|all| Fact::new("connections opened", all.opened)),
+            .map(|all| Fact::counted_as(all.opened, "connection", "opened")),
     );
     if let Some(requests) = &facts.requests {
-        totals.push(Fact::new("requests sent", requests.total));
+        totals.push(Fact::counted_as(requests.total, "request", "sent"));
         totals.push(Fact::new("reused", facts.reuse.map(Share)));
     }
     totals.extend(Fact::failures(

@@ -13,6 +13,7 @@ use intact_findings::traffic::{
 use intact_ledger::{Run, Vantage};
 use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time, Timer};
 use intact_units::number::{long_time, signed_time};
+use intact_units::plural::{self, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
@@ -194,7 +195,10 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
         (None, Some(reuse)) => {
             let cell = Cell::ranged(Some(reuse), totals.reuse_range, RoundShare);
             let number = cell.inferred_if(!totals.inferred.is_empty()).text()?;
-            let caption = text!("of {} requests reused a connection", totals.requests.total);
+            let caption = text!(
+                "of {} reused a connection",
+                counted(totals.requests.total, "request")
+            );
             Headline::new(number, assessment, caption)
         }
         (None, None) => {
@@ -220,8 +224,11 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     let open_before = (totals.open_before > 0).then_some(totals.open_before);
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
-        Fact::new("requests", inferred(Count(totals.requests.total).into())),
-        Fact::new("connections opened", totals.connections.opened),
+        Fact::new(
+            plural::of(totals.requests.total, "request"),
+            inferred(Count(totals.requests.total).into()),
+        ),
+        Fact::counted_as(totals.connections.opened, "connection", "opened"),
         Fact::new("open before", open_before),
         Fact::new("needed", inferred(needed(totals))),
         Fact::new(
@@ -493,8 +500,8 @@ fn connections(one: TrafficRun<'_>) -> Section {
     let mut notes = Vec::new();
     if charts.elsewhere > 0 {
         notes.push(text!(
-            "{} connections lead to further destinations.",
-            charts.elsewhere
+            "To further destinations: {}.",
+            counted(charts.elsewhere, "connection")
         ));
     }
     if !one.run.ends_seen {

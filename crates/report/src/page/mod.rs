@@ -293,6 +293,11 @@ impl Fact {
         Fact::new(plural::of(count, noun), count)
     }
 
+    /// A number of things in some state, such as `connections` that were `opened`.
+    pub fn counted_as(count: u64, noun: &str, state: &str) -> Fact {
+        Fact::new(format!("{} {state}", plural::of(count, noun)), count)
+    }
+
     /// A number of failures; absent if there are none.
     pub fn failures(count: u64, noun: &str) -> Option<Fact> {
         let name = format!("{} failed", plural::of(count, noun));

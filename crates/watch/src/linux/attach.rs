@@ -360,7 +360,7 @@ impl<'a> Follower<'a> {
         }
         if let Some(error) = &self.looks.error {
             let words = format!(
-                "{} times the kernel did not list its sockets ({error}): connections are missing",
+                "the kernel did not list its sockets ({error}): connections are missing from {} of the looks",
                 self.looks.failed
             );
             caveats.push(Caveat::incomplete("unwatched-not-listed", words));
@@ -385,7 +385,7 @@ impl<'a> Follower<'a> {
         }
         if self.earlier > 0 {
             let words = format!(
-                "{} connections were open before we looked: when they were opened is not known",
+                "connections that were open before we looked, so that it is unknown when they were opened: {}",
                 self.earlier
             );
             caveats.push(Caveat::new("opened-earlier", words));

@@ -82,14 +82,14 @@ impl<'a> RunContext<'a> {
     pub(crate) fn finish(&mut self) {
         if self.differences > 0 {
             let words = format!(
-                "{} connections carried other amounts of data by the kernel's count than by ours; please report it",
+                "connections that carried other amounts of data by the kernel's count than by ours: {}; please report it",
                 self.differences
             );
             self.record_incomplete("kernel-differs", words);
         }
         if self.faults > 0 {
             let words = format!(
-                "{} connections could not be followed to their end: something in intact broke; please report it",
+                "connections that could not be followed to their end, because something in intact broke: {}; please report it",
                 self.faults
             );
             self.record_incomplete(FAULT, words);

@@ -181,13 +181,13 @@ impl SockDiagTracker {
         let missed = self.open.len() as u64 + self.replaced;
         if missed > 0 {
             let words = format!(
-                "the kernel did not report how {missed} connections ended; they are not counted"
+                "connections whose end the kernel did not report, and which are not counted: {missed}"
             );
             tell(Row::Caveat(Caveat::incomplete("outside-missed", words)));
         }
         if self.count > 0 {
             let words = format!(
-                "{} connections were followed from outside: they and their bytes are counted by the kernel, requests cannot be seen",
+                "connections followed from outside: {}; the kernel counts them and their bytes, requests cannot be seen",
                 self.count
             );
             tell(Row::Caveat(Caveat::new("outside", words)));

@@ -4,6 +4,7 @@ use crate::console;
 use anyhow::Context;
 use intact_ledger::store::Writer;
 use intact_ledger::{Event, Run, Sink, Tally};
+use intact_units::plural::counted;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,7 +38,10 @@ impl Log {
         };
         if inner.lost > 0 {
             let lost = inner.lost;
-            console::note(&format!("intact: --ledger: {lost} events were lost"));
+            console::note(&format!(
+                "intact: --ledger: lost {}",
+                counted(lost, "event")
+            ));
         }
         writer.flush().context("--ledger")?;
         writer.replace_tally(tally).context("--ledger")?;

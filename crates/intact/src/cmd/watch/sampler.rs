@@ -3,6 +3,7 @@
 use anyhow::Context;
 use intact_findings::cpu::{CpuFacts, WorkShares};
 use intact_profile::{CategoryShares, Gap, Profile, SampleTarget, Sampling};
+use intact_units::plural::counted;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -99,6 +100,6 @@ fn words(gap: &Gap) -> String {
     match gap {
         Gap::NoKernel => "time in the kernel is not sampled here, so sockets cannot be told apart: kernel.perf_event_paranoid hides it (1 or less, or root)".to_owned(),
         Gap::NoKernelNames => "the kernel hides its functions' names, so sockets cannot be told apart: kernel.kptr_restrict (0, or root)".to_owned(),
-        Gap::Lost(count) => format!("{count} samples were lost"),
+        Gap::Lost(count) => format!("lost {}", counted(*count, "sample")),
     }
 }

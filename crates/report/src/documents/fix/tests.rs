@@ -39,6 +39,39 @@ fn every_client_is_in_the_reference() {
 }
 
 #[test]
+fn a_client_that_was_not_measured_is_named_as_such() {
+    let mut catalogue = Catalogue::embedded().unwrap();
+    let is_axios = |one: &Measurement| one.client == "axios";
+    catalogue
+        .measured
+        .retain(|one| !is_axios(one) || one.variant == "keepalive");
+    let axios = catalogue.clients.iter().find(|one| one.id == "axios");
+    let axios = axios.unwrap();
+    let others = axios.variants.iter().filter(|one| one.id != "keepalive");
+    let others: Vec<&str> = others.map(|one| one.id.as_str()).collect();
+    let missing = format!("Not measured: {}.", others.join(", "));
+    assert!(fix_table(&catalogue).contains(&missing), "{missing}");
+
+    catalogue.measured.retain(|one| !is_axios(one));
+    let page = terminal(fix_client(&catalogue, axios, FixRequest::default()));
+    assert!(
+        page.contains("axios: not measured, so its reuse is unknown."),
+        "{page}"
+    );
+    assert!(page.contains("Not measured: default, "), "{page}");
+    let list = terminal(fix_list(&catalogue, &[axios]));
+    assert!(list.contains("Not measured: axios."), "{list}");
+}
+
+fn terminal(page: Page<'_>) -> String {
+    let options = crate::terminal::TerminalOptions {
+        width: 100,
+        colour: false,
+    };
+    crate::terminal::write(&page, options)
+}
+
+#[test]
 fn every_pattern_was_measured_with_and_without() {
     let catalogue = Catalogue::embedded().unwrap();
     let made = recommendations(&catalogue);
@@ -88,6 +121,9 @@ fn fix_table(catalogue: &Catalogue) -> String {
                 })
                 .column("versions", |row| row.one.versions_told());
             out.push_str(&whole(&measured(table)));
+            if let Some(missing) = unmeasured_variants(client, &rows) {
+                let _ = writeln!(out, "{missing}\n");
+            }
             for (_, title, lines) in notes(client).into_iter().filter(|one| !one.2.is_empty()) {
                 let _ = write!(out, "{title}:\n\n");
                 lines.iter().for_each(|line| {
