@@ -350,7 +350,9 @@ impl ConnectionTable {
                 self.limits.with_missing += u64::from(lacks.packets);
                 self.limits.cut_packets += lacks.cut_packets;
                 match blind {
-                    Some(Unread::Encrypted) => self.limits.blind_tls += 1,
+                    Some(Unread::Encrypted(why)) => {
+                        *self.limits.sealed.entry(why).or_default() += 1;
+                    }
                     Some(Unread::Unknown) => self.limits.blind_unknown += 1,
                     None => {}
                 }
@@ -403,6 +405,7 @@ impl ConnectionTable {
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;
+        self.limits.has_keys = !keys.is_empty();
         self.limits.record(&self.quic, scope);
     }
 }

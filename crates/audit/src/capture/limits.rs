@@ -2,6 +2,9 @@
 
 use super::quic::Quic;
 use crate::event_writer::EventWriter;
+use intact_observe::Sealed;
+use intact_wire::tls::suite_name;
+use std::collections::BTreeMap;
 
 /// Counts of what was met, over all files.
 #[derive(Clone, Debug, Default)]
@@ -9,7 +12,10 @@ pub(super) struct CaptureLimits {
     pub(super) unseen: u64,
     pub(super) let_go: u64,
     pub(super) too_late: u64,
-    pub(super) blind_tls: u64,
+    /// Connections with TLS that was not read, by the reason.
+    pub(super) sealed: BTreeMap<Sealed, u64>,
+    /// There is a key log, or the captures hold secrets.
+    pub(super) has_keys: bool,
     pub(super) blind_unknown: u64,
     pub(super) joined: u64,
     /// Connections of which one direction is in the capture.
@@ -30,18 +36,55 @@ pub(super) struct CaptureLimits {
 impl CaptureLimits {
     /// Records a caveat for each limit that was met.
     pub(super) fn record(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
+        self.record_sealed(scope);
         self.record_unreadable(quic, scope);
         self.record_missing(quic, scope);
+    }
+
+    /// TLS that was not read, each with what helps.
+    fn record_sealed(&self, scope: &mut EventWriter<'_>) {
+        for (why, &count) in &self.sealed {
+            let (id, words) = match why {
+                Sealed::NoSecrets if self.has_keys => (
+                    "tls-without-keys",
+                    "connections are encrypted, and the key log has no secrets for them: set SSLKEYLOGFILE before their programs start".to_owned(),
+                ),
+                Sealed::NoSecrets => (
+                    "tls-without-keys",
+                    "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE".to_owned(),
+                ),
+                Sealed::WrongSecrets => (
+                    "tls-wrong-keys",
+                    "connections are encrypted, and the secrets that the key log has for them do not decrypt them".to_owned(),
+                ),
+                Sealed::Suite(suite) => (
+                    "tls-suite-not-decrypted",
+                    format!("connections use the cipher suite {}, which is not decrypted here", suite_name(*suite)),
+                ),
+                Sealed::Version(version) => (
+                    "tls-version-not-decrypted",
+                    format!("connections use the version 0x{version:04x} of TLS, which is not decrypted here"),
+                ),
+                Sealed::NoHandshake => (
+                    "tls-joined-late",
+                    "connections are encrypted, and their handshake is not in the capture: without it no key log helps".to_owned(),
+                ),
+                Sealed::BytesMissing => {
+                    let remedy = match self.has_keys {
+                        true => "",
+                        false => ", and for what comes before, pass --keylog FILE",
+                    };
+                    let words = "connections are encrypted, and packets of them are missing or cut off: what comes behind these cannot be decrypted";
+                    ("tls-bytes-missing", format!("{words}{remedy}"))
+                }
+            };
+            scope.caveat(id, format!("{count} {words}"));
+        }
     }
 
     /// Nothing is missing: the connections are counted, and those that cannot be seen inside are known as such.
     fn record_unreadable(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         let limits = [
-            (
-                self.blind_tls,
-                "tls-without-keys",
-                "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
-            ),
             (
                 quic.told,
                 "quic",

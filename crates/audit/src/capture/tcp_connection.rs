@@ -288,7 +288,7 @@ impl TcpConnection {
             unseen: observed.unobserved_exchanges(),
             blind: observed
                 .opaque()
-                .filter(|why| *why == Opaque::Encrypted || lacks.is_nothing()),
+                .filter(|why| *why != Opaque::Unknown || lacks.is_nothing()),
             carried: observed.exchanges(),
             lacks,
             ladder: ladder.take().map(|ladder| Box::new(ladder.finish())),
