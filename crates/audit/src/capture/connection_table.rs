@@ -88,6 +88,8 @@ pub(crate) struct ConnectionTable {
     now: u64,
     limits: CaptureLimits,
     has_transport: bool,
+    /// A packet of a server was met.
+    hears_servers: bool,
     /// Of the file under way.
     counts: PacketCounts,
 }
@@ -293,6 +295,7 @@ impl ConnectionTable {
         let was_over = live.is_over();
         let waited = live.waiting();
         live.take(live.side_of(source), segment, keys, scope);
+        self.hears_servers |= live.hears_server();
         self.waiting = self.waiting + live.waiting() - waited;
         if live.is_over() && live.waiting() == 0 {
             // at once, so that who looks at the events knows of the end before the next opening
@@ -327,7 +330,7 @@ impl ConnectionTable {
         };
         self.live -= 1;
         self.waiting -= live.waiting();
-        match live.finish(complete, now, keys, scope) {
+        match live.finish(complete, self.hears_servers, now, keys, scope) {
             ConnectionState::Connection {
                 unseen,
                 blind,
@@ -358,6 +361,7 @@ impl ConnectionTable {
                 }
             }
             ConnectionState::TooLate => self.limits.too_late += 1,
+            ConnectionState::Unheard => self.limits.unheard += 1,
         }
     }
 

@@ -12,6 +12,8 @@ pub(super) struct CaptureLimits {
     pub(super) unseen: u64,
     pub(super) let_go: u64,
     pub(super) too_late: u64,
+    /// Single SYNs in a capture without a packet of any server.
+    pub(super) unheard: u64,
     /// Connections with TLS that was not read, by the reason.
     pub(super) sealed: BTreeMap<Sealed, u64>,
     /// There is a key log, or the captures hold secrets.
@@ -121,6 +123,11 @@ impl CaptureLimits {
                 "lookups have a response that was cut off: its addresses are unknown. Record whole packets with `tcpdump -s 0`",
             ),
             (
+                self.unheard + quic.unheard,
+                "dials-without-answers",
+                "dials have no answer in the capture, and neither has any other packet of a client: whether they failed is unknown, and they are not counted. Capture both directions",
+            ),
+            (
                 self.too_late + quic.too_late,
                 "dial-at-the-end",
                 "connections were about to be opened when the capture ended; they are not counted",
@@ -136,10 +143,10 @@ impl CaptureLimits {
 
     /// Traffic that is not in the record.
     fn record_missing(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
-        if self.one_direction > 0 {
+        let one_direction = self.one_direction + quic.one_direction;
+        if one_direction > 0 {
             let words = format!(
-                "{} connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
-                self.one_direction
+                "{one_direction} connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass"
             );
             scope.incomplete_requests("one-direction", words);
         }

@@ -56,6 +56,8 @@ pub(super) enum ConnectionState {
     },
     /// A first SYN, so late in the capture that its answer may come after it.
     TooLate,
+    /// A single SYN in a capture that has no packet of any server.
+    Unheard,
 }
 
 /// Secrets in captures may stand behind the packets, so all connections wait for them.
@@ -230,10 +232,17 @@ impl TcpConnection {
         )));
     }
 
-    /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came.
+    /// Whether a packet of the server was captured.
+    pub(super) fn hears_server(&self) -> bool {
+        self.flow.stream(Side::Server).facts().segments > 0
+    }
+
+    /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came. `hears_servers`: it has
+    /// packets of servers.
     pub(super) fn finish(
         mut self,
         complete: bool,
+        hears_servers: bool,
         now: u64,
         keys: &KeyLog,
         scope: &mut EventWriter<'_>,
@@ -266,6 +275,10 @@ impl TcpConnection {
         let is_over = complete || waited >= UNANSWERED;
         match dial_failure(flow, coverage, is_established, is_over) {
             Some(None) => return ConnectionState::TooLate,
+            // a client that was refused, or answered, sends no second SYN either
+            Some(Some(_)) if !hears_servers && flow.stream(Side::Client).facts().segments == 1 => {
+                return ConnectionState::Unheard;
+            }
             Some(Some(failed)) => observed.fail(failed, &mut context),
             None => {
                 let is_whole = end.is_some() && lacks.is_nothing();
