@@ -15,7 +15,6 @@ use super::translation::{Pair, Translations, pair};
 use super::tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
-use intact_observe::Opaque as Unread;
 use intact_wire::dns;
 use intact_wire::tcp::Segment;
 use intact_wire::tls::decrypt::KeyLog;
@@ -331,33 +330,16 @@ impl ConnectionTable {
         self.live -= 1;
         self.waiting -= live.waiting();
         match live.finish(complete, self.hears_servers, now, keys, scope) {
-            ConnectionState::Connection {
-                unseen,
-                blind,
-                carried,
-                lacks,
-                ladder,
-            } => {
-                if let Some(ladder) = ladder {
+            ConnectionState::Connection(over) => {
+                self.limits.count(&over);
+                if let Some(ladder) = over.ladder {
                     self.climbing -= 1;
-                    let wanted = carried > 0 || self.wanted != Some(LadderSelection::First);
+                    let wanted = over.carried > 0 || self.wanted != Some(LadderSelection::First);
                     let number = ladder.connection;
                     let known = self.ladder.as_ref().map(|known| known.connection);
                     if wanted && known.is_none_or(|known| number < known) {
                         self.ladder = Some(ladder);
                     }
-                }
-                // the reason is that packets are cut off
-                self.limits.unseen += if lacks.cut_packets > 0 { 0 } else { unseen };
-                self.limits.one_direction += u64::from(lacks.direction);
-                self.limits.with_missing += u64::from(lacks.packets);
-                self.limits.cut_packets += lacks.cut_packets;
-                match blind {
-                    Some(Unread::Encrypted(why)) => {
-                        *self.limits.sealed.entry(why).or_default() += 1;
-                    }
-                    Some(Unread::Unknown) => self.limits.blind_unknown += 1,
-                    None => {}
                 }
             }
             ConnectionState::TooLate => self.limits.too_late += 1,

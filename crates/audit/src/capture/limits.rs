@@ -1,8 +1,9 @@
 //! What limits the result of captures: connections that cannot be seen inside, and packets that are missing.
 
 use super::quic::Quic;
+use super::tcp_connection::EndedConnection;
 use crate::event_writer::EventWriter;
-use intact_observe::Sealed;
+use intact_observe::{Opaque, Sealed};
 use intact_wire::tls::suite_name;
 use std::collections::BTreeMap;
 
@@ -36,6 +37,25 @@ pub(super) struct CaptureLimits {
 }
 
 impl CaptureLimits {
+    /// Counts what limits a connection that is over.
+    pub(super) fn count(&mut self, over: &EndedConnection) {
+        let lacks = over.lacks;
+        // where packets are cut off, that is the reason
+        self.unseen += if lacks.cut_packets > 0 {
+            0
+        } else {
+            over.unseen
+        };
+        self.one_direction += u64::from(lacks.direction);
+        self.with_missing += u64::from(lacks.packets);
+        self.cut_packets += lacks.cut_packets;
+        match over.blind {
+            Some(Opaque::Encrypted(why)) => *self.sealed.entry(why).or_default() += 1,
+            Some(Opaque::Unknown) => self.blind_unknown += 1,
+            None => {}
+        }
+    }
+
     /// Records a caveat for each limit that was met.
     pub(super) fn record(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         self.record_sealed(scope);

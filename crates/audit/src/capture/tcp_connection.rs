@@ -42,22 +42,25 @@ pub(super) struct TcpConnection {
 /// The end of a connection's entry.
 pub(super) enum ConnectionState {
     /// A connection.
-    Connection {
-        /// Exchanges whose end is not in the capture.
-        unseen: u64,
-        /// Why it cannot be seen inside, if it cannot.
-        blind: Option<Opaque>,
-        /// Exchanges that it carried.
-        carried: u64,
-        /// What the capture lacks of it.
-        lacks: Lacks,
-        /// Its packets, where they were wanted.
-        ladder: Option<Box<Ladder>>,
-    },
+    Connection(EndedConnection),
     /// A first SYN, so late in the capture that its answer may come after it.
     TooLate,
     /// A single SYN in a capture that has no packet of any server.
     Unheard,
+}
+
+/// A connection that is over.
+pub(super) struct EndedConnection {
+    /// Exchanges whose end is not in the capture.
+    pub(super) unseen: u64,
+    /// Why it cannot be seen inside, if it cannot.
+    pub(super) blind: Option<Opaque>,
+    /// Exchanges that it carried.
+    pub(super) carried: u64,
+    /// What the capture lacks of it.
+    pub(super) lacks: Lacks,
+    /// Its packets, where they were wanted.
+    pub(super) ladder: Option<Box<Ladder>>,
 }
 
 /// Secrets in captures may stand behind the packets, so all connections wait for them.
@@ -297,7 +300,7 @@ impl TcpConnection {
                 observed.finish(at, ending, &mut context);
             }
         }
-        ConnectionState::Connection {
+        ConnectionState::Connection(EndedConnection {
             unseen: observed.unobserved_exchanges(),
             blind: observed
                 .opaque()
@@ -305,7 +308,7 @@ impl TcpConnection {
             carried: observed.exchanges(),
             lacks,
             ladder: ladder.take().map(|ladder| Box::new(ladder.finish())),
-        }
+        })
     }
 }
 
