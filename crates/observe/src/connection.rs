@@ -4,7 +4,7 @@ use crate::app_protocol::{AppProtocol, HeldBytes};
 use crate::request_inference::{InferredExchange, RequestInference};
 use crate::rows::Rows;
 use crate::run_context::RunContext;
-use crate::tls_connection::{Access, MAX_WAITING, TlsConnection};
+use crate::tls_connection::{Access, MAX_WAITING, Sealed, TlsConnection};
 use crate::{Ending, FirstEnd, Side, TlsReading, ledger_side};
 use intact_ledger::{CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, Protocol, Span};
 
@@ -323,8 +323,8 @@ impl ObservedConnection {
         let protocol = self.rows.connection.row.protocol;
         if is_silent || self.rows.is_read() {
             None
-        } else if self.tls.is_some() && !self.rows.is_readable {
-            Some(Opaque::Encrypted)
+        } else if let Some(tls) = self.tls.as_ref().filter(|_| !self.rows.is_readable) {
+            Some(Opaque::Encrypted(tls.sealed()))
         } else if protocol.is_some() && !self.rows.is_readable {
             None
         } else {
@@ -345,8 +345,8 @@ pub(crate) struct Carried {
 /// Why nothing is known of the bytes that a connection carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opaque {
-    /// They are encrypted, and there are no secrets.
-    Encrypted,
+    /// They are encrypted, and could not be read for this reason.
+    Encrypted(Sealed),
     /// They belong to no protocol that is recognised.
     Unknown,
 }

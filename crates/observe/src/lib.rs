@@ -55,6 +55,7 @@ pub use connection::{ObservedConnection, Opaque};
 pub use detect_protocol::{DetectedProtocol, detect_client, detect_server};
 pub use intact_wire::Side;
 pub use run_context::RunContext;
+pub use tls_connection::Sealed;
 
 use intact_ledger::{CloseKind, Nanos};
 

@@ -55,6 +55,23 @@ pub(crate) enum Access {
     Shut(&'static str),
 }
 
+/// Why TLS on a connection that is over was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sealed {
+    /// There are no secrets for it.
+    NoSecrets,
+    /// Its secrets do not open what passed.
+    WrongSecrets,
+    /// The suite is not decrypted here.
+    Suite(u16),
+    /// The version is not decrypted here.
+    Version(u16),
+    /// Its handshake was not observed.
+    NoHandshake,
+    /// Bytes are missing, and no record can be found behind them.
+    BytesMissing,
+}
+
 /// Application data that passed encrypted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SealedBurst {
@@ -338,12 +355,27 @@ impl TlsConnection {
             Status::Waiting | Status::Reading => return,
             Status::UnsupportedSuite(_) => Access::Shut("TLS with a cipher that is not read here"),
             Status::UnsupportedVersion(_) => {
-                Access::Shut("TLS older than 1.2, which is not read here")
+                Access::Shut("TLS older than 1.0, which is not read here")
             }
             Status::GaveUp => Access::Shut("TLS that carried much before its keys were found"),
         };
         if self.access == Access::Open {
             self.waiting.clear();
+        }
+    }
+
+    /// Why nothing could be read, where nothing could.
+    pub(crate) fn sealed(&self) -> Sealed {
+        let facts = self.decryptor.facts();
+        let is_lost = self.is_lost.contains(&true);
+        match self.decryptor.unsupported() {
+            Some(Status::UnsupportedSuite(suite)) => Sealed::Suite(suite),
+            Some(Status::UnsupportedVersion(version)) => Sealed::Version(version),
+            _ if facts.client_hello.is_none() && !is_lost => Sealed::NoHandshake,
+            _ if self.keys.is_empty() && !is_lost => Sealed::NoSecrets,
+            _ if is_lost => Sealed::BytesMissing,
+            _ if facts.server_hello.is_none() => Sealed::NoHandshake,
+            _ => Sealed::WrongSecrets,
         }
     }
 

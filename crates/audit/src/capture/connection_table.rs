@@ -15,7 +15,6 @@ use super::translation::{Pair, Translations, pair};
 use super::tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
-use intact_observe::Opaque as Unread;
 use intact_wire::dns;
 use intact_wire::tcp::Segment;
 use intact_wire::tls::decrypt::KeyLog;
@@ -88,6 +87,8 @@ pub(crate) struct ConnectionTable {
     now: u64,
     limits: CaptureLimits,
     has_transport: bool,
+    /// A packet of a server was met.
+    hears_servers: bool,
     /// Of the file under way.
     counts: PacketCounts,
 }
@@ -293,6 +294,7 @@ impl ConnectionTable {
         let was_over = live.is_over();
         let waited = live.waiting();
         live.take(live.side_of(source), segment, keys, scope);
+        self.hears_servers |= live.hears_server();
         self.waiting = self.waiting + live.waiting() - waited;
         if live.is_over() && live.waiting() == 0 {
             // at once, so that who looks at the events knows of the end before the next opening
@@ -327,35 +329,21 @@ impl ConnectionTable {
         };
         self.live -= 1;
         self.waiting -= live.waiting();
-        match live.finish(complete, now, keys, scope) {
-            ConnectionState::Connection {
-                unseen,
-                blind,
-                carried,
-                lacks,
-                ladder,
-            } => {
-                if let Some(ladder) = ladder {
+        match live.finish(complete, self.hears_servers, now, keys, scope) {
+            ConnectionState::Connection(over) => {
+                self.limits.count(&over);
+                if let Some(ladder) = over.ladder {
                     self.climbing -= 1;
-                    let wanted = carried > 0 || self.wanted != Some(LadderSelection::First);
+                    let wanted = over.carried > 0 || self.wanted != Some(LadderSelection::First);
                     let number = ladder.connection;
                     let known = self.ladder.as_ref().map(|known| known.connection);
                     if wanted && known.is_none_or(|known| number < known) {
                         self.ladder = Some(ladder);
                     }
                 }
-                // the reason is that packets are cut off
-                self.limits.unseen += if lacks.cut_packets > 0 { 0 } else { unseen };
-                self.limits.one_direction += u64::from(lacks.direction);
-                self.limits.with_missing += u64::from(lacks.packets);
-                self.limits.cut_packets += lacks.cut_packets;
-                match blind {
-                    Some(Unread::Encrypted) => self.limits.blind_tls += 1,
-                    Some(Unread::Unknown) => self.limits.blind_unknown += 1,
-                    None => {}
-                }
             }
             ConnectionState::TooLate => self.limits.too_late += 1,
+            ConnectionState::Unheard => self.limits.unheard += 1,
         }
     }
 
@@ -403,6 +391,7 @@ impl ConnectionTable {
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;
+        self.limits.has_keys = !keys.is_empty();
         self.limits.record(&self.quic, scope);
     }
 }

@@ -1,7 +1,11 @@
 //! What limits the result of captures: connections that cannot be seen inside, and packets that are missing.
 
 use super::quic::Quic;
+use super::tcp_connection::EndedConnection;
 use crate::event_writer::EventWriter;
+use intact_observe::{Opaque, Sealed};
+use intact_wire::tls::suite_name;
+use std::collections::BTreeMap;
 
 /// Counts of what was met, over all files.
 #[derive(Clone, Debug, Default)]
@@ -9,7 +13,12 @@ pub(super) struct CaptureLimits {
     pub(super) unseen: u64,
     pub(super) let_go: u64,
     pub(super) too_late: u64,
-    pub(super) blind_tls: u64,
+    /// Single SYNs in a capture without a packet of any server.
+    pub(super) unheard: u64,
+    /// Connections with TLS that was not read, by the reason.
+    pub(super) sealed: BTreeMap<Sealed, u64>,
+    /// There is a key log, or the captures hold secrets.
+    pub(super) has_keys: bool,
     pub(super) blind_unknown: u64,
     pub(super) joined: u64,
     /// Connections of which one direction is in the capture.
@@ -28,20 +37,76 @@ pub(super) struct CaptureLimits {
 }
 
 impl CaptureLimits {
+    /// Counts what limits a connection that is over.
+    pub(super) fn count(&mut self, over: &EndedConnection) {
+        let lacks = over.lacks;
+        // where packets are cut off, that is the reason
+        self.unseen += if lacks.cut_packets > 0 {
+            0
+        } else {
+            over.unseen
+        };
+        self.one_direction += u64::from(lacks.direction);
+        self.with_missing += u64::from(lacks.packets);
+        self.cut_packets += lacks.cut_packets;
+        match over.blind {
+            Some(Opaque::Encrypted(why)) => *self.sealed.entry(why).or_default() += 1,
+            Some(Opaque::Unknown) => self.blind_unknown += 1,
+            None => {}
+        }
+    }
+
     /// Records a caveat for each limit that was met.
     pub(super) fn record(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
+        self.record_sealed(scope);
         self.record_unreadable(quic, scope);
         self.record_missing(quic, scope);
+    }
+
+    /// TLS that was not read, each with what helps.
+    fn record_sealed(&self, scope: &mut EventWriter<'_>) {
+        for (why, &count) in &self.sealed {
+            let (id, words) = match why {
+                Sealed::NoSecrets if self.has_keys => (
+                    "tls-without-keys",
+                    "connections are encrypted, and the key log has no secrets for them: set SSLKEYLOGFILE before their programs start".to_owned(),
+                ),
+                Sealed::NoSecrets => (
+                    "tls-without-keys",
+                    "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE".to_owned(),
+                ),
+                Sealed::WrongSecrets => (
+                    "tls-wrong-keys",
+                    "connections are encrypted, and the secrets that the key log has for them do not decrypt them".to_owned(),
+                ),
+                Sealed::Suite(suite) => (
+                    "tls-suite-not-decrypted",
+                    format!("connections use the cipher suite {}, which is not decrypted here", suite_name(*suite)),
+                ),
+                Sealed::Version(version) => (
+                    "tls-version-not-decrypted",
+                    format!("connections use the version 0x{version:04x} of TLS, which is not decrypted here"),
+                ),
+                Sealed::NoHandshake => (
+                    "tls-joined-late",
+                    "connections are encrypted, and their handshake is not in the capture: without it no key log helps".to_owned(),
+                ),
+                Sealed::BytesMissing => {
+                    let remedy = match self.has_keys {
+                        true => "",
+                        false => ", and for what comes before, pass --keylog FILE",
+                    };
+                    let words = "connections are encrypted, and packets of them are missing or cut off: what comes behind these cannot be decrypted";
+                    ("tls-bytes-missing", format!("{words}{remedy}"))
+                }
+            };
+            scope.caveat(id, format!("{count} {words}"));
+        }
     }
 
     /// Nothing is missing: the connections are counted, and those that cannot be seen inside are known as such.
     fn record_unreadable(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         let limits = [
-            (
-                self.blind_tls,
-                "tls-without-keys",
-                "connections are encrypted and cannot be seen inside: record with SSLKEYLOGFILE and pass --keylog FILE",
-            ),
             (
                 quic.told,
                 "quic",
@@ -78,6 +143,11 @@ impl CaptureLimits {
                 "lookups have a response that was cut off: its addresses are unknown. Record whole packets with `tcpdump -s 0`",
             ),
             (
+                self.unheard + quic.unheard,
+                "dials-without-answers",
+                "dials have no answer in the capture, and neither has any other packet of a client: whether they failed is unknown, and they are not counted. Capture both directions",
+            ),
+            (
                 self.too_late + quic.too_late,
                 "dial-at-the-end",
                 "connections were about to be opened when the capture ended; they are not counted",
@@ -93,10 +163,10 @@ impl CaptureLimits {
 
     /// Traffic that is not in the record.
     fn record_missing(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
-        if self.one_direction > 0 {
+        let one_direction = self.one_direction + quic.one_direction;
+        if one_direction > 0 {
             let words = format!(
-                "{} connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
-                self.one_direction
+                "{one_direction} connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass"
             );
             scope.incomplete_requests("one-direction", words);
         }

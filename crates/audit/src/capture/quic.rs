@@ -31,6 +31,11 @@ pub(super) struct Quic {
     pub(super) told: u64,
     /// Connections that were about to be opened when the capture ended.
     pub(super) too_late: u64,
+    /// Those of which one direction is in the capture.
+    pub(super) one_direction: u64,
+    /// Single first packets in a capture without a packet of any server.
+    pub(super) unheard: u64,
+    hears_servers: bool,
     /// Packets that look like those of a connection whose start is not in the capture.
     pub(super) joined: u64,
     /// First packets of connections that were not followed, to bound memory.
@@ -44,6 +49,10 @@ struct QuicConnection {
     /// The client has shown that it has the server's keys.
     ready_at: Option<u64>,
     answered: bool,
+    /// The client sent what needs an answer of the server.
+    proceeds: bool,
+    /// Datagrams of the client, in the beginning.
+    datagrams: u32,
     sent: u64,
     received: u64,
     /// The client's hello, until it is whole or given up.
@@ -86,6 +95,7 @@ impl Quic {
         scope: &mut EventWriter<'_>,
     ) -> bool {
         if let Some(talk) = self.live.get_mut(&(target, source)) {
+            self.hears_servers = true;
             talk.answered = true;
             talk.received += len as u64;
             talk.seen_at = at;
@@ -102,6 +112,8 @@ impl Quic {
             talk.sent += len as u64;
             talk.seen_at = at;
             talk.greet(bytes);
+            talk.proceeds |= kinds.later;
+            talk.datagrams = talk.datagrams.saturating_add(1);
             if talk.ready_at.is_none() && talk.answered && kinds.later {
                 talk.ready_at = Some(at);
             }
@@ -123,13 +135,23 @@ impl Quic {
                 seen_at: at,
                 ready_at: None,
                 answered: false,
-                sent: len as u64,
+                proceeds: false,
+                datagrams: 1,
+                sent: 0,
                 received: 0,
                 greeting: Some(Box::default()),
                 tls: None,
             };
-            talk.greet(bytes);
-            self.live.insert(key, talk);
+            // of a handshake whose other direction is not in the capture
+            if source.port() == PORT && target.port() != PORT {
+                talk.answered = true;
+                talk.received = len as u64;
+                self.live.insert((target, source), talk);
+            } else {
+                talk.sent = len as u64;
+                talk.greet(bytes);
+                self.live.insert(key, talk);
+            }
         } else {
             self.untracked += 1;
         }
@@ -174,8 +196,15 @@ impl Quic {
             return;
         };
         let unanswered = !talk.answered;
+        let is_one_way = talk.sent == 0 || unanswered && talk.proceeds;
+        let unanswered = unanswered && !talk.proceeds;
+        self.one_direction += u64::from(is_one_way);
         if unanswered && now.saturating_sub(talk.begun_at) < UNANSWERED {
             self.too_late += 1;
+            return;
+        }
+        if unanswered && !self.hears_servers && talk.datagrams == 1 {
+            self.unheard += 1;
             return;
         }
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(talk.begun_at));

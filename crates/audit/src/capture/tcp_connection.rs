@@ -42,20 +42,25 @@ pub(super) struct TcpConnection {
 /// The end of a connection's entry.
 pub(super) enum ConnectionState {
     /// A connection.
-    Connection {
-        /// Exchanges whose end is not in the capture.
-        unseen: u64,
-        /// Why it cannot be seen inside, if it cannot.
-        blind: Option<Opaque>,
-        /// Exchanges that it carried.
-        carried: u64,
-        /// What the capture lacks of it.
-        lacks: Lacks,
-        /// Its packets, where they were wanted.
-        ladder: Option<Box<Ladder>>,
-    },
+    Connection(EndedConnection),
     /// A first SYN, so late in the capture that its answer may come after it.
     TooLate,
+    /// A single SYN in a capture that has no packet of any server.
+    Unheard,
+}
+
+/// A connection that is over.
+pub(super) struct EndedConnection {
+    /// Exchanges whose end is not in the capture.
+    pub(super) unseen: u64,
+    /// Why it cannot be seen inside, if it cannot.
+    pub(super) blind: Option<Opaque>,
+    /// Exchanges that it carried.
+    pub(super) carried: u64,
+    /// What the capture lacks of it.
+    pub(super) lacks: Lacks,
+    /// Its packets, where they were wanted.
+    pub(super) ladder: Option<Box<Ladder>>,
 }
 
 /// Secrets in captures may stand behind the packets, so all connections wait for them.
@@ -231,10 +236,17 @@ impl TcpConnection {
         )));
     }
 
-    /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came.
+    /// Whether a packet of the server was captured.
+    pub(super) fn hears_server(&self) -> bool {
+        self.flow.stream(Side::Server).facts().segments > 0
+    }
+
+    /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came. `hears_servers`: it has
+    /// packets of servers.
     pub(super) fn finish(
         mut self,
         complete: bool,
+        hears_servers: bool,
         now: u64,
         keys: &KeyLog,
         scope: &mut EventWriter<'_>,
@@ -267,6 +279,10 @@ impl TcpConnection {
         let is_over = complete || waited >= UNANSWERED;
         match dial_failure(flow, coverage, is_established, is_over) {
             Some(None) => return ConnectionState::TooLate,
+            // a client that was refused, or answered, sends no second SYN either
+            Some(Some(_)) if !hears_servers && flow.stream(Side::Client).facts().segments == 1 => {
+                return ConnectionState::Unheard;
+            }
             Some(Some(failed)) => observed.fail(failed, &mut context),
             None => {
                 let is_whole = end.is_some() && lacks.is_nothing();
@@ -285,15 +301,15 @@ impl TcpConnection {
                 observed.finish(at, ending, &mut context);
             }
         }
-        ConnectionState::Connection {
+        ConnectionState::Connection(EndedConnection {
             unseen: observed.unobserved_exchanges(),
             blind: observed
                 .opaque()
-                .filter(|why| *why == Opaque::Encrypted || lacks.is_nothing()),
+                .filter(|why| *why != Opaque::Unknown || lacks.is_nothing()),
             carried: observed.exchanges(),
             lacks,
             ladder: ladder.take().map(|ladder| Box::new(ladder.finish())),
-        }
+        })
     }
 }
 

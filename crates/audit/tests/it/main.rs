@@ -11,5 +11,6 @@ mod partial;
 mod reading;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
+mod suites;
 mod tshark;
 mod zeek;

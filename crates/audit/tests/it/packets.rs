@@ -82,6 +82,22 @@ pub(crate) fn cut_file(file: &[u8], kept: usize) -> Vec<u8> {
     cut
 }
 
+/// A capture of Wireshark, of whose frames those that `keeps` wants are there.
+pub(crate) fn filter_pcapng(file: &[u8], keeps: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut rest = file;
+    let mut kept = Vec::new();
+    while let Some(head) = rest.first_chunk::<8>() {
+        let word = |at: usize| u32::from_le_bytes(*head[at..].first_chunk().unwrap());
+        let (block, behind) = rest.split_at(word(4) as usize);
+        // an enhanced packet block has 28 bytes in front of the frame
+        if word(0) != 6 || keeps(&block[28..]) {
+            kept.extend(block);
+        }
+        rest = behind;
+    }
+    kept
+}
+
 /// The same packet with another address in place of 192.0.2.`host`.
 pub(crate) fn readdressed(packet: &[u8], host: u8, address: [u8; 4]) -> Vec<u8> {
     let mut packet = packet.to_vec();

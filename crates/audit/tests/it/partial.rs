@@ -1,7 +1,9 @@
 //! Captures that have a part of what passed: packets that were cut off, in another order, under other addresses, without responses,
 //! and messages that are malformed. What is there counts, and the rest is unknown.
 
-use crate::packets::{ACK, Capture, End, RAW, SYN, Tcp, cut_file, ip, plain, readdressed, udp};
+use crate::packets::{
+    ACK, Capture, End, RAW, SYN, Tcp, cut_file, filter_pcapng, ip, plain, readdressed, udp,
+};
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
 use intact_ledger::{Outcome as Ended, Reuse, Row, Scheme};
@@ -307,4 +309,50 @@ fn a_response_of_dns_that_was_cut_off_has_no_addresses() {
     let outcome = audited(&Capture::cut(&[question, answer], kept));
     assert_eq!(lookups(&outcome), [None]);
     assert!(outcome.caveat("dns-cut").is_some());
+}
+
+#[test]
+fn a_dial_without_an_answer_failed_only_where_servers_are_heard() {
+    let mut dial = Tcp::joined(40_000);
+    dial.send(End::Client, SYN, b"");
+    let syn = dial.all();
+    // two seconds of other traffic follow
+    let silence = || (0..2_000).map(|_| udp(7, 9, b""));
+    let failed = |outcome: &Outcome| {
+        let all = outcome.connections();
+        all.iter().filter(|one| one.failed.is_some()).count()
+    };
+    let alone: Vec<_> = syn.iter().cloned().chain(silence()).collect();
+    let outcome = of(&alone);
+    assert_eq!(failed(&outcome), 0);
+    let caveat = &outcome.caveat("dials-without-answers").unwrap().message;
+    assert!(caveat.starts_with("1 dials"), "{caveat}");
+    // a second SYN shows that there was no answer; so does another connection that has one
+    let again: Vec<_> = syn.iter().chain(&syn).cloned().chain(silence()).collect();
+    let other = Tcp::opened(40_001).exchange("/a").all();
+    let other: Vec<_> = syn.iter().cloned().chain(other).chain(silence()).collect();
+    for packets in [again, other] {
+        let outcome = of(&packets);
+        assert_eq!(failed(&outcome), 1);
+        assert!(outcome.caveat("dials-without-answers").is_none());
+    }
+}
+
+#[test]
+fn quic_of_which_one_direction_is_there_did_not_fail() {
+    let whole = std::fs::read(reading::fixture("captures/quic.pcapng")).unwrap();
+    // behind Ethernet and IPv4 or IPv6
+    let source = |frame: &[u8]| {
+        let at = if frame[14] >> 4 == 4 { 34 } else { 54 };
+        u16::from_be_bytes([frame[at], frame[at + 1]])
+    };
+    // a server's version negotiation alone shows no connection
+    for (is_client, expected) in [(true, 2), (false, 2)] {
+        let one_way = filter_pcapng(&whole, |frame| (source(frame) != 19443) == is_client);
+        let outcome = audited(&one_way);
+        let all = outcome.connections();
+        assert_eq!(all.len(), expected, "{is_client}");
+        assert!(all.iter().all(|one| one.failed.is_none()), "{is_client}");
+        assert_eq!(incomplete(&outcome), ["one-direction"], "{is_client}");
+    }
 }

@@ -130,11 +130,17 @@ impl Outcome {
         })
     }
 
+    /// All caveats.
+    pub(crate) fn caveats(&self) -> Vec<&Caveat> {
+        let caveats = self.rows.iter().filter_map(|row| match row {
+            Row::Caveat(caveat) => Some(caveat),
+            _ => None,
+        });
+        caveats.collect()
+    }
+
     /// The caveat of this id.
     pub(crate) fn caveat(&self, id: &str) -> Option<&Caveat> {
-        self.rows.iter().find_map(|row| match row {
-            Row::Caveat(caveat) if caveat.id == id => Some(caveat),
-            _ => None,
-        })
+        self.caveats().into_iter().find(|caveat| caveat.id == id)
     }
 }

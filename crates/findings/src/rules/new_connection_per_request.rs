@@ -16,7 +16,7 @@ pub(super) static DOC: Doc = Doc {
     id: "new-connection-per-request",
     what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
     evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
-    threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 5 % of the destination's time on; informational where the client closes idle connections at half of the server's limit or later, or renews them after ten requests or more.",
+    threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 5 % of the destination's time on; informational where the client closes idle connections at half of the server's limit or later, or renews them after ten requests or more; never where neither HTTP nor TLS was seen.",
     false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
     fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
     risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
@@ -41,7 +41,12 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         let said = opened(counts, bill.needed(destination));
         let first = reasons.first().map(|(_, why)| *why);
         let client = bill.client(destination);
-        let mut finding = Finding::by(&DOC, claim.severity(), name, said, evidence).costing(claim);
+        // nothing shows that such a connection can be used again
+        let severity = match is_unread(counts, &name) {
+            true => Severity::Info,
+            false => claim.severity(),
+        };
+        let mut finding = Finding::by(&DOC, severity, name, said, evidence).costing(claim);
         let mut remedy = Remedy::ShareClient;
         if let Some((fix, other)) = first.and_then(other_remedy) {
             remedy = other;
@@ -64,6 +69,12 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         findings.push(finding);
     }
     findings
+}
+
+/// Whether its connections carried something of which neither HTTP nor TLS is known. `name` is that of the destination.
+fn is_unread(counts: &Counts, name: &str) -> bool {
+    let is_used = counts.unused < counts.opened;
+    counts.requests == 0 && is_used && name.starts_with("tcp://")
 }
 
 /// How many connections there were, for what, and how many were needed.

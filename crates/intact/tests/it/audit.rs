@@ -302,6 +302,49 @@ fn connections_of_another_protocol_are_not_called_unused() {
     assert_eq!(caveat(&document, "not-http")["id"], "not-http");
     let findings = document["findings"].to_string();
     assert!(!findings.contains("never used"), "{findings}");
+    // nothing shows that one of them can be used again
+    assert!(findings.contains("\"severity\":\"info\""), "{findings}");
+    assert!(!findings.contains("\"severity\":\"warning\""), "{findings}");
+}
+
+#[test]
+fn connections_that_were_not_seen_into_leave_something_to_gain() {
+    let socks = |port| {
+        let tcp = Tcp::opened(port).to(1080).say(End::Client, b"\x05\x01\x00");
+        tcp.say(End::Server, b"\x05\x00").all()
+    };
+    let http = Tcp::opened(39_999).exchange("/a").exchange("/b").all();
+    let packets: Vec<Vec<u8>> = (40_000..40_007).flat_map(socks).chain(http).collect();
+    let (_folder, [path]) = captures([("both.pcap", Capture::of(RAW, &packets, plain))]);
+    let page = page(&intact(&["audit", &path]));
+    assert!(!page.contains("Nothing to gain"), "{page}");
+    assert!(
+        page.contains("requests on 7 connections cannot be"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_gate_on_what_was_cut_off_fails_and_one_on_what_was_not_holds() {
+    let http = Tcp::opened(40_000).exchange("/a").exchange("/b").close();
+    let (_folder, [cut]) = captures([("cut.pcap", Capture::cut(&http.all(), 60))]);
+    for requirement in [
+        "reuse >= 50%",
+        "requests == 2",
+        "avoidable == 0",
+        "findings == 0",
+    ] {
+        let (exit, words) = gate(&cut, requirement);
+        assert_eq!(exit, 1, "{requirement}: {words}");
+        assert!(
+            words.contains("cut off at 60 bytes (snap length)"),
+            "{words}"
+        );
+        assert!(words.contains("`tcpdump -s 0`"), "{words}");
+    }
+    assert_eq!(gate(&cut, "connections == 1").0, 0);
+    let page = page(&intact(&["audit", &cut]));
+    assert!(page.contains("50 % of ~2 requests"), "{page}");
 }
 
 #[test]

@@ -4,11 +4,13 @@
 //! direction is out of step until a read starts with a head again. A message that is under way then is partial: it lasts to
 //! the last byte before the next one, and its exchange is reported as not seen, unless only the request was partial.
 
+mod out_of_step;
+
 use std::collections::VecDeque;
 
 use super::error::Error;
 use super::message::{Eof, Persistence};
-use super::partial::{self, PartialRequest};
+use super::partial;
 use super::request::{RequestEvent, RequestParser};
 use super::response::{Kind, ResponseEvent, ResponseParser};
 use crate::Side;
@@ -221,85 +223,6 @@ impl Http1Observer {
         self.open.push_back(Open { exchange, kind });
     }
 
-    fn begin_partial(
-        &mut self,
-        partial: Option<PartialRequest>,
-        visit: &mut impl FnMut(Event<'_>),
-    ) {
-        if let Some(PartialRequest { request, kind, .. }) = partial
-            && self.open.len() < MAX_OPEN
-        {
-            self.begin_request(request, kind, visit);
-        }
-    }
-
-    /// Takes a request that the parser refused, and gives back what follows it where that is known. `collected` bytes of its
-    /// head came before `input`.
-    fn take_refused<'a>(
-        &mut self,
-        error: Error,
-        collected: usize,
-        input: &'a [u8],
-        at: u64,
-        visit: &mut impl FnMut(Event<'_>),
-    ) -> Option<&'a [u8]> {
-        let started_at = self.request_side.started_at.unwrap_or(at);
-        let refused = self.requests.refused_head();
-        let is_held = !refused.is_empty();
-        let head = if is_held { refused } else { input };
-        let partial = partial::request(head, started_at, at);
-        let is_complete = is_held && partial.as_ref().is_some_and(|partial| partial.is_complete);
-        let is_end_of_line = |byte: &&u8| matches!(byte, b'\r' | b'\n');
-        let blank = match collected {
-            0 => input.iter().take_while(is_end_of_line).count(),
-            _ => 0,
-        };
-        let consumed = (blank + head.len()).saturating_sub(collected);
-        self.lose_requests(Some(error));
-        self.begin_partial(partial, visit);
-        self.request_side.out_of_step = !is_complete;
-        input.get(consumed..).filter(|_| is_complete)
-    }
-
-    /// Requests cannot be followed until a read starts with one.
-    fn lose_requests(&mut self, error: Option<Error>) {
-        self.request_side.lose(error);
-        self.requests = RequestParser::default();
-    }
-
-    /// More bytes of the client came that could not be followed.
-    fn extend_request(&mut self, at: u64) {
-        let open = self.open.back_mut().map(|open| &mut open.exchange);
-        if let Some(exchange) = open
-            && exchange.response.is_none()
-            && let Some(request) = &mut exchange.request
-            && request.is_partial
-        {
-            request.ended_at = Some(at);
-        }
-    }
-
-    /// More bytes of the server came that could not be followed.
-    fn extend_response(&mut self, at: u64) {
-        let open = self.open.front_mut().map(|open| &mut open.exchange);
-        if let Some(response) = open.and_then(|exchange| exchange.response.as_mut())
-            && response.is_partial
-        {
-            response.ended_at = Some(at);
-        }
-    }
-
-    /// A response that could not be followed is over: another message begins.
-    fn end_partial_response(&mut self, visit: &mut impl FnMut(Event<'_>)) {
-        let response = self
-            .open
-            .front()
-            .and_then(|open| open.exchange.response.as_ref());
-        if response.is_some_and(|response| response.is_partial) {
-            report(self.open.pop_front(), Outcome::Unseen, visit);
-        }
-    }
-
     /// Gives back what follows a switch of protocols.
     fn read_responses<'a>(
         &mut self,
@@ -404,48 +327,6 @@ impl Http1Observer {
         if open.exchange.is_over() || after == Persistence::Tunnel {
             report(self.open.pop_front(), Outcome::Complete, visit);
         }
-    }
-
-    /// The response under way cannot be followed any more. `cut` is that of which the head is partial.
-    fn lose_responses(
-        &mut self,
-        error: Option<Error>,
-        cut: Option<Response>,
-        at: u64,
-        visit: &mut impl FnMut(Event<'_>),
-    ) {
-        self.response_side.lose(error);
-        if let Some(response) = cut {
-            self.end_partial_response(visit);
-            self.begin_response(response);
-        } else if let Some(open) = self.open.front_mut()
-            && let Some(response) = &mut open.exchange.response
-        {
-            response.is_partial = true;
-            response.ended_at = Some(at);
-        }
-    }
-
-    /// A response starts after others were missed. It answers the last request: few clients pipeline, and nothing
-    /// shows which of several requests it answers.
-    fn resume_responses(&mut self, visit: &mut impl FnMut(Event<'_>)) {
-        self.response_side.out_of_step = false;
-        self.responses = ResponseParser::default();
-        self.end_partial_response(visit);
-        while self.open.len() > 1 {
-            report(self.open.pop_front(), Outcome::Unseen, visit);
-        }
-        if let Some(open) = self.open.front() {
-            self.responses.expect(open.kind);
-        }
-    }
-}
-
-impl Http1Flow {
-    fn lose(&mut self, error: Option<Error>) {
-        self.out_of_step = true;
-        self.started_at = None;
-        self.error = error.or(self.error);
     }
 }
 

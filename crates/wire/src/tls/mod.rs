@@ -23,6 +23,9 @@ pub use record::{ContentType, Record, RecordReader};
 pub use suite::suite_name;
 pub use watcher::{Alert, Evidence, Finished, Mode, TlsFacts, Traffic, Watcher};
 
+/// TLS 1.0 as it stands in a hello.
+pub const TLS10: u16 = 0x0301;
+
 /// TLS 1.2 as it stands in a hello.
 pub const TLS12: u16 = 0x0303;
 

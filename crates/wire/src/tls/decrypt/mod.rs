@@ -1,8 +1,9 @@
 //! What went through a TLS connection, with the keys that one of its ends logged (`SSLKEYLOGFILE`).
 //!
-//! [`Decryptor`] reads both directions: TLS 1.2 (AES-GCM, ChaCha20-Poly1305, AES-CBC) and TLS 1.3, key updates and
+//! [`Decryptor`] reads both directions: TLS 1.0 to 1.3 with AES-GCM, AES-CCM, ChaCha20-Poly1305 or AES-CBC, key updates and
 //! early data included. Records wait, up to a limit, for lines that the key log gets late. Renegotiation is not followed.
 
+mod ccm;
 mod direction;
 mod keylog;
 mod record_decryptor;
@@ -21,7 +22,7 @@ use suite::Suite;
 
 use super::record::{ContentType, Record};
 use super::watcher::{Finished, TlsFacts, Watcher};
-use super::{Error, TLS12, TLS13};
+use super::{Error, TLS10, TLS12, TLS13};
 use crate::Side;
 
 /// Application data of one record.
@@ -66,7 +67,7 @@ pub enum Status {
     Reading,
     /// The suite is not one that is read here.
     UnsupportedSuite(u16),
-    /// The version is older than TLS 1.2.
+    /// The version is older than TLS 1.0.
     UnsupportedVersion(u16),
     /// A direction outgrew its limit without keys, or its handshake messages were malformed.
     GaveUp,
@@ -105,20 +106,25 @@ impl Decryptor {
 
     /// Whether the plain text can be had.
     pub fn status(&self) -> Status {
-        let facts = self.watcher.facts();
         if self.client.is_reading() || self.server.is_reading() {
             return Status::Reading;
         }
         if self.client.is_lost() || self.server.is_lost() {
             return Status::GaveUp;
         }
-        match &facts.server_hello {
-            Some(hello) if hello.version() < TLS12 => Status::UnsupportedVersion(hello.version()),
-            Some(hello) if Suite::find(hello.cipher_suite).is_none() => {
-                Status::UnsupportedSuite(hello.cipher_suite)
-            }
-            _ => Status::Waiting,
+        self.unsupported().unwrap_or(Status::Waiting)
+    }
+
+    /// Why no secret can help, where the version or the suite is not read here.
+    pub fn unsupported(&self) -> Option<Status> {
+        let hello = self.watcher.facts().server_hello.as_ref()?;
+        if hello.version() < TLS10 {
+            return Some(Status::UnsupportedVersion(hello.version()));
         }
+        let suite = hello.cipher_suite;
+        Suite::find(suite)
+            .is_none()
+            .then_some(Status::UnsupportedSuite(suite))
     }
 
     /// Takes the next bytes of one direction and hands what they and the keys disclose to `visit`. A direction keeps
@@ -177,7 +183,7 @@ impl Decryptor {
         for half in [&mut self.client, &mut self.server] {
             let ladder = match server_hello.version() {
                 TLS13 => KeyUpdates::Tls13(suite, secrets.ladder(half.side())),
-                TLS12 => {
+                TLS10..=TLS12 => {
                     let Some(master) = &secrets.master else {
                         continue;
                     };
@@ -208,11 +214,11 @@ impl Secrets {
     }
 }
 
-/// In TLS 1.3 what is encrypted says that it is application data, even before the version is known (early data). In
+/// In TLS 1.3 what is encrypted says that it is application data, even before the version is known (early data). Up to
 /// TLS 1.2 everything after the side's ChangeCipherSpec is.
 fn is_encrypted(facts: &TlsFacts, record: &Record<'_>, changed_cipher: bool) -> bool {
     match record.content {
         ContentType::ApplicationData => true,
-        _ => changed_cipher && facts.version() == Some(TLS12),
+        _ => changed_cipher && facts.version().is_some_and(|version| version < TLS13),
     }
 }

@@ -7,6 +7,7 @@ use aws_lc_rs::cipher::{AES_128, AES_256, DecryptingKey, DecryptionContext, Unbo
 use aws_lc_rs::hmac;
 use aws_lc_rs::iv::FixedLength;
 
+use super::ccm::Ccm;
 use super::schedule::{Block, expand_label, expand_master, nonce};
 use super::suite::{Bulk, Hash, Suite};
 use crate::Side;
@@ -19,35 +20,43 @@ pub(super) struct RecordDecryptor {
 }
 
 enum Cipher {
-    /// TLS 1.2 AES-GCM (RFC 5288): eight bytes of the nonce travel with the record.
+    /// TLS 1.2 AES-GCM (RFC 5288) and AES-CCM (RFC 6655): eight bytes of the nonce travel with the record.
     ExplicitNonce {
-        key: LessSafeKey,
+        key: AeadKey,
         salt: [u8; 4],
     },
     /// TLS 1.2 ChaCha20 (RFC 7905): the nonce is IV xor sequence.
     ImplicitNonce {
-        key: LessSafeKey,
+        key: AeadKey,
         iv: [u8; 12],
     },
     /// TLS 1.3: the same, with the record's header as additional data.
     Tls13 {
-        key: LessSafeKey,
+        key: AeadKey,
         iv: [u8; 12],
     },
     Cbc(Box<Cbc>),
 }
 
-/// TLS 1.2 CBC (RFC 5246 section 6.2.3.2), with the MAC inside or, by RFC 7366, outside.
+enum AeadKey {
+    Native(LessSafeKey),
+    Ccm(Box<Ccm>),
+}
+
+/// CBC up to TLS 1.2 (RFC 5246 section 6.2.3.2), with the MAC inside or, by RFC 7366, outside.
 struct Cbc {
     key: DecryptingKey,
     mac: hmac::Key,
     mac_len: usize,
     encrypt_then_mac: bool,
+    /// In TLS 1.0 the last block of a record is the IV of the next (RFC 2246 section 6.2.3.2). Later a record begins with its IV.
+    chained_iv: Option<[u8; BLOCK_LEN]>,
 }
 
-/// What a handshake of TLS 1.2 adds to its master secret for the keys of both directions.
+/// What a handshake up to TLS 1.2 adds to its master secret for the keys of both directions.
 pub(super) struct Handshake12 {
     suite: Suite,
+    version: u16,
     client_random: [u8; 32],
     server_random: [u8; 32],
     encrypt_then_mac: bool,
@@ -57,6 +66,7 @@ impl Handshake12 {
     pub(super) fn of(suite: Suite, client: &ClientHello, server: &ServerHello) -> Self {
         Self {
             suite,
+            version: server.version(),
             client_random: client.random,
             server_random: server.random,
             encrypt_then_mac: server.encrypt_then_mac,
@@ -65,8 +75,8 @@ impl Handshake12 {
 
     /// The keys of one direction; `None` where the material does not fit the suite.
     pub(super) fn opener(&self, master: &[u8], side: Side) -> Option<RecordDecryptor> {
-        let (client, server) =
-            expand_master(self.suite, master, &self.client_random, &self.server_random);
+        let randoms = (&self.server_random, &self.client_random);
+        let (client, server) = expand_master(self.suite, self.version, master, randoms);
         let block = if side == Side::Client { client } else { server };
         RecordDecryptor::tls12(self.suite, &block, self.encrypt_then_mac)
     }
@@ -79,12 +89,12 @@ impl RecordDecryptor {
     /// `None` where the material does not fit the suite, which only a wrong key log can cause.
     fn tls12(suite: Suite, block: &Block, encrypt_then_mac: bool) -> Option<Self> {
         let cipher = match suite.bulk {
-            Bulk::Gcm(_) => Cipher::ExplicitNonce {
-                key: aead_key(suite.bulk, &block.key)?,
+            Bulk::Gcm(_) | Bulk::Ccm(..) => Cipher::ExplicitNonce {
+                key: AeadKey::new(suite.bulk, &block.key)?,
                 salt: block.iv.as_slice().try_into().ok()?,
             },
             Bulk::ChaCha20Poly1305 => Cipher::ImplicitNonce {
-                key: aead_key(suite.bulk, &block.key)?,
+                key: AeadKey::new(suite.bulk, &block.key)?,
                 iv: block.iv.as_slice().try_into().ok()?,
             },
             Bulk::Cbc(len, hash) => {
@@ -96,6 +106,7 @@ impl RecordDecryptor {
                     mac: hmac::Key::new(hash.hmac(), &block.mac),
                     mac_len: hash.len(),
                     encrypt_then_mac,
+                    chained_iv: block.iv.as_slice().try_into().ok(),
                 }))
             }
         };
@@ -108,12 +119,12 @@ impl RecordDecryptor {
     /// From a traffic secret (RFC 8446 section 7.3).
     pub(super) fn tls13(suite: Suite, secret: &[u8]) -> Option<Self> {
         let key_len = match suite.bulk {
-            Bulk::Gcm(len) => len,
+            Bulk::Gcm(len) | Bulk::Ccm(len, _) => len,
             Bulk::ChaCha20Poly1305 => 32,
             Bulk::Cbc(..) => return None,
         };
         let secret = suite.hash.secret(secret);
-        let key = aead_key(suite.bulk, &expand_label(&secret, "key", key_len))?;
+        let key = AeadKey::new(suite.bulk, &expand_label(&secret, "key", key_len))?;
         let iv = expand_label(&secret, "iv", 12).try_into().ok()?;
         Some(Self {
             cipher: Cipher::Tls13 { key, iv },
@@ -131,54 +142,87 @@ impl RecordDecryptor {
     ) -> Option<(u8, usize)> {
         out.clear();
         let content = header[0];
-        let opened = match &self.cipher {
+        let sequence = self.sequence;
+        let opened = match &mut self.cipher {
             Cipher::ExplicitNonce { key, salt } => {
                 let (explicit, sealed) = payload.split_first_chunk::<8>()?;
                 let mut nonce = [0; 12];
                 nonce[..4].copy_from_slice(salt);
                 nonce[4..].copy_from_slice(explicit);
                 out.extend_from_slice(sealed);
-                let aad = self.additional(header, sealed.len().checked_sub(TAG_LEN)?);
-                (content, open_in_place(key, nonce, &aad, out)?)
+                let aad = additional(sequence, header, sealed.len().checked_sub(key.tag_len())?);
+                (content, key.open(nonce, &aad, out)?)
             }
             Cipher::ImplicitNonce { key, iv } => {
                 out.extend_from_slice(payload);
-                let aad = self.additional(header, payload.len().checked_sub(TAG_LEN)?);
-                (
-                    content,
-                    open_in_place(key, nonce(*iv, self.sequence), &aad, out)?,
-                )
+                let aad = additional(sequence, header, payload.len().checked_sub(key.tag_len())?);
+                (content, key.open(nonce(*iv, sequence), &aad, out)?)
             }
             Cipher::Tls13 { key, iv } => {
                 out.extend_from_slice(payload);
-                let len = open_in_place(key, nonce(*iv, self.sequence), &header, out)?;
+                let len = key.open(nonce(*iv, sequence), &header, out)?;
                 // The last byte that is not padding is the real content type (RFC 8446 section 5.2).
                 let last = out[..len].iter().rposition(|&byte| byte != 0)?;
                 (out[last], last)
             }
             Cipher::Cbc(cbc) => (
                 content,
-                cbc.open(|len| self.additional(header, len), payload, out)?,
+                cbc.open(|len| additional(sequence, header, len), payload, out)?,
             ),
         };
         self.sequence += 1;
         Some(opened)
     }
+}
 
-    /// What TLS 1.2 authenticates beside the content: sequence, type, version, length.
-    fn additional(&self, header: [u8; 5], len: usize) -> [u8; 13] {
-        let mut aad = [0; 13];
-        aad[..8].copy_from_slice(&self.sequence.to_be_bytes());
-        aad[8..11].copy_from_slice(&header[..3]);
-        aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
-        aad
+/// What TLS 1.2 authenticates in addition to the content: sequence, type, version, length.
+fn additional(sequence: u64, header: [u8; 5], len: usize) -> [u8; 13] {
+    let mut aad = [0; 13];
+    aad[..8].copy_from_slice(&sequence.to_be_bytes());
+    aad[8..11].copy_from_slice(&header[..3]);
+    aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
+    aad
+}
+
+impl AeadKey {
+    fn new(bulk: Bulk, key: &[u8]) -> Option<Self> {
+        let algorithm = match bulk {
+            Bulk::Gcm(16) => &AES_128_GCM,
+            Bulk::Gcm(_) => &AES_256_GCM,
+            Bulk::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+            Bulk::Ccm(_, tag_len) => {
+                return Ccm::new(key, tag_len).map(|ccm| Self::Ccm(Box::new(ccm)));
+            }
+            Bulk::Cbc(..) => return None,
+        };
+        let key = UnboundKey::new(algorithm, key).ok()?;
+        Some(Self::Native(LessSafeKey::new(key)))
+    }
+
+    fn tag_len(&self) -> usize {
+        match self {
+            Self::Native(_) => TAG_LEN,
+            Self::Ccm(ccm) => ccm.tag_len(),
+        }
+    }
+
+    /// Opens content with its tag in place, and returns the length; `None` where it was not sealed by this key.
+    fn open(&self, nonce: [u8; 12], aad: &[u8], sealed: &mut [u8]) -> Option<usize> {
+        match self {
+            Self::Native(key) => {
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                let plain = key.open_in_place(nonce, Aad::from(aad), sealed);
+                plain.ok().map(|plain| plain.len())
+            }
+            Self::Ccm(ccm) => ccm.open(nonce, aad, sealed),
+        }
     }
 }
 
 impl Cbc {
-    /// Opens into `out` and tells the length; `additional` makes what is authenticated beside content of that length.
+    /// Opens into `out` and returns the length; `additional` makes what is authenticated with content of that length.
     fn open(
-        &self,
+        &mut self,
         additional: impl Fn(usize) -> [u8; 13],
         payload: &[u8],
         out: &mut Vec<u8>,
@@ -190,13 +234,19 @@ impl Cbc {
         } else {
             payload
         };
-        let (iv, blocks) = sealed.split_first_chunk::<BLOCK_LEN>()?;
+        let (iv, blocks) = match self.chained_iv {
+            Some(iv) => (iv, sealed),
+            None => {
+                let (iv, blocks) = sealed.split_first_chunk::<BLOCK_LEN>()?;
+                (*iv, blocks)
+            }
+        };
         if blocks.is_empty() || !blocks.len().is_multiple_of(BLOCK_LEN) {
             return None;
         }
         out.extend_from_slice(blocks);
         self.key
-            .decrypt(out, DecryptionContext::Iv128(FixedLength::from(*iv)))
+            .decrypt(out, DecryptionContext::Iv128(FixedLength::from(iv)))
             .ok()?;
         // Padding of n bytes, each n, and n itself. Timing does not matter: nobody waits for our answer.
         let padding = usize::from(*out.last()?) + 1;
@@ -207,11 +257,14 @@ impl Cbc {
         {
             return None;
         }
-        if self.encrypt_then_mac {
-            return Some(unpadded);
+        let mut len = unpadded;
+        if !self.encrypt_then_mac {
+            len = unpadded.checked_sub(self.mac_len)?;
+            self.verify(&additional, &out[..len], &out[len..unpadded])?;
         }
-        let len = unpadded.checked_sub(self.mac_len)?;
-        self.verify(&additional, &out[..len], &out[len..unpadded])?;
+        if let Some(iv) = &mut self.chained_iv {
+            *iv = *blocks.last_chunk()?;
+        }
         Some(len)
     }
 
@@ -231,21 +284,4 @@ impl Cbc {
 /// The secret after a KeyUpdate (RFC 8446 section 7.2).
 pub(super) fn next_secret(hash: Hash, secret: &[u8]) -> Vec<u8> {
     expand_label(&hash.secret(secret), "traffic upd", hash.len())
-}
-
-fn aead_key(bulk: Bulk, key: &[u8]) -> Option<LessSafeKey> {
-    let algorithm = match bulk {
-        Bulk::Gcm(16) => &AES_128_GCM,
-        Bulk::Gcm(_) => &AES_256_GCM,
-        Bulk::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-        Bulk::Cbc(..) => return None,
-    };
-    UnboundKey::new(algorithm, key).ok().map(LessSafeKey::new)
-}
-
-fn open_in_place(key: &LessSafeKey, nonce: [u8; 12], aad: &[u8], out: &mut [u8]) -> Option<usize> {
-    let plain = key
-        .open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(aad), out)
-        .ok()?;
-    Some(plain.len())
 }

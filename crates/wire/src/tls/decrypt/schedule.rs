@@ -1,10 +1,12 @@
-//! Keys from secrets: the PRF of TLS 1.2 (RFC 5246 section 5) and HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1).
+//! Keys from secrets: the PRF of TLS 1.0 (RFC 2246 section 5) and of TLS 1.2 (RFC 5246 section 5), and HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1).
 
+use ::hmac::Mac;
 use aws_lc_rs::{hkdf, hmac};
 
-use super::suite::{Bulk, Hash, Suite};
+use super::suite::{Bulk, Suite};
+use crate::tls::{TLS10, TLS12};
 
-/// The key material of one direction in TLS 1.2.
+/// The key material of one direction up to TLS 1.2.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) mac: Vec<u8>,
@@ -12,20 +14,27 @@ pub(super) struct Block {
     pub(super) iv: Vec<u8>,
 }
 
-/// The key block of TLS 1.2 (RFC 5246 section 6.3): the client's part and the server's.
+/// The key block up to TLS 1.2 (RFC 5246 section 6.3): the client's part and the server's. `randoms` are those of the server and the
+/// client.
 pub(super) fn expand_master(
     suite: Suite,
+    version: u16,
     master: &[u8],
-    client_random: &[u8; 32],
-    server_random: &[u8; 32],
+    randoms: (&[u8; 32], &[u8; 32]),
 ) -> (Block, Block) {
     let (mac, key, iv) = match suite.bulk {
-        Bulk::Gcm(key) => (0, key, 4),
+        Bulk::Gcm(key) | Bulk::Ccm(key, _) => (0, key, 4),
         Bulk::ChaCha20Poly1305 => (0, 32, 12),
+        Bulk::Cbc(key, mac) if version <= TLS10 => (mac.len(), key, 16),
         Bulk::Cbc(key, mac) => (mac.len(), key, 0),
     };
-    let seed = [b"key expansion", server_random.as_slice(), client_random].concat();
-    let material = prf(suite.hash, master, &seed, 2 * (mac + key + iv));
+    let seed = [b"key expansion", randoms.0.as_slice(), randoms.1].concat();
+    let len = 2 * (mac + key + iv);
+    let material = if version < TLS12 {
+        old_prf(master, &seed, len)
+    } else {
+        p_hash(|parts| sign(suite.hash.hmac(), master, parts), &seed, len)
+    };
     let mut rest = material.as_slice();
     let mut take = |len: usize| {
         let (taken, after) = rest.split_at(len);
@@ -49,17 +58,44 @@ pub(super) fn expand_master(
     )
 }
 
-/// P_hash over a seed that has its label in front.
-fn prf(hash: Hash, secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
-    let key = hmac::Key::new(hash.hmac(), secret);
+/// The PRF before TLS 1.2: P_MD5 with the first half of the secret, XOR P_SHA1 with the second.
+fn old_prf(secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
+    let half = secret.len().div_ceil(2);
+    let (first, second) = (&secret[..half], &secret[secret.len() - half..]);
+    let mut out = p_hash(|parts| sign_md5(first, parts), seed, len);
+    let sha1 = hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
+    let other = p_hash(|parts| sign(sha1, second, parts), seed, len);
+    for (byte, other) in out.iter_mut().zip(other) {
+        *byte ^= other;
+    }
+    out
+}
+
+/// P_hash over a seed that has its label in front. `sign` is the HMAC of the concatenation of two parts.
+fn p_hash(sign: impl Fn([&[u8]; 2]) -> Vec<u8>, seed: &[u8], len: usize) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut a = hmac::sign(&key, seed);
+    let mut a = sign([seed, &[]]);
     while out.len() < len {
-        out.extend_from_slice(hmac::sign(&key, &[a.as_ref(), seed].concat()).as_ref());
-        a = hmac::sign(&key, a.as_ref());
+        out.extend(sign([&a, seed]));
+        a = sign([&a, &[]]);
     }
     out.truncate(len);
     out
+}
+
+fn sign(algorithm: hmac::Algorithm, secret: &[u8], parts: [&[u8]; 2]) -> Vec<u8> {
+    let key = hmac::Key::new(algorithm, secret);
+    hmac::sign(&key, &parts.concat()).as_ref().to_vec()
+}
+
+/// HMAC with MD5, which the other library lacks.
+fn sign_md5(secret: &[u8], parts: [&[u8]; 2]) -> Vec<u8> {
+    let Ok(mut mac) = <::hmac::Hmac<md5::Md5> as Mac>::new_from_slice(secret) else {
+        // HMAC takes keys of any length
+        return Vec::new();
+    };
+    parts.into_iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().to_vec()
 }
 
 /// HKDF-Expand-Label with an empty context; `len` is at most 255.

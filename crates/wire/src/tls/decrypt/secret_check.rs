@@ -7,7 +7,7 @@ use super::record_decryptor::{Handshake12, RecordDecryptor};
 use super::suite::{Hash, Suite};
 use super::{Decryptor, TlsFacts};
 use crate::Side;
-use crate::tls::{TLS12, TLS13};
+use crate::tls::{TLS10, TLS12, TLS13};
 use std::fmt::Write;
 
 /// The length of a master secret in bytes (RFC 5246 section 8.1).
@@ -118,7 +118,7 @@ impl Decryptor {
                     lock("SERVER_TRAFFIC_SECRET_0", Made::Tls13, first(&self.server)?),
                 ])
             }
-            TLS12 => {
+            TLS10..=TLS12 => {
                 let made = Made::Tls12(Handshake12::of(suite, client, server));
                 facts.finished?;
                 let finished = owned(self.client.sealed().next()?);

@@ -1,6 +1,8 @@
-//! What a cipher suite number means for decryption (IANA registry "TLS Cipher Suites").
+//! What a cipher suite means for decryption (IANA registry "TLS Cipher Suites").
 
 use aws_lc_rs::{hkdf, hmac};
+
+use crate::tls::suite::known_name;
 
 /// How records are protected, and the hash that keys are derived with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub(super) struct Suite {
 pub(super) enum Bulk {
     /// AES-GCM with a key of that many bytes.
     Gcm(usize),
+    /// AES-CCM with a key and a tag of that many bytes.
+    Ccm(usize, usize),
     ChaCha20Poly1305,
     /// AES-CBC with a key of that many bytes, and HMAC.
     Cbc(usize, Hash),
@@ -53,20 +57,44 @@ impl Hash {
 }
 
 impl Suite {
-    /// The AES and ChaCha20 suites of TLS 1.2 and 1.3, whatever their key exchange; `None` for all others.
+    /// The suites with AES or ChaCha20, whatever their key exchange; `None` for all others.
     pub(super) fn find(number: u16) -> Option<Self> {
-        use Hash::{Sha1, Sha256, Sha384};
-        let (bulk, hash) = match number {
-            0x1301 | 0x009c | 0x009e | 0xc02b | 0xc02f => (Bulk::Gcm(16), Sha256),
-            0x1302 | 0x009d | 0x009f | 0xc02c | 0xc030 => (Bulk::Gcm(32), Sha384),
-            0x1303 | 0xcca8 | 0xcca9 | 0xccaa => (Bulk::ChaCha20Poly1305, Sha256),
-            0x002f | 0x0033 | 0xc009 | 0xc013 => (Bulk::Cbc(16, Sha1), Sha256),
-            0x0035 | 0x0039 | 0xc00a | 0xc014 => (Bulk::Cbc(32, Sha1), Sha256),
-            0x003c | 0x0067 | 0xc023 | 0xc027 => (Bulk::Cbc(16, Sha256), Sha256),
-            0x003d | 0x006b => (Bulk::Cbc(32, Sha256), Sha256),
-            0xc024 | 0xc028 => (Bulk::Cbc(32, Sha384), Sha384),
+        let name = known_name(number)?;
+        let cipher = name.split_once("_WITH_").map(|(_, cipher)| cipher);
+        let (bulk, hash) = match cipher.or_else(|| name.strip_prefix("TLS_"))? {
+            "AES_128_GCM_SHA256" => (Bulk::Gcm(16), Hash::Sha256),
+            "AES_256_GCM_SHA384" => (Bulk::Gcm(32), Hash::Sha384),
+            "CHACHA20_POLY1305_SHA256" => (Bulk::ChaCha20Poly1305, Hash::Sha256),
+            "AES_128_CCM" | "AES_128_CCM_SHA256" => (Bulk::Ccm(16, 16), Hash::Sha256),
+            "AES_128_CCM_8" | "AES_128_CCM_8_SHA256" => (Bulk::Ccm(16, 8), Hash::Sha256),
+            "AES_256_CCM" => (Bulk::Ccm(32, 16), Hash::Sha256),
+            "AES_256_CCM_8" => (Bulk::Ccm(32, 8), Hash::Sha256),
+            "AES_128_CBC_SHA" => (Bulk::Cbc(16, Hash::Sha1), Hash::Sha256),
+            "AES_256_CBC_SHA" => (Bulk::Cbc(32, Hash::Sha1), Hash::Sha256),
+            "AES_128_CBC_SHA256" => (Bulk::Cbc(16, Hash::Sha256), Hash::Sha256),
+            "AES_256_CBC_SHA256" => (Bulk::Cbc(32, Hash::Sha256), Hash::Sha256),
+            "AES_256_CBC_SHA384" => (Bulk::Cbc(32, Hash::Sha384), Hash::Sha384),
             _ => return None,
         };
         Some(Self { bulk, hash })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_says_how_records_are_protected() {
+        let find = |number| Suite::find(number).map(|suite| suite.bulk);
+        assert_eq!(find(0x1301), Some(Bulk::Gcm(16)));
+        assert_eq!(find(0xc030), Some(Bulk::Gcm(32)));
+        assert_eq!(find(0xc0ae), Some(Bulk::Ccm(16, 8)));
+        assert_eq!(find(0x1304), Some(Bulk::Ccm(16, 16)));
+        assert_eq!(find(0x002f), Some(Bulk::Cbc(16, Hash::Sha1)));
+        assert_eq!(find(0xccaa), Some(Bulk::ChaCha20Poly1305));
+        for unread in [0x000a, 0x0041, 0xc05c, 0x00ff] {
+            assert_eq!(find(unread), None);
+        }
     }
 }

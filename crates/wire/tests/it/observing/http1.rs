@@ -1,7 +1,7 @@
 //! HTTP/1 overheard.
 
 use intact_wire::Side::{self, Client, Server};
-use intact_wire::exchange::{Event, Exchange};
+use intact_wire::exchange::{Event, Exchange, Outcome};
 use intact_wire::http1::Http1Observer;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -225,6 +225,55 @@ fn a_hole_within_a_body_of_known_length_is_counted_over() {
     observer.read(Server, b"x", 3, |event| log.take(event));
     assert_eq!(log.0, ["POST /p+1000 -> 200+500 Complete"]);
     assert_eq!(observer.outstanding(), 1);
+}
+
+#[test]
+fn a_hole_that_is_the_end_of_a_body_ends_the_exchange() {
+    let mut observer = Http1Observer::default();
+    let mut log = Log::default();
+    observer.read(Client, GET.1.as_bytes(), 0, |event| log.take(event));
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nx";
+    observer.read(Server, head, 2, |event| log.take(event));
+    let mut ended_at = None;
+    observer.lose(Server, 499, 9, |event| {
+        if let Event::Done(exchange, outcome) = event {
+            assert_eq!(outcome, Outcome::Complete);
+            ended_at = exchange.response.as_ref().and_then(|one| one.ended_at);
+        }
+    });
+    assert_eq!(ended_at, Some(9));
+}
+
+#[test]
+fn every_request_that_is_cut_off_or_refused_is_over_once() {
+    let cut = "GET /a HTTP/1.1\r\nHost: a.ex";
+    let odd = "GET /a b HTTP/1.1\r\n\r\n";
+    for (request, target) in [(cut, "/a"), (odd, "/a b")] {
+        for end in ["HTTP/1.1 200 OK\r\nDate", OK.1, ""] {
+            let mut observer = Http1Observer::default();
+            let mut log = Log::default();
+            observer.read(Client, request.as_bytes(), 0, |event| log.take(event));
+            observer.lose(Client, 10, 1, |event| log.take(event));
+            if !end.is_empty() {
+                observer.read(Server, end.as_bytes(), 2, |event| log.take(event));
+                observer.lose(Server, 10, 3, |event| log.take(event));
+            }
+            observer.read(Client, GET.1.as_bytes(), 4, |event| log.take(event));
+            observer.read(Server, OK.1.as_bytes(), 5, |event| log.take(event));
+            observer.end(Server, 6, |event| log.take(event));
+            let begun = format!("GET {target}+0");
+            assert!(
+                log.0.iter().any(|line| line.starts_with(&begun)),
+                "{:?}",
+                log.0
+            );
+            assert!(
+                log.0.len() == 2 && observer.outstanding() == 0,
+                "{:?}",
+                log.0
+            );
+        }
+    }
 }
 
 #[test]
