@@ -453,16 +453,13 @@ impl RoundRunner<'_> {
     }
 
     fn time_left(&self) -> Option<Duration> {
-        let (since, turn) = (self.measuring_since?, self.turn_since);
-        let (done, all) = self.turns;
         let planned = match self.bench.config.length {
             Length::Time(time) => Some((time / self.bench.rounds).as_nanos() as u64),
             Length::Exchanges(_) => None,
         };
-        let each = turn.since(since).checked_div(u64::from(done)).or(planned)?;
-        let in_this_turn = self.clock.now().since(turn);
-        let left = (each * u64::from(all - done)).saturating_sub(in_this_turn);
-        Some(Duration::from_nanos(left))
+        let begun = self.turn_since.since(self.measuring_since?);
+        let in_turn = self.clock.now().since(self.turn_since);
+        time_left(self.turns, begun, in_turn, planned)
     }
 
     fn take_rows(&mut self) {
@@ -491,6 +488,19 @@ impl RoundRunner<'_> {
         let id = id.to_owned();
         self.record(Event::Caveat(&Caveat::new(id, words)));
     }
+}
+
+/// The time that the turns still take, `done` of `all` being over after `begun` nanoseconds and the present one under way for `in_turn`.
+/// Before the first is over, each is taken for as long as `planned`.
+fn time_left(
+    (done, all): (u32, u32),
+    begun: u64,
+    in_turn: u64,
+    planned: Option<u64>,
+) -> Option<Duration> {
+    let each = begun.checked_div(u64::from(done)).or(planned)?;
+    let left = (each * u64::from(all - done)).saturating_sub(in_turn);
+    Some(Duration::from_nanos(left))
 }
 
 /// The part of `whole` that falls to one of `parts`.
@@ -577,6 +587,19 @@ fn check(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_the_turns_that_are_not_over() {
+        let left = |turns, begun, in_turn, planned| {
+            time_left(turns, begun, in_turn, planned).map(|left| left.as_nanos())
+        };
+        // one of 40 turns took 10, and the second is nearly over
+        assert_eq!(left((1, 40), 10, 9, None), Some(381));
+        assert_eq!(left((39, 40), 390, 4, Some(7)), Some(6));
+        assert_eq!(left((39, 40), 390, 40, None), Some(0));
+        assert_eq!(left((0, 40), 0, 5, Some(10)), Some(395));
+        assert_eq!(left((0, 40), 0, 5, None), None);
+    }
 
     #[test]
     fn shares_add_up() {

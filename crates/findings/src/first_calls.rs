@@ -123,7 +123,8 @@ fn cause(calls: &[&Exchange], steady: &[&Exchange], found: &Tiers) -> (TierCause
         return (TierCause::Jitter, words);
     }
     let Some(one) = explained else {
-        let words = "no cause was seen: no phase makes the difference, and the client's kernel sent nothing again";
+        let words =
+            "no cause was seen: no phase makes the difference, and no retransmission was counted";
         return (TierCause::NotSeen, words.to_owned());
     };
     let share = whole_percent(one.share.min(1.0));

@@ -388,3 +388,21 @@ fn client_delay(group: &Group) -> Option<ClientDelay> {
         share: queue.sum() as f64 / group.latency.sum() as f64,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reuse_was_seen_up_to_the_longest_connection_unless_the_server_ended_one() {
+        let mut cell = Cell::new(Some(0), Some(1));
+        assert_eq!(reuse_seen_up_to(&cell, true), None);
+        for carried in [3, 26] {
+            cell.connections.exchanges.record(carried);
+        }
+        assert_eq!(reuse_seen_up_to(&cell, true), Some(26));
+        assert_eq!(reuse_seen_up_to(&cell, false), None);
+        cell.connections.exchanges_until_server_closed.record(3);
+        assert_eq!(reuse_seen_up_to(&cell, true), None);
+    }
+}

@@ -442,3 +442,52 @@ fn a_ledger_of_an_unknown_producer_is_read_as_observed_traffic() {
     let baseline = intact(&["bench", &server.plain(), "-n", "8", "--baseline", ledger]);
     assert_eq!(baseline.status.code(), Some(5));
 }
+
+#[test]
+fn a_used_ledger_folder_and_options_without_effect_are_usage_errors() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().to_str().unwrap();
+    let url = server.plain();
+    let kept = intact(&[
+        "bench",
+        &url,
+        "-n",
+        "2",
+        "--keepalive",
+        "on",
+        "--ledger",
+        ledger,
+    ]);
+    assert_eq!(kept.status.code(), Some(0), "{kept:?}");
+    let page = String::from_utf8(kept.stdout).unwrap();
+    assert!(page.contains("1 interleaved round, 2 requests measured, 1 connection opened"));
+    assert!(
+        page.contains("Reuse was seen up to request 3 on a connection"),
+        "{page}"
+    );
+    let announced = String::from_utf8(kept.stderr).unwrap();
+    assert!(announced.contains(": 1 variant, 1 round\n"), "{announced}");
+    for (words, reason) in [
+        (&["--ledger", ledger][..], "holds a ledger already"),
+        (&["--streams", "32"], "--streams: only HTTP/2 has streams"),
+        (
+            &["--resume", "off,on"],
+            "--resume: plain HTTP has no TLS session",
+        ),
+        (
+            &["--tls-port", "1"],
+            "--tls-port: no variant connects to it",
+        ),
+        (
+            &["--plain-port", "1"],
+            "--plain-port: no variant connects to it",
+        ),
+    ] {
+        let words = [&["bench", &url, "-n", "2"], words].concat();
+        let out = intact(&words);
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(reason), "{said}");
+    }
+}

@@ -5,8 +5,6 @@ use crate::program::{Server, intact};
 /// A line without its figures, their units and the width of its columns.
 fn shape(line: &str) -> String {
     let mut out = String::new();
-    // a few bad rounds on a busy machine bring this remark
-    let line = line.replace(" in a typical round", "");
     for word in line.split_whitespace() {
         let figure = word.trim_matches(|c: char| "(),%-".contains(c));
         let is_figure = figure.starts_with(|c: char| c.is_ascii_digit())

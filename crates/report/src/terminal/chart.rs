@@ -237,3 +237,20 @@ fn full_height(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let full = if tallest > FAR * most { most } else { tallest };
     Some((full, tallest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outlier_does_not_set_the_height_of_a_scatter() {
+        let values = |outlier: f64| (0..99).map(|nth| 1.0 + f64::from(nth % 5)).chain([outlier]);
+        assert_eq!(full_height(values(800.0)), Some((5.0, 800.0)));
+        // values that are near each other fill the line
+        assert_eq!(full_height(values(9.0)), Some((9.0, 9.0)));
+        assert_eq!(full_height([0.0].into_iter()), None);
+        // where a twentieth is slow, that is the height
+        let tiers = (0..100).map(|nth| if nth % 10 == 0 { 40.0 } else { 1.0 });
+        assert_eq!(full_height(tiers), Some((40.0, 40.0)));
+    }
+}
