@@ -213,7 +213,7 @@ fn a_graceful_drain_is_no_request_limit() {
     assert!(limit[0].fix.contains("keepalive_requests"));
     // different moments are no drain
     let spread = drained(&[3, 9, 17, 40], |id| 5_000 + 3_000 * id);
-    assert_eq!(spread[0].severity, Severity::Warning);
+    assert!(spread[0].fix.contains("keepalive_requests"), "{spread:?}");
 }
 
 /// The severity of `new-connection-per-request` where the client closes after 4 s, and the server announces its limit.
