@@ -57,6 +57,13 @@ impl Pool {
         let (end, id) = self.idle.first()?;
         (end.after(HAND_BACK) <= at).then_some(*id)
     }
+
+    /// The connection that has been idle for the shortest time at `at`: the server is least likely to have closed it.
+    fn newest_idle_at(&self, at: Nanos) -> Option<ConnectionId> {
+        let mut idle = self.idle.iter().rev();
+        let found = idle.find(|(end, _)| end.after(HAND_BACK) <= at);
+        found.map(|(_, id)| *id)
+    }
 }
 
 /// Every open connection, and the pool that each belongs to.
@@ -198,13 +205,33 @@ impl Pools {
         was_busy: ConnectionId,
         waiter: PendingOpen,
     ) -> Option<OpenReason> {
+        self.look_for(destination, was_busy, waiter, Pool::idle_at)
+    }
+
+    /// The same where the server had closed it: those that were idle for as long may be closed too.
+    pub(super) fn look_for_newer(
+        &mut self,
+        destination: usize,
+        was_closed: ConnectionId,
+        waiter: PendingOpen,
+    ) -> Option<OpenReason> {
+        self.look_for(destination, was_closed, waiter, Pool::newest_idle_at)
+    }
+
+    fn look_for(
+        &mut self,
+        destination: usize,
+        was_busy: ConnectionId,
+        waiter: PendingOpen,
+        idle_at: impl Fn(&Pool, Nanos) -> Option<ConnectionId>,
+    ) -> Option<OpenReason> {
         let opened = self.live.get(&waiter.connection);
         let party = opened.map(|live| live.party);
         let party = party.or(self.live.get(&was_busy).map(|live| live.party));
         let pool = party.and_then(|party| self.pools.get_mut(&(destination, party)));
         let other = pool
             .as_ref()
-            .and_then(|pool| pool.idle_at(waiter.at))
+            .and_then(|pool| idle_at(pool, waiter.at))
             .filter(|&other| other != was_busy && waiter.tries < TRIES);
         if let Some(other) = other {
             let tries = waiter.tries + 1;

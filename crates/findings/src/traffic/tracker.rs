@@ -240,7 +240,7 @@ impl Tracker {
             for waiter in waiters.filter(|waiter| waiter.at >= close.at) {
                 let again = self
                     .pools
-                    .look_again(live.destination, closed.connection, waiter);
+                    .look_for_newer(live.destination, closed.connection, waiter);
                 let again = again.map(|again| match again {
                     OpenReason::Growth => why,
                     other => other,
