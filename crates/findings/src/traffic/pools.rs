@@ -29,6 +29,8 @@ struct Pool {
     /// Open ones that multiplex.
     multiplexing: u64,
     ended: VecDeque<(Nanos, OpenReason)>,
+    /// From when until when connections that ended were idle at last.
+    was_idle: VecDeque<(Nanos, Nanos)>,
 }
 
 impl Pool {
@@ -50,6 +52,12 @@ impl Pool {
             OpenReason::ClientAtOnce | OpenReason::ClientRenewed if kept => OpenReason::PoolFull,
             other => other,
         })
+    }
+
+    /// Whether a connection that has ended since was idle at `at`.
+    fn had_idle_at(&self, at: Nanos) -> bool {
+        let mut was_idle = self.was_idle.iter();
+        was_idle.any(|(from, to)| from.after(HAND_BACK) <= at && at < *to)
     }
 
     /// The connection that has been idle for the longest time at `at`.
@@ -211,11 +219,25 @@ impl Pools {
     /// The same where the server had closed it: those that were idle for as long may be closed too.
     pub(super) fn look_for_newer(
         &mut self,
-        destination: usize,
+        owner: (usize, PoolOwner),
         was_closed: ConnectionId,
         waiter: PendingOpen,
     ) -> Option<OpenReason> {
-        self.look_for(destination, was_closed, waiter, Pool::newest_idle_at)
+        let pool = self.pools.get(&owner);
+        if pool.is_some_and(|pool| pool.had_idle_at(waiter.at)) {
+            return None;
+        }
+        self.look_for(owner.0, was_closed, waiter, Pool::newest_idle_at)
+    }
+
+    /// Notes from when until when a connection that ended was idle at last.
+    pub(super) fn note_idle(&mut self, owner: (usize, PoolOwner), from: Nanos, to: Nanos) {
+        if let Some(pool) = self.pools.get_mut(&owner) {
+            if pool.was_idle.len() == ENDS {
+                pool.was_idle.pop_front();
+            }
+            pool.was_idle.push_back((from, to));
+        }
     }
 
     fn look_for(

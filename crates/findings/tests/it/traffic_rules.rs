@@ -144,19 +144,19 @@ fn two_virtual_hosts_of_one_server_use_the_same_ports() {
 
 /// Connections that are opened every second for one request, and that the server closes after an idle time. The client closes its
 /// own end only when it exits: until then the sockets are in CLOSE_WAIT.
-fn kept_in_close_wait(idle: u64) -> ObservedFacts {
+fn kept_in_close_wait(idle: u64, ends: impl Iterator<Item = u64>) -> ObservedFacts {
     let mut rows = Vec::new();
     for nth in 0..16 {
         rows.push(opened(nth, nth * 1_000, Some("api.example")));
         rows.push(exchange(nth, nth * 1_000, nth * 1_000 + 20, 1));
     }
-    rows.extend((0..16).map(|nth| closed(nth, nth * 1_000 + 20 + idle, "server", "idle", 1)));
+    rows.extend(ends.map(|nth| closed(nth, nth * 1_000 + 20 + idle, "server", "idle", 1)));
     facts(&rows)
 }
 
 #[test]
 fn a_connection_that_the_server_had_closed_was_idle_for_no_client() {
-    let facts = kept_in_close_wait(500);
+    let facts = kept_in_close_wait(500, 0..16);
     assert!(of_rule(&facts, "new-client-per-request").is_empty());
     let found = of_rule(&facts, "server-closes-early");
     assert_eq!(found.len(), 1, "{:?}", facts.findings);
@@ -169,14 +169,20 @@ fn a_connection_that_the_server_had_closed_was_idle_for_no_client() {
 
 #[test]
 fn a_connection_that_the_server_had_not_closed_yet_was_idle() {
-    let facts = kept_in_close_wait(1_300);
-    let found = of_rule(&facts, "new-client-per-request");
-    assert_eq!(found.len(), 1, "{:?}", facts.findings);
-    assert!(
-        found[0].claim.starts_with("15 connections"),
-        "{}",
-        found[0].claim
-    );
+    for backwards in [false, true] {
+        let facts = if backwards {
+            kept_in_close_wait(1_300, (0..16).rev())
+        } else {
+            kept_in_close_wait(1_300, 0..16)
+        };
+        let found = of_rule(&facts, "new-client-per-request");
+        assert_eq!(found.len(), 1, "{:?}", facts.findings);
+        assert!(
+            found[0].claim.starts_with("15 connections"),
+            "{}",
+            found[0].claim
+        );
+    }
 }
 
 /// Connections with these numbers of requests, which the server announces to end in the given millisecond, and their successors.
