@@ -2,8 +2,8 @@
 //! observed traffic. Not every reused response has to be slow: a delayed acknowledgement holds up some of them. Must not know who
 //! measured them.
 
-use crate::statement::{Statement, Value, nanos, statement};
-use intact_ledger::{Group, Histogram};
+use crate::statement::{Statement, Value, nanos, statement, text};
+use intact_ledger::{Group, Histogram, Phase};
 
 /// How much later than the median on new connections a response is late, in nanoseconds: delayed acknowledgements begin at 40 ms on
 /// Linux, so that half of it is not noise.
@@ -19,6 +19,11 @@ const FRESH: u64 = 3;
 /// Delays of acknowledgements with the time around them, in nanoseconds.
 const ACKNOWLEDGEMENT: std::ops::Range<f64> = 35e6..60e6;
 
+/// The times that are compared.
+const WITHOUT_SETUP: &str = "without setup";
+const AFTER_FIRST_BYTE: &str = "from the first byte to the last";
+const BEFORE_BODY: &str = "between header section and body";
+
 /// The remedy.
 pub(crate) const FIX: &str = "Set TCP_NODELAY at the server, and let it write header section and body with one call. A server that writes a response in small parts waits for an acknowledgement, which the client's kernel delays by about 40 ms. Requests in several parts suffer the same: set TCP_NODELAY at the client too";
 
@@ -28,6 +33,8 @@ pub(crate) type Times = Vec<(u64, u64)>;
 /// The delay of responses on reused connections.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReuseDelay {
+    /// Which time was compared.
+    of: &'static str,
     /// From which time on a response is late, in nanoseconds.
     late_from: f64,
     reused: Count,
@@ -66,13 +73,15 @@ impl ReuseDelay {
         let (fresh_median, reused_median) = (median(&fresh)?, median(&reused)?);
         let late_from = fresh_median + LATE.max(fresh_median * LATE_SHARE);
         let delay = ReuseDelay {
+            of: WITHOUT_SETUP,
             late_from,
             reused: Count::of(&reused, late_from, reused_median),
             fresh: Count::of(&fresh, late_from, fresh_median),
         };
         let is_enough = delay.fresh.all >= FRESH || delay.is_acknowledgement();
         let is_more = delay.reused.share() - delay.fresh.share() >= MORE;
-        (is_enough && is_more && delay.by_chance() <= BY_CHANCE).then_some(delay)
+        (is_enough && is_more && delay.by_chance() <= BY_CHANCE + f64::EPSILON.sqrt())
+            .then_some(delay)
     }
 
     /// Whether the delay is that of an acknowledgement, and longer than the response itself takes.
@@ -81,9 +90,19 @@ impl ReuseDelay {
         ACKNOWLEDGEMENT.contains(&extra) && extra > self.fresh.median
     }
 
-    /// The same of the times without setup of two groups of complete exchanges.
+    /// The same of two groups of complete exchanges: of the whole times without setup, else of the time after the first byte, in
+    /// which no server works on the response any more.
     pub(crate) fn of_groups(fresh: &Group, reused: &Group) -> Option<ReuseDelay> {
-        ReuseDelay::of(times(&fresh.without_setup), times(&reused.without_setup))
+        let whole = ReuseDelay::of(times(&fresh.without_setup), times(&reused.without_setup));
+        let of_phase = |(phase, of)| {
+            let delay = ReuseDelay::of(times(fresh.phase(phase)), times(reused.phase(phase)))?;
+            Some(ReuseDelay { of, ..delay })
+        };
+        let phases = [
+            (Phase::Receive, AFTER_FIRST_BYTE),
+            (Phase::HeadersToBody, BEFORE_BODY),
+        ];
+        whole.or_else(|| phases.into_iter().find_map(of_phase))
     }
 
     /// The probability that so many of the late responses are on reused connections by chance (Fisher's exact test, one-sided).
@@ -106,12 +125,13 @@ impl ReuseDelay {
     /// What is the case.
     pub(crate) fn claim(&self) -> Statement {
         statement!(
-            "responses take longer on reused connections: {late} of {reused_requests} took {late_from} or more, of those on new ones {fresh_late} of {fresh_requests} (without setup)",
+            "responses take longer on reused connections: {late} of {reused_requests} took {late_from} or more, of those on new ones {fresh_late} of {fresh_requests} ({of})",
             late = Value::Number(self.reused.late),
             reused_requests = Value::Number(self.reused.all),
             late_from = nanos(self.late_from),
             fresh_late = Value::Number(self.fresh.late),
-            fresh_requests = Value::Number(self.fresh.all)
+            fresh_requests = Value::Number(self.fresh.all),
+            of = text(self.of)
         )
     }
 
@@ -158,6 +178,7 @@ fn ln_factorial(n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use intact_ledger::{Cell, Exchange, Nanos, Span};
 
     const MS: u64 = 1_000_000;
 
@@ -192,6 +213,29 @@ mod tests {
             "a log-in and its searches"
         );
         assert!(of(&[(1, 3)], &[(90, 50)]).is_some());
+    }
+
+    #[test]
+    fn a_slow_first_request_does_not_hide_the_delay_after_the_first_byte() {
+        let group = |wait: u64, receive: u64, count: u64| {
+            let mut cell = Cell::new(None, None);
+            for id in 0..count {
+                let mut one = Exchange::new(id, Nanos(0));
+                let ready = Nanos(wait * MS);
+                one.end = Nanos((wait + receive) * MS);
+                one.spans.wait = Some(Span::new(Nanos(0), ready));
+                one.spans.receive = Some(Span::new(ready, one.end));
+                cell.exchange(&one);
+            }
+            cell.merged(|_| true).unwrap()
+        };
+        let found = ReuseDelay::of_groups(&group(13, 0, 1), &group(0, 44, 19)).unwrap();
+        assert!(
+            found
+                .claim()
+                .ends_with("0 of 1 (from the first byte to the last)")
+        );
+        assert!(ReuseDelay::of_groups(&group(13, 44, 1), &group(0, 44, 19)).is_none());
     }
 
     #[test]

@@ -28,6 +28,9 @@ const RESTART: u64 = 2_000_000_000;
 const RESTARTED: &str = "Nothing, if the server was restarted or drained at that moment";
 /// The remedy for a limit of requests.
 const REQUESTS: &str = "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, Node `server.maxRequestsPerSocket`)";
+/// Its risk.
+const BALANCE: &str =
+    "A connection that lives longer stays with one server behind a load balancer for longer";
 /// The remedy for an idle limit.
 const IDLE: &str = "Raise the server's idle limit (nginx `keepalive_timeout`, Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout`) above the client's pauses, or set the client's below it";
 
@@ -139,6 +142,7 @@ impl ServerClosesEarly {
             };
             let mut finding = one.finding(&DOC, said, evidence);
             finding.fix = REQUESTS.into();
+            finding.risk = Some(BALANCE.into());
             if is_once {
                 finding.severity = Severity::Info;
                 finding.evidence = finding

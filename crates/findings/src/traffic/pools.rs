@@ -29,6 +29,8 @@ struct Pool {
     /// Open ones that multiplex.
     multiplexing: u64,
     ended: VecDeque<(Nanos, OpenReason)>,
+    /// From when until when connections that ended were idle at last.
+    was_idle: VecDeque<(Nanos, Nanos)>,
 }
 
 impl Pool {
@@ -52,10 +54,23 @@ impl Pool {
         })
     }
 
+    /// Whether a connection that has ended since was idle at `at`.
+    fn had_idle_at(&self, at: Nanos) -> bool {
+        let mut was_idle = self.was_idle.iter();
+        was_idle.any(|(from, to)| from.after(HAND_BACK) <= at && at < *to)
+    }
+
     /// The connection that has been idle for the longest time at `at`.
     fn idle_at(&self, at: Nanos) -> Option<ConnectionId> {
         let (end, id) = self.idle.first()?;
         (end.after(HAND_BACK) <= at).then_some(*id)
+    }
+
+    /// The connection that has been idle for the shortest time at `at`: the server is least likely to have closed it.
+    fn newest_idle_at(&self, at: Nanos) -> Option<ConnectionId> {
+        let mut idle = self.idle.iter().rev();
+        let found = idle.find(|(end, _)| end.after(HAND_BACK) <= at);
+        found.map(|(_, id)| *id)
     }
 }
 
@@ -198,13 +213,47 @@ impl Pools {
         was_busy: ConnectionId,
         waiter: PendingOpen,
     ) -> Option<OpenReason> {
+        self.look_for(destination, was_busy, waiter, Pool::idle_at)
+    }
+
+    /// The same where the server had closed it: those that were idle for as long may be closed too.
+    pub(super) fn look_for_newer(
+        &mut self,
+        owner: (usize, PoolOwner),
+        was_closed: ConnectionId,
+        waiter: PendingOpen,
+    ) -> Option<OpenReason> {
+        let pool = self.pools.get(&owner);
+        if pool.is_some_and(|pool| pool.had_idle_at(waiter.at)) {
+            return None;
+        }
+        self.look_for(owner.0, was_closed, waiter, Pool::newest_idle_at)
+    }
+
+    /// Notes from when until when a connection that ended was idle at last.
+    pub(super) fn note_idle(&mut self, owner: (usize, PoolOwner), from: Nanos, to: Nanos) {
+        if let Some(pool) = self.pools.get_mut(&owner) {
+            if pool.was_idle.len() == ENDS {
+                pool.was_idle.pop_front();
+            }
+            pool.was_idle.push_back((from, to));
+        }
+    }
+
+    fn look_for(
+        &mut self,
+        destination: usize,
+        was_busy: ConnectionId,
+        waiter: PendingOpen,
+        idle_at: impl Fn(&Pool, Nanos) -> Option<ConnectionId>,
+    ) -> Option<OpenReason> {
         let opened = self.live.get(&waiter.connection);
         let party = opened.map(|live| live.party);
         let party = party.or(self.live.get(&was_busy).map(|live| live.party));
         let pool = party.and_then(|party| self.pools.get_mut(&(destination, party)));
         let other = pool
             .as_ref()
-            .and_then(|pool| pool.idle_at(waiter.at))
+            .and_then(|pool| idle_at(pool, waiter.at))
             .filter(|&other| other != was_busy && waiter.tries < TRIES);
         if let Some(other) = other {
             let tries = waiter.tries + 1;

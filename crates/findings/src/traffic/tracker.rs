@@ -240,15 +240,21 @@ impl Tracker {
         } else {
             // what was opened after the other side had closed could not use it, however late the client closed its own end
             for waiter in waiters.filter(|waiter| waiter.at >= close.at) {
-                let again = self
-                    .pools
-                    .look_again(live.destination, closed.connection, waiter);
+                let again = self.pools.look_for_newer(
+                    (live.destination, live.party),
+                    closed.connection,
+                    waiter,
+                );
                 let again = again.map(|again| match again {
                     OpenReason::Growth => why,
                     other => other,
                 });
                 self.correct(live.destination, waiter.connection, again);
             }
+        }
+        if let (Some(last), false) = (&live.last, why.is_at_once() || replaced) {
+            let owner = (live.destination, live.party);
+            self.pools.note_idle(owner, last.end, close.at);
         }
         // an announced end was recorded with its announcement
         if !replaced {
