@@ -27,6 +27,9 @@ pub struct Unobserved {
     pub without_connection: u64,
     /// Connections that were needed only if exchanges overlapped, which times with a coarse step do not show.
     pub spare: u64,
+    /// Connections that were open before the recording: whether and when the client opened them for the traffic that is measured
+    /// is unknown.
+    pub open_before: u64,
 }
 
 impl Unobserved {
@@ -87,13 +90,24 @@ impl Unobserved {
         Ok(Measured::count(count, self.has_all_connections()))
     }
 
+    /// Connections opened; those that were open before may count, too.
+    pub(crate) fn opened(&self, opened: u64) -> Result<Measured, NoData> {
+        let least = self.connections(opened, opened)?;
+        Ok(if least.is_exact() {
+            Measured::between(opened as f64, (opened + self.open_before) as f64)
+        } else {
+            least
+        })
+    }
+
     /// Connections that the requests needed.
     pub(crate) fn needed(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
-        let most = self.connections(count, opened)?;
-        Ok(if most.is_exact() {
-            Measured::between(count.saturating_sub(self.spare) as f64, count as f64)
+        let exact = self.connections(count, opened)?;
+        Ok(if exact.is_exact() {
+            let least = count.saturating_sub(self.spare);
+            Measured::between(least as f64, (count + self.open_before) as f64)
         } else {
-            most
+            exact
         })
     }
 
@@ -103,7 +117,10 @@ impl Unobserved {
         self.connections(count, opened)?;
         Ok(match (self.has_all_connections(), self.opaque) {
             (false, _) => Measured::at_least(0.0),
-            (true, 0) => Measured::between(count as f64, (count + self.spare) as f64),
+            (true, 0) => {
+                let most = count + self.spare + self.open_before;
+                Measured::between(count as f64, most as f64)
+            }
             (true, _) => Measured::at_least(count as f64),
         })
     }
@@ -172,6 +189,7 @@ impl Unobserved {
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
         self.spare += other.spare;
+        self.open_before += other.open_before;
     }
 
     /// A share of the connections: any value is possible where some of them are missing.
@@ -200,6 +218,7 @@ mod tests {
         opaque: 0,
         without_connection: 0,
         spare: 0,
+        open_before: 0,
     };
 
     #[test]
@@ -231,6 +250,19 @@ mod tests {
         assert_eq!((avoidable.low(), avoidable.high()), (0.0, 19.0));
         assert_eq!(avoidable.meets(Op::Equal, 0.0), None);
         assert_eq!(avoidable.meets(Op::AtMost, 19.0), Some(true));
+    }
+
+    #[test]
+    fn connections_from_before_the_recording_may_count_as_opened() {
+        let late = Unobserved {
+            open_before: 20,
+            ..ALL
+        };
+        let opened = late.opened(0).unwrap();
+        assert_eq!((opened.low(), opened.high()), (0.0, 20.0));
+        assert_eq!(opened.meets(Op::AtMost, 4.0), None);
+        assert_eq!(late.avoidable(0, 0).unwrap().meets(Op::Equal, 0.0), None);
+        assert_eq!(late.needed(1, 1).unwrap().meets(Op::AtMost, 4.0), None);
     }
 
     #[test]

@@ -125,6 +125,7 @@ impl Figures {
                     opaque,
                     without_connection: counts.without_connection,
                     spare: counts.spare(needed),
+                    open_before: counts.open_before,
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
                 wasted_ms,

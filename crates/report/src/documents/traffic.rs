@@ -170,7 +170,8 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let is_complete = unobserved.has_all_connections()
         && unobserved.has_all_requests()
         && totals.reuse_range.is_none()
-        && totals.needed_range().is_none();
+        && totals.needed_range().is_none()
+        && totals.open_before == 0;
     let assessment = match (is_grave, is_complete && facts.any_success()) {
         (true, _) => Assessment::Bad,
         (false, true) => Assessment::Good,
