@@ -29,6 +29,9 @@ pub struct Unobserved {
     pub without_connection: u64,
     /// Connections that were needed only if exchanges overlapped, which times with a coarse step do not show.
     pub spare: u64,
+    /// Connections that were open before the recording: whether and when the client opened them for the traffic that is measured
+    /// is unknown.
+    pub open_before: u64,
 }
 
 impl Unobserved {
@@ -99,14 +102,24 @@ impl Unobserved {
         Ok(Measured::count(count, self.has_all_connections()))
     }
 
+    /// Connections opened; those that were open before may count, too.
+    pub(crate) fn opened(&self, opened: u64) -> Result<Measured, NoData> {
+        let least = self.connections(opened, opened)?;
+        Ok(if least.is_exact() {
+            Measured::between(opened as f64, (opened + self.open_before) as f64)
+        } else {
+            least
+        })
+    }
+
     /// Connections that the requests needed: a lower bound where some requests are missing.
     pub(crate) fn needed(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
         self.connections(count, opened)?;
-        let least = count.saturating_sub(self.spare);
+        let least = count.saturating_sub(self.spare) as f64;
         Ok(if self.has_all_connections() && self.has_seen_requests() {
-            Measured::between(least as f64, count as f64)
+            Measured::between(least, (count + self.open_before) as f64)
         } else {
-            Measured::at_least(least as f64)
+            Measured::at_least(least)
         })
     }
 
@@ -117,7 +130,10 @@ impl Unobserved {
         let is_counted = self.has_all_connections() && self.has_seen_requests();
         Ok(match (is_counted, self.opaque) {
             (false, _) => Measured::at_least(0.0),
-            (true, 0) => Measured::between(count as f64, (count + self.spare) as f64),
+            (true, 0) => {
+                let most = count + self.spare + self.open_before;
+                Measured::between(count as f64, most as f64)
+            }
             (true, _) => Measured::at_least(count as f64),
         })
     }
@@ -189,6 +205,7 @@ impl Unobserved {
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
         self.spare += other.spare;
+        self.open_before += other.open_before;
     }
 
     /// A share of the connections: any value is possible where some of them are missing.
@@ -218,6 +235,7 @@ mod tests {
         opaque: 0,
         without_connection: 0,
         spare: 0,
+        open_before: 0,
     };
 
     #[test]
@@ -249,6 +267,19 @@ mod tests {
         assert_eq!((avoidable.low(), avoidable.high()), (0.0, 19.0));
         assert_eq!(avoidable.meets(Op::Equal, 0.0), None);
         assert_eq!(avoidable.meets(Op::AtMost, 19.0), Some(true));
+    }
+
+    #[test]
+    fn connections_from_before_the_recording_may_count_as_opened() {
+        let late = Unobserved {
+            open_before: 20,
+            ..ALL
+        };
+        let opened = late.opened(0).unwrap();
+        assert_eq!((opened.low(), opened.high()), (0.0, 20.0));
+        assert_eq!(opened.meets(Op::AtMost, 4.0), None);
+        assert_eq!(late.avoidable(0, 0).unwrap().meets(Op::Equal, 0.0), None);
+        assert_eq!(late.needed(1, 1).unwrap().meets(Op::AtMost, 4.0), None);
     }
 
     #[test]

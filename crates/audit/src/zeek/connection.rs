@@ -180,6 +180,7 @@ impl ZeekConnection {
     /// Tells that it was opened.
     pub(super) fn open(&mut self, scope: &mut EventWriter<'_>) {
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(self.start));
+        connection.open_before = self.late;
         connection.local = self.ends.map(|(client, _)| client);
         connection.peer = self.server();
         connection.failed.clone_from(&self.failed);

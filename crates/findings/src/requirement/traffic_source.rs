@@ -41,7 +41,7 @@ impl TrafficSource<'_> {
             TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
             TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
             TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
-            TrafficMetric::Connections => of_connections(opened),
+            TrafficMetric::Connections => unobserved.opened(opened),
             TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
             TrafficMetric::Needed => unobserved.needed(connections.needed, opened),
             TrafficMetric::Avoidable => unobserved.avoidable(self.avoidable, opened),

@@ -63,6 +63,8 @@ pub(super) struct Batch {
 pub(super) struct Batches {
     all: Vec<Batch>,
     requests: u64,
+    /// Connections that were opened since the last request: they belong to the next one.
+    opened: u64,
 }
 
 impl Batches {
@@ -71,14 +73,14 @@ impl Batches {
     }
 
     pub(super) fn opened(&mut self, connection: &Connection) {
-        if connection.is_opened() {
-            self.at(connection.at.0).opened += 1;
-        }
+        self.opened += u64::from(connection.is_opened());
     }
 
     pub(super) fn exchange(&mut self, exchange: &Exchange) {
         self.requests += 1;
+        let opened = std::mem::take(&mut self.opened);
         let sums = self.at(exchange.end.0);
+        sums.opened += opened;
         sums.requests += 1;
         sums.latency = sums.latency.saturating_add(exchange.latency());
         match exchange.reuse.map(Reuse::is_reused) {

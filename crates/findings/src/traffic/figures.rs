@@ -144,6 +144,7 @@ impl Figures {
                     opaque,
                     without_connection: counts.without_connection,
                     spare: counts.spare(needed),
+                    open_before: counts.open_before,
                     ..Unobserved::default()
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),

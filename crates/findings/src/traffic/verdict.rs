@@ -106,6 +106,15 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
             None if totals.reuse_range.is_some() || totals.reuse.is_none() => {
                 format!("{connections} {were} seen, and none was avoidable; {reuse}")
             }
+            None if totals.open_before > 0 => format!(
+                "{connections} {were} opened next to {} that {} open before the recording, and none was avoidable; {reuse}",
+                totals.open_before,
+                if totals.open_before == 1 {
+                    "was"
+                } else {
+                    "were"
+                },
+            ),
             None if has_evidence_of_no_gain(facts) => {
                 format!("Nothing to gain from more reuse: {reuse}, and {connections} {were} needed")
             }

@@ -11,7 +11,7 @@ use intact_findings::traffic::{
     Charts, Destination, Figures, LevelShift, NextStep, ObservedFacts, Shifted, StepSide,
 };
 use intact_ledger::{Run, Vantage};
-use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time, Timer};
+use intact_units::Quantity::{self, Count, Mean, Rate, RoundShare, Share, Time, Timer};
 use intact_units::number::{long_time, signed_time};
 use intact_units::plural::{self, counted};
 use schemars::JsonSchema;
@@ -153,13 +153,15 @@ fn since(step: &LevelShift) -> Option<Headline> {
     } else {
         Assessment::Bad
     };
-    let number = match step.difference_ms {
-        Some(difference) => signed_time(difference.value),
-        None => populations::reuse(after.reuse, after.reuse_range)
-            .text()?
-            .to_string(),
+    let (number, caption) = match step.difference_ms {
+        Some(difference) => (signed_time(difference.value).into(), "per request"),
+        None => {
+            let reuse = populations::reuse(after.reuse, after.reuse_range).text()?;
+            (reuse, "of the requests reused a connection")
+        }
     };
-    Headline::new(number, assessment, step.sentence())
+    let caption = format!("{caption} since {}", step.moment());
+    Headline::new(number, assessment, caption)
 }
 
 fn headline(facts: &ObservedFacts) -> Option<Headline> {
@@ -172,7 +174,8 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let is_complete = unobserved.has_all_connections()
         && unobserved.has_all_requests()
         && totals.reuse_range.is_none()
-        && totals.needed_range().is_none();
+        && totals.needed_range().is_none()
+        && totals.open_before == 0;
     let is_clear = is_complete && facts.any_success() && facts.has_evidence_of_no_gain();
     let assessment = match (is_grave, is_clear) {
         (true, _) => Assessment::Bad,
@@ -356,10 +359,10 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
             periods().filter_map(|(at, one)| Some((at, one.mean_ms?))),
         )
     };
-    let period = Timer(charts.period_s * 1e3);
+    let period = long_time(Duration::from_secs_f64(charts.period_s));
     let mark = charts.step.as_ref().map(|step| Mark {
         x: step.at_s * 1e3,
-        words: step.words(),
+        words: change(step),
     });
     let marks: Vec<Mark> = mark.into_iter().collect();
     let requests = periods().map(|(at, one)| (at, one.requests as f64));
@@ -375,7 +378,7 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
             lines(vec![latency], marks, Axis::Time),
             text!(
                 "Mean latency of the requests that ended in each {}.",
-                period
+                &period
             ),
         ))
         .full(Chart::new(
@@ -387,6 +390,18 @@ fn over_time(run: &Run, charts: &Charts) -> Section {
                 period
             ),
         ))
+}
+
+/// What changed, for a mark in a chart.
+fn change(step: &LevelShift) -> String {
+    let (before, after) = (&step.before, &step.after);
+    let words = |both: Option<(f64, f64)>, kind: fn(f64) -> Quantity| {
+        both.map(|(before, after)| format!("{} → {}", kind(before), kind(after)))
+    };
+    let latency = words(before.mean_ms.zip(after.mean_ms), Time);
+    latency
+        .or_else(|| words(before.reuse.zip(after.reuse), RoundShare))
+        .unwrap_or_default()
 }
 
 /// Dates where a run is long, and seconds since its beginning where it is short.
