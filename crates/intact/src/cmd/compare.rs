@@ -238,6 +238,10 @@ mod tests {
         let names = |paths: [&str; 2]| names(&paths.map(PathBuf::from));
         assert_eq!(names(["x/before", "x/after"]), ["before", "after"]);
         assert_eq!(names(["a/ledger", "b/ledger"]), ["a/ledger", "b/ledger"]);
+        assert_eq!(
+            names(["x/a/ledger", "x/b/ledger"]),
+            ["a/ledger", "b/ledger"]
+        );
         assert_eq!(names(["runs/0", "runs/1"]), ["runs/0", "runs/1"]);
         assert_eq!(names(["0", "1"]), ["0", "1"]);
     }

@@ -53,22 +53,22 @@ fn a_client_that_was_not_measured_is_named_as_such() {
     assert!(fix_table(&catalogue).contains(&missing), "{missing}");
 
     catalogue.measured.retain(|one| !is_axios(one));
-    let page = terminal(fix_client(&catalogue, axios, FixRequest::default()));
+    let page = terminal(&fix_client(&catalogue, axios, FixRequest::default()));
     assert!(
         page.contains("axios: not measured, so its reuse is unknown."),
         "{page}"
     );
     assert!(page.contains("Not measured: default, "), "{page}");
-    let list = terminal(fix_list(&catalogue, &[axios]));
+    let list = terminal(&fix_list(&catalogue, &[axios]));
     assert!(list.contains("Not measured: axios."), "{list}");
 }
 
-fn terminal(page: Page<'_>) -> String {
+fn terminal(page: &Page<'_>) -> String {
     let options = crate::terminal::TerminalOptions {
         width: 100,
         colour: false,
     };
-    crate::terminal::write(&page, options)
+    crate::terminal::write(page, options)
 }
 
 #[test]
