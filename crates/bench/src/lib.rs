@@ -9,6 +9,7 @@ mod engine;
 mod pace;
 mod recorder;
 mod rounds;
+mod validation;
 mod variant_plan;
 
 pub mod machine;

@@ -2,7 +2,7 @@
 //! sent again. Where neither shows one, that is the statement. Must not know who recorded the calls.
 
 use crate::figures::NANOS_PER_MS;
-use crate::stats::{PhaseSeries, Tiers, explaining_phase, tiers};
+use crate::stats::{Explained, PhaseSeries, Tiers, explaining_phase, tiers};
 use intact_ledger::{Exchange, Phase, Reuse};
 use intact_units::number::{time, whole_percent};
 use schemars::JsonSchema;
@@ -98,63 +98,67 @@ fn cause(calls: &[&Exchange], steady: &[&Exchange], found: &Tiers) -> (TierCause
         );
         return (TierCause::Retransmission, words);
     }
-    let difference = found.slow.mean - found.fast.mean;
     let series = phases(steady);
-    let named: Vec<PhaseSeries<'_>> = Phase::ALL
-        .iter()
-        .zip(&series)
-        .map(|(phase, times)| PhaseSeries {
-            name: phase.id(),
-            times,
-        })
-        .collect();
-    let explained = explaining_phase(found, &named);
-    let phase = explained.map(|one| one.phase);
-    let jitter = handshake_range(calls).filter(|range| *range >= JITTER * difference);
-    // a handshake that is a second late lost its SYN; that is no jitter
-    let is_lost_syn = explained.is_some_and(|one| one.phase == "connect" && one.by >= LOST_SYN_MS);
-    if let Some(range) =
-        jitter.filter(|_| !is_lost_syn && matches!(phase, None | Some("wait" | "connect")))
-    {
+    let named = Phase::ALL.iter().zip(&series);
+    let named = named.map(|(phase, times)| PhaseSeries {
+        name: phase.id(),
+        times,
+    });
+    let explained = explaining_phase(found, &named.collect::<Vec<_>>());
+    let difference = found.slow.mean - found.fast.mean;
+    if let Some(range) = jitter(calls, difference, explained) {
         let words = format!(
             "jitter: the TCP handshakes, in which no server program takes part, vary by {} too",
             time(range)
         );
         return (TierCause::Jitter, words);
     }
-    let Some(one) = explained else {
-        let words =
-            "no cause was seen: no phase makes the difference, and no retransmission was counted";
-        return (TierCause::NotSeen, words.to_owned());
+    explained.map_or_else(
+        || {
+            let words = "no cause was seen: no phase makes the difference, and no retransmission was counted";
+            (TierCause::NotSeen, words.to_owned())
+        },
+        of_phase,
+    )
+}
+
+/// By how much handshakes vary, where that explains a difference in the wait or in the handshakes themselves.
+fn jitter(calls: &[&Exchange], difference: f64, explained: Option<Explained<'_>>) -> Option<f64> {
+    let fits = match explained {
+        None => true,
+        Some(one) => matches!(one.phase, "wait" | "connect") && !is_lost_syn(one),
     };
+    handshake_range(calls).filter(|range| fits && *range >= JITTER * difference)
+}
+
+/// A handshake that is a second late lost its SYN; that is no jitter.
+fn is_lost_syn(one: Explained<'_>) -> bool {
+    one.phase == "connect" && one.by >= LOST_SYN_MS
+}
+
+/// The cause that a phase shows.
+fn of_phase(one: Explained<'_>) -> (TierCause, String) {
     let share = whole_percent(one.share.min(1.0));
-    let of = |words: &str| format!("{share} of the difference is {words}");
+    let place = format!("{share} of the difference is {}", phase_words(one.phase));
     let is_delayed_ack = DELAYED_ACK_MS.contains(&one.by);
     match one.phase {
         "wait" | "headers_to_body" | "receive" if is_delayed_ack => {
-            let place = of(phase_words(one.phase));
+            let longer = time(one.by);
             let words = format!(
-                "delayed ACK: {place}, {} longer, as where Nagle's algorithm waits for an acknowledgement",
-                time(one.by)
+                "delayed ACK: {place}, {longer} longer, as where Nagle's algorithm waits for an acknowledgement"
             );
             (TierCause::DelayedAck, words)
         }
         "headers_to_body" => (
             TierCause::HeadersToBody,
-            format!("headers-to-body gap: {}", of(phase_words(one.phase))),
+            format!("headers-to-body gap: {place}"),
         ),
-        "wait" => (
-            TierCause::ServerWait,
-            format!("server wait: {}", of(phase_words(one.phase))),
-        ),
-        "connect" if is_lost_syn => (
-            TierCause::Retransmission,
-            format!(
-                "retransmission: {}, as after a lost SYN",
-                of(phase_words(one.phase))
-            ),
-        ),
-        phase => (TierCause::OtherPhase, of(phase_words(phase))),
+        "wait" => (TierCause::ServerWait, format!("server wait: {place}")),
+        "connect" if is_lost_syn(one) => {
+            let words = format!("retransmission: {place}, as after a lost SYN");
+            (TierCause::Retransmission, words)
+        }
+        _ => (TierCause::OtherPhase, place),
     }
 }
 
@@ -203,7 +207,7 @@ mod tests {
             phases
                 .iter()
                 .for_each(|&(phase, us)| lengthen(&mut one, phase, us));
-            if nth % 3 == 0 {
+            if nth.is_multiple_of(3) {
                 change(&mut one, nth);
             }
             one
@@ -257,7 +261,7 @@ mod tests {
     fn retransmissions_name_the_cause_although_the_wait_makes_the_difference() {
         let calls = calls(|one, nth| {
             lengthen(one, Phase::Wait, 205_000);
-            one.retransmissions = Some(u32::from(nth % 2 == 0));
+            one.retransmissions = Some(u32::from(nth.is_multiple_of(2)));
         });
         let (cause, sentence) = found(&calls);
         assert_eq!(cause, TierCause::Retransmission);

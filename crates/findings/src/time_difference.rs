@@ -76,6 +76,10 @@ pub struct TimeDifference {
     pub(crate) indices: (usize, usize),
 }
 
+/// The share has no bounds: the time of the reference itself is not distinguished from nothing.
+const VARY_TOO_MUCH: NoData =
+    NoData::CannotSee("the rounds vary too much for an interval; measure for longer");
+
 /// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end of the interval that saves least.
 /// `uncompared` is the reason where the variant is compared with no other.
 pub(crate) fn saved(
@@ -87,9 +91,12 @@ pub(crate) fn saved(
 ) -> Result<f64, NoData> {
     let mut all = all.iter();
     let compared = all.find(|one| one.statistic == statistic && one.b == b);
-    low(compared.ok_or(uncompared)?).ok_or(NoData::TooFew {
-        had: rounds as u64,
-        needed: MIN_ROUNDS as u64,
+    low(compared.ok_or(uncompared)?).ok_or(match rounds {
+        MIN_ROUNDS.. => VARY_TOO_MUCH,
+        _ => NoData::TooFew {
+            had: rounds as u64,
+            needed: MIN_ROUNDS as u64,
+        },
     })
 }
 
@@ -220,4 +227,35 @@ fn held(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<Result<Adjusted, NoInterval
         }
     }
     held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_without_bounds_has_no_value_and_names_the_reason() {
+        // one round of the reference outweighs all others
+        let mut a = vec![1.0; 10];
+        a[3] = 1e6;
+        let pair = Pair {
+            a: "a",
+            b: "b",
+            axis: None,
+            indices: (0, 1),
+            values: (a, vec![1.0; 10]),
+        };
+        let all = times(TimeStatistic::Mean, &[pair]);
+        assert_eq!(
+            (all[0].significant, all[0].saved_share),
+            (Some(false), None)
+        );
+        let of = |rounds| {
+            let low = TimeDifference::least_share;
+            let uncompared = NoData::NothingHappened;
+            saved(&all, ("b", rounds), TimeStatistic::Mean, low, uncompared)
+        };
+        assert_eq!(of(10), Err(VARY_TOO_MUCH));
+        assert_eq!(of(7), Err(NoData::TooFew { had: 7, needed: 8 }));
+    }
 }

@@ -83,7 +83,7 @@ fn nothing_is_measured_before_the_last_warm_up_request_of_a_round_is_over() {
 fn a_failed_warm_up_request_ends_the_warm_up_of_its_connection() {
     // every second connection is closed without a response
     let (address, counts) = server(Box::new(|mut stream, number, counts| {
-        while request(&mut stream, counts).is_some() && number % 2 == 0 {
+        while request(&mut stream, counts).is_some() && number.is_multiple_of(2) {
             send(&mut stream, HELLO);
         }
     }));

@@ -76,18 +76,15 @@ pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
         .filter_map(|(id, applies, words)| {
             let measured = variants.iter().filter(|one| one.requests.total > 0);
             let names = measured.filter_map(|one| Some(named(one, &applies(one)?)));
-            about(id, names.collect(), words)
+            about(id, &names.collect::<Vec<String>>(), words)
         })
         .collect();
     let cut_short = variants
         .iter()
         .filter(|one| one.rounds.len() as u32 > rounds);
     let words = "the run was cut short, its last round has no counterpart";
-    caveats.extend(about(
-        "cut-short",
-        cut_short.map(|one| one.name.clone()).collect(),
-        words,
-    ));
+    let names: Vec<String> = cut_short.map(|one| one.name.clone()).collect();
+    caveats.extend(about("cut-short", &names, words));
     caveats
 }
 
@@ -99,7 +96,7 @@ fn named(variant: &VariantFacts, value: &str) -> String {
     format!("{} {value}", variant.name).trim_end().to_owned()
 }
 
-fn about(id: &str, names: Vec<String>, words: &str) -> Option<Caveat> {
+fn about(id: &str, names: &[String], words: &str) -> Option<Caveat> {
     (!names.is_empty()).then(|| Caveat::new(id, format!("{}: {words}", names.join(", "))))
 }
 

@@ -306,7 +306,7 @@ mod tests {
     fn a_mean_that_shows_the_opposite_is_named_and_no_gate_passes() {
         // every eighth request of the faster variant takes 100 ms
         let facts = made(|one, nth| {
-            if one.variant == Some(0) && nth % 8 == 0 {
+            if one.variant == Some(0) && nth.is_multiple_of(8) {
                 one.end = Nanos(100_000_000 + nth);
             }
         });

@@ -210,7 +210,7 @@ const fn findings(selector: FindingSelector) -> MetricKey {
 pub static METRICS: &[MetricEntry] = &[
     row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever their outcome"),
     row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges that got a complete response of any status"),
-    row("failed", traffic(TrafficMetric::Failed), Count, TRAFFIC, "exchanges that did not"),
+    row("failed", traffic(TrafficMetric::Failed), Count, TRAFFIC, "exchanges that did not, in `bench` warm-up too"),
     row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges that failed in this way"),
     row("status.<code>", Family(Parameter::Status), Count, TRAFFIC, "responses with this status, or of this class"),
     row("connections", traffic(TrafficMetric::Connections), Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE),

@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(full_height(values(9.0)), Some((9.0, 9.0)));
         assert_eq!(full_height([0.0].into_iter()), None);
         // where a twentieth is slow, that is the height
-        let tiers = (0..100).map(|nth| if nth % 10 == 0 { 40.0 } else { 1.0 });
+        let tiers = (0..100u32).map(|nth| if nth.is_multiple_of(10) { 40.0 } else { 1.0 });
         assert_eq!(full_height(tiers), Some((40.0, 40.0)));
     }
 }
