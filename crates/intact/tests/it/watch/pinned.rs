@@ -82,7 +82,7 @@ fn a_kept_connection_to_an_address_that_the_name_has_left_is_found_and_one_that_
         assert_eq!(found.len(), 1, "{name}: {document}");
         let said = found[0].to_string();
         for words in [
-            "went to 127.0.0.1, which the name no longer resolves to",
+            "went to 127.0.0.1 after the name had stopped resolving to it",
             "after the first lookup without that address",
         ] {
             assert!(said.contains(words), "{name}: {said}");
