@@ -46,7 +46,7 @@ pub use tracker::{Context, Tracker};
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;
 use batches::Batches;
-use intact_ledger::{Event, Run, Sink};
+use intact_ledger::{Event, Producer, Run, Sink};
 use over_time::OverTime;
 
 /// A fold over the events of a run.
@@ -74,7 +74,9 @@ impl TrafficAnalysis {
     pub fn facts(&self) -> ObservedFacts {
         let mut facts = ObservedFacts::new(&self.books, &self.rules);
         if let Some(shift) = self.step() {
-            facts.verdict.insert(0, shift.sentence());
+            // a program under watch is judged as a whole first
+            let place = usize::from(self.books.run().producer == Producer::Watch);
+            facts.verdict.insert(place, shift.sentence());
         }
         facts
     }

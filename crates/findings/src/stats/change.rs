@@ -237,6 +237,23 @@ mod tests {
     }
 
     #[test]
+    fn a_level_that_is_taken_back_near_the_end_does_not_last() {
+        let mut rng = Rng::seeded(11);
+        let called = called(200, 0.005, || {
+            let at = |nth: usize| {
+                if (32..59).contains(&nth) {
+                    300.0
+                } else {
+                    100.0
+                }
+            };
+            (0..64).map(|nth| noisy(&mut rng, at(nth), 0.1)).collect()
+        });
+        // 29 by the statistic alone
+        assert!(called <= 14, "{called} of 200");
+    }
+
+    #[test]
     fn a_lasting_change_by_half_is_mostly_found() {
         let mut rng = Rng::seeded(10);
         let found = called(200, 0.005, || {

@@ -343,8 +343,9 @@ fn groups(side: &[Batch]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::stats::normal_quantile;
+    use crate::traffic::TrafficAnalysis;
     use intact_experiment::Rng;
-    use intact_ledger::{Exchange, Nanos, Reuse, Vantage};
+    use intact_ledger::{Event, Exchange, Nanos, Reuse, Sink, Vantage};
 
     const MS: f64 = 1e6;
     const SECOND: u64 = 1_000_000_000;
@@ -466,6 +467,28 @@ mod tests {
             shift(Producer::Watch, 1, &all).unwrap().shifted,
             Shifted::Reuse
         );
+    }
+
+    #[test]
+    fn the_change_is_the_headline_of_an_audit_and_the_second_sentence_of_a_watched_program() {
+        for (producer, place) in [(Producer::Audit, 0), (Producer::Watch, 1)] {
+            let mut analysis = TrafficAnalysis::new(&run(producer));
+            for nth in 1..1_000u64 {
+                let mut one = Exchange::new(nth, Nanos(nth * SECOND));
+                one.end = Nanos(nth * SECOND + 5_000_000);
+                one.reuse = Some(if nth < 500 {
+                    Reuse::Fresh
+                } else {
+                    Reuse::Reused
+                });
+                analysis.record(Event::Exchange(&one));
+            }
+            let verdict = analysis.facts().verdict;
+            let since = verdict
+                .iter()
+                .position(|one| one.starts_with("Since 20 February 2026"));
+            assert_eq!(since, Some(place), "{verdict:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use intact_findings::cpu::{CpuFacts, CpuUse};
 use intact_findings::traffic::{
     Charts, Destination, Figures, LevelShift, NextStep, ObservedFacts, Shifted, StepSide,
 };
-use intact_ledger::{Run, Vantage};
+use intact_ledger::{Producer, Run, Vantage};
 use intact_units::Quantity::{self, Count, Mean, Rate, RoundShare, Share, Time, Timer};
 use intact_units::number::{long_time, signed_time};
 use intact_units::plural::{self, counted};
@@ -100,7 +100,9 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         run, facts, charts, ..
     } = one;
     let mut page = start(run, || program(run));
-    page.headline = charts.step.as_ref().map_or_else(|| headline(facts), since);
+    let shift = charts.step.as_ref();
+    let shift = shift.filter(|_| run.producer != Producer::Watch);
+    page.headline = shift.map_or_else(|| headline(facts), since);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(run, facts);
     page.section(

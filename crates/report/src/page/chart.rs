@@ -358,3 +358,24 @@ pub struct Tick {
     /// Whether it succeeded.
     pub ok: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_of_weeks_is_a_date_and_that_of_an_hour_a_time_of_day() {
+        let zero: Timestamp = "2026-02-20T00:00:00Z".parse().unwrap();
+        let hours = |hours: f64| hours * 3_600_000.0;
+        let label = |span: f64, at: f64| {
+            let axis = Axis::Date {
+                zero,
+                span_ms: span as u64,
+            };
+            axis.label(at)
+        };
+        assert_eq!(label(hours(500.0), hours(278.0)), "3 Mar");
+        assert_eq!(label(hours(2.0), hours(14.5)), "14:30");
+        assert_eq!(label(hours(2.0), f64::INFINITY), "00:00");
+    }
+}
