@@ -1,13 +1,11 @@
 # snippet
 import aiohttp
 
-# one for the whole program, made inside a coroutine: session = aiohttp.ClientSession()
-# end
-
 
 async def start():
     global session
-    session = aiohttp.ClientSession()
+    session = aiohttp.ClientSession()  # one for the whole program, made inside a coroutine
+# end
 
 
 PACKAGES = ["aiohttp"]

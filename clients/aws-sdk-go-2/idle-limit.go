@@ -1,18 +1,25 @@
 package main
 
+// snippet
+import (
+	"net/http"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// end
+
 import (
 	"context"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
 var idle_ms = idleMs()

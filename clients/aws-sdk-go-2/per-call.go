@@ -1,5 +1,10 @@
 package main
 
+// snippet
+import "github.com/aws/aws-sdk-go-v2/service/s3"
+
+// end
+
 import (
 	"context"
 	"io"
@@ -9,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // snippet

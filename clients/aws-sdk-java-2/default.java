@@ -1,3 +1,7 @@
+// snippet
+import software.amazon.awssdk.services.s3.S3ClientBuilder;
+// end
+
 import java.net.URI;
 import java.util.List;
 import java.util.Map;
@@ -6,7 +10,6 @@ import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.s3.S3Client;
-import software.amazon.awssdk.services.s3.S3ClientBuilder;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 final class Program implements Driver.Client {

@@ -1,9 +1,12 @@
+// snippet
 import java.net.URI;
+import software.amazon.awssdk.services.s3.S3Client;
+// end
+
 import java.util.List;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.regions.Region;
-import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 final class Program implements Driver.Client {

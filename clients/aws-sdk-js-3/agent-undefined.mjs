@@ -1,7 +1,7 @@
 // snippet
 import http from "node:http";
 import https from "node:https";
-import { S3Client, GetObjectCommand } from "@aws-sdk/client-s3";
+import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 
 const settings = () => ({
@@ -10,11 +10,14 @@ const settings = () => ({
     httpsAgent: new https.Agent({ keepAlive: undefined }),
   }),
 });
-// one client for all calls: new S3Client(settings())
+
+const newClient = (more) => new S3Client({ ...settings(), ...more }); // called once, for all calls
 // end
 
+import { GetObjectCommand } from "@aws-sdk/client-s3";
+
 const make = (endpoint) =>
-  new S3Client({ ...settings(), endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
+  newClient({ endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
 
 export const packages = ["@aws-sdk/client-s3"];
 export const getOnly = true;

@@ -1,12 +1,15 @@
 // snippet
-import { S3Client, GetObjectCommand } from "@aws-sdk/client-s3";
+import { S3Client } from "@aws-sdk/client-s3";
 
 const settings = () => ({});
-// one client for all calls: new S3Client(settings())
+
+const newClient = (more) => new S3Client({ ...settings(), ...more }); // called once, for all calls
 // end
 
+import { GetObjectCommand } from "@aws-sdk/client-s3";
+
 const make = (endpoint) =>
-  new S3Client({ ...settings(), endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
+  newClient({ endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
 
 export const packages = ["@aws-sdk/client-s3"];
 export const getOnly = true;

@@ -2,7 +2,7 @@ const idleMs = Number(process.env.INTACT_IDLE_MS ?? 4000);
 // snippet
 import http from "node:http";
 import https from "node:https";
-import { S3Client, GetObjectCommand } from "@aws-sdk/client-s3";
+import { S3Client } from "@aws-sdk/client-s3";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 
 const options = { keepAlive: true, maxSockets: 50, timeout: idleMs };
@@ -12,11 +12,14 @@ const settings = () => ({
     httpsAgent: new https.Agent(options),
   }),
 });
-// one client for all calls: new S3Client(settings())
+
+const newClient = (more) => new S3Client({ ...settings(), ...more }); // called once, for all calls
 // end
 
+import { GetObjectCommand } from "@aws-sdk/client-s3";
+
 const make = (endpoint) =>
-  new S3Client({ ...settings(), endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
+  newClient({ endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" }, forcePathStyle: true });
 
 export const packages = ["@aws-sdk/client-s3"];
 export const getOnly = true;

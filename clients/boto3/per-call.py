@@ -3,7 +3,10 @@ import boto3
 from botocore.config import Config
 
 config = Config()
-# in the handler: boto3.client("s3", config=config).get_object(...)
+
+
+def new_client(**more):
+    return boto3.client("s3", config=config, **more)  # in the handler, for each call
 # end
 from urllib.parse import urlsplit
 
@@ -11,13 +14,11 @@ import botocore.exceptions
 
 
 def make(endpoint):
-    return boto3.client(
-        "s3",
+    return new_client(
         endpoint_url=endpoint,
         region_name="us-east-1",
         aws_access_key_id="x",
         aws_secret_access_key="x",
-        config=Config(s3={"addressing_style": "path"}).merge(config),
     )
 
 

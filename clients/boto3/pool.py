@@ -3,7 +3,10 @@ import boto3
 from botocore.config import Config
 
 config = Config(max_pool_connections=50)  # at least as many as threads
-# client = boto3.client("s3", config=config)
+
+
+def new_client(**more):
+    return boto3.client("s3", config=config, **more)  # one for the whole program
 # end
 from urllib.parse import urlsplit
 
@@ -11,13 +14,11 @@ import botocore.exceptions
 
 
 def make(endpoint):
-    return boto3.client(
-        "s3",
+    return new_client(
         endpoint_url=endpoint,
         region_name="us-east-1",
         aws_access_key_id="x",
         aws_secret_access_key="x",
-        config=Config(s3={"addressing_style": "path"}).merge(config),
     )
 
 

@@ -1,6 +1,10 @@
+# a process per URL
+LINE = """
 # snippet
-# per request: curl URL
+curl URL
 # end
+"""
+COMMAND = [word for word in LINE.splitlines()[2].split() if word != "URL"]
 
 import subprocess
 
@@ -10,7 +14,7 @@ NO_PAUSE = True
 
 
 def request(method, url, body):
-    words = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url]
+    words = COMMAND + ["-s", "-o", "/dev/null", "-w", "%{http_code}", url]
     if body:
         words += ["--data", body.decode()]
     done = subprocess.run(words, capture_output=True, text=True)

@@ -1,6 +1,10 @@
+# one process for all URLs
+LINE = """
 # snippet
-# one process: curl --http1.1 URL URL URL
+curl --http1.1 URL URL URL
 # end
+"""
+COMMAND = [word for word in LINE.splitlines()[2].split() if word != "URL"]
 
 import subprocess
 
@@ -10,7 +14,7 @@ NO_PAUSE = True
 
 
 def batch(count, at_once, method, url):
-    words = ["curl", "-s", "-w", "%{http_code}\n"] + ["--http1.1"]
+    words = COMMAND + ["-s", "-w", "%{http_code}\n"]
     if at_once:
         words += ["--parallel", "--parallel-immediate", "--parallel-max", "10"]
     for _ in range(count):

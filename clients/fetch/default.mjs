@@ -1,12 +1,12 @@
 // snippet
-// await fetch(url) with nothing set, the body read to its end
-// end
-
-export async function request(method, url, body) {
-  const response = await fetch(url, { method, body });
-  await response.text();
+async function send(url, options) {
+  const response = await fetch(url, options); // with nothing set
+  await response.text(); // the body is read to its end
   return response.status;
 }
+// end
+
+export const request = (method, url, body) => send(url, { method, body });
 
 export async function unread(url) {
   const response = await fetch(url);

@@ -1,10 +1,13 @@
 package main
 
+// snippet
 import (
 	"time"
 
 	"github.com/valyala/fasthttp"
 )
+
+// end
 
 var idle_ms = idleMs()
 

@@ -1,8 +1,9 @@
 package main
 
-import (
-	"github.com/valyala/fasthttp"
-)
+// snippet
+import "github.com/valyala/fasthttp"
+
+// end
 
 // snippet
 var httpClient = &fasthttp.Client{

@@ -1,16 +1,28 @@
 package main
 
+// snippet
 import (
 	"io"
 	"net/http"
-	"strings"
 )
 
-// snippet
-// resp, err := http.Get(url)
-// defer resp.Body.Close()
-// io.Copy(io.Discard, resp.Body) // the body is read to its end
 // end
+
+import "strings"
+
+// snippet
+func send(req *http.Request) (int, error) {
+	resp, err := http.DefaultClient.Do(req) // one client for the whole program
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body) // the body is read to its end
+	return resp.StatusCode, err
+}
+
+// end
+
 var httpClient = http.DefaultClient
 
 func do(method, url string) (int, error) {
@@ -18,15 +30,7 @@ func do(method, url string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	resp, err := httpClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return 0, err
-	}
-	return resp.StatusCode, nil
+	return send(req)
 }
 
 func body(method string) io.Reader {

@@ -1,10 +1,16 @@
 package main
 
+// snippet
+import (
+	"net/http"
+	"time"
+)
+
+// end
+
 import (
 	"io"
-	"net/http"
 	"strings"
-	"time"
 )
 
 var idle_ms = idleMs()

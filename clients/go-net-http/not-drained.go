@@ -1,8 +1,12 @@
 package main
 
+// snippet
+import "net/http"
+
+// end
+
 import (
 	"io"
-	"net/http"
 	"strings"
 )
 

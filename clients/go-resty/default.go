@@ -1,8 +1,9 @@
 package main
 
-import (
-	"github.com/go-resty/resty/v2"
-)
+// snippet
+import "github.com/go-resty/resty/v2"
+
+// end
 
 // snippet
 var httpClient = resty.New() // one for the whole program

@@ -1,11 +1,14 @@
 package main
 
+// snippet
 import (
 	"net/http"
 	"time"
 
 	"github.com/go-resty/resty/v2"
 )
+
+// end
 
 var idle_ms = idleMs()
 

@@ -1,9 +1,13 @@
 # snippet
 import http.client
 
-# one connection, kept by the caller:
-# connection = http.client.HTTPSConnection(host)
-# connection.request("GET", path); connection.getresponse().read()
+
+def send(connection, method, path, body=None):
+    """connection = http.client.HTTPSConnection(host): one, kept by the caller"""
+    connection.request(method, path, body)
+    response = connection.getresponse()
+    response.read()  # to its end, or the connection cannot be used again
+    return response.status
 # end
 import threading
 from urllib.parse import urlsplit
@@ -24,10 +28,7 @@ def connection_to(url):
 
 def request(method, url, body):
     connection, path = connection_to(url)
-    connection.request(method, path, body)
-    response = connection.getresponse()
-    response.read()
-    return response.status
+    return send(connection, method, path, body)
 
 
 def unread(url):

@@ -1,13 +1,20 @@
 # snippet
 import http.client
 
-# one connection, kept by the caller:
-# connection = http.client.HTTPSConnection(host)
-# try:
-#     connection.request("GET", path); response = connection.getresponse()
-# except (ConnectionError, http.client.HTTPException):
-#     connection.close()  # the next request opens it anew
-#     connection.request("GET", path); response = connection.getresponse()
+
+def send(connection, method, path, body=None):
+    """connection = http.client.HTTPSConnection(host): one, kept by the caller"""
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+    except (ConnectionError, http.client.HTTPException):
+        connection.close()  # the next request opens it again
+        if method != "GET":
+            raise
+        connection.request(method, path, body)
+        response = connection.getresponse()
+    response.read()
+    return response.status
 # end
 import threading
 from urllib.parse import urlsplit
@@ -28,17 +35,7 @@ def connection_to(url):
 
 def request(method, url, body):
     connection, path = connection_to(url)
-    try:
-        connection.request(method, path, body)
-        response = connection.getresponse()
-    except (ConnectionError, http.client.HTTPException):
-        connection.close()
-        if method != "GET":
-            raise
-        connection.request(method, path, body)
-        response = connection.getresponse()
-    response.read()
-    return response.status
+    return send(connection, method, path, body)
 
 
 def unread(url):

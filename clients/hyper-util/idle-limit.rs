@@ -3,18 +3,22 @@ mod driver;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+// snippet
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::time::Duration;
+// end
 
 fn make() -> Plain {
     let idle_ms = driver::idle_ms();
     // snippet
-    Client::builder(TokioExecutor::new())
-        .pool_idle_timeout(std::time::Duration::from_millis(idle_ms))
-        .pool_timer(hyper_util::rt::TokioTimer::new()) // without a timer nothing is closed
-        .build_http()
+    let client = Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(Duration::from_millis(idle_ms))
+        .pool_timer(TokioTimer::new()) // without a timer nothing is closed
+        .build_http();
     // end
+    client
 }
 
 type Plain = Client<HttpConnector, Full<Bytes>>;

@@ -1,19 +1,21 @@
 #[path = "driver.rs"]
 mod driver;
 
-use http_body_util::{BodyExt, Full};
+// snippet
+use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-// snippet
+type Plain = Client<HttpConnector, Full<Bytes>>;
+
 fn make() -> Plain {
     Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build_http()
 }
 // end
 
-type Plain = Client<HttpConnector, Full<Bytes>>;
+use http_body_util::BodyExt;
 
 async fn request(client: &Plain, post: bool, read: bool, url: &str) -> driver::Outcome {
     let (method, body) = if post { ("POST", "ping") } else { ("GET", "") };

@@ -1,22 +1,25 @@
+// snippet
+import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
+// end
+
 import java.net.URI;
 
 final class Program implements Driver.Client {
     // snippet
-    // int status = connection.getResponseCode();
-    // InputStream input = status < 400 ? connection.getInputStream() : connection.getErrorStream();
-    // input.readAllBytes(); input.close(); // errors too
+    static int read(HttpURLConnection connection) throws IOException {
+        int status = connection.getResponseCode();
+        try (InputStream input = status < 400 ? connection.getInputStream() : connection.getErrorStream()) {
+            input.readAllBytes(); // of errors too
+        }
+        return status;
+    }
     // end
 
     @Override
     public int request(String method, String url, String body) throws Exception {
-        HttpURLConnection connection = open(method, url, body);
-        int status = connection.getResponseCode();
-        try (InputStream input = status < 400 ? connection.getInputStream() : connection.getErrorStream()) {
-            input.readAllBytes();
-        }
-        return status;
+        return read(open(method, url, body));
     }
 
     @Override

@@ -1,6 +1,9 @@
+// snippet
+import java.net.http.HttpClient;
+// end
+
 import java.io.InputStream;
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 

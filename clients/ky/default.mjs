@@ -1,12 +1,13 @@
 // snippet
 import ky from "ky";
-// per request: await ky(url).text()
+
+async function send(url, options) {
+  const response = await ky(url, options); // with nothing set
+  await response.text(); // the body is read to its end
+  return response.status;
+}
 // end
 
 export const packages = ["ky"];
 
-export async function request(method, url, body) {
-  const response = await ky(url, { method, body });
-  await response.text();
-  return response.status;
-}
+export const request = (method, url, body) => send(url, { method, body });

@@ -1,11 +1,12 @@
 // snippet
 import needle from "needle";
-// per request: await needle("get", url)
+
+async function send(method, url, body = null) {
+  const response = await needle(method, url, body); // with nothing set
+  return response.statusCode;
+}
 // end
 
 export const packages = ["needle"];
 
-export async function request(method, url, body) {
-  const response = await needle(method.toLowerCase(), url, body ?? null);
-  return response.statusCode;
-}
+export const request = (method, url, body) => send(method.toLowerCase(), url, body ?? null);

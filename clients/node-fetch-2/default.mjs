@@ -1,15 +1,16 @@
 // snippet
 import fetch from "node-fetch";
-// await fetch(url) with nothing set, the body read to its end
+
+async function send(url, options) {
+  const response = await fetch(url, options); // with nothing set
+  await response.text(); // the body is read to its end
+  return response.status;
+}
 // end
 
 export const packages = ["node-fetch"];
 
-export async function request(method, url, body) {
-  const response = await fetch(url, { method, body });
-  await response.text();
-  return response.status;
-}
+export const request = (method, url, body) => send(url, { method, body });
 
 export async function unread(url) {
   const response = await fetch(url);

@@ -1,14 +1,12 @@
 // snippet
 import http from "node:http";
 import https from "node:https";
-// https.get(url) and https.request(url) with nothing set
-// end
 
-export function request(method, url, body) {
+function send(url, options, body) {
   return new Promise((resolve, reject) => {
     const { request } = url.startsWith("https:") ? https : http;
-    const sent = request(url, { method }, (response) => {
-      response.resume();
+    const sent = request(url, options, (response) => { // no agent is set
+      response.resume(); // the body is read to its end
       response.on("end", () => resolve(response.statusCode));
       response.on("error", reject);
     });
@@ -16,6 +14,9 @@ export function request(method, url, body) {
     sent.end(body);
   });
 }
+// end
+
+export const request = (method, url, body) => send(url, { method }, body);
 
 export function unread(url) {
   return new Promise((resolve, reject) => {

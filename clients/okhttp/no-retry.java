@@ -1,5 +1,8 @@
-import java.util.List;
+// snippet
 import okhttp3.OkHttpClient;
+// end
+
+import java.util.List;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;

@@ -2,7 +2,7 @@
 mod driver;
 
 // snippet
-// one for the whole program: let client = reqwest::Client::new();
+/// One for the whole program, of `reqwest::Client::builder()`.
 fn make(builder: reqwest::ClientBuilder) -> reqwest::Client {
     builder.build().unwrap()
 }

@@ -1,14 +1,17 @@
 #[path = "driver.rs"]
 mod driver;
 
+// snippet
 use std::time::Duration;
+// end
 
 fn make(builder: reqwest::ClientBuilder) -> reqwest::Client {
     let idle_ms = driver::idle_ms();
     // snippet
-    // let builder = reqwest::Client::builder();
-    builder.pool_idle_timeout(Duration::from_millis(idle_ms)).build().unwrap()
+    // of `reqwest::Client::builder()`, one for the whole program
+    let client = builder.pool_idle_timeout(Duration::from_millis(idle_ms)).build().unwrap();
     // end
+    client
 }
 
 fn builder() -> reqwest::ClientBuilder {

@@ -1,15 +1,16 @@
 // snippet
 import { request as send } from "undici";
-// await request(url) with nothing set, the body read to its end
+
+async function fetchStatus(url, options) {
+  const { statusCode, body } = await send(url, options); // with nothing set
+  await body.text(); // the body is read to its end
+  return statusCode;
+}
 // end
 
 export const packages = ["undici"];
 
-export async function request(method, url, body) {
-  const { statusCode, body: answer } = await send(url, { method, body });
-  await answer.text();
-  return statusCode;
-}
+export const request = (method, url, body) => fetchStatus(url, { method, body });
 
 export async function unread(url) {
   const { statusCode } = await send(url);

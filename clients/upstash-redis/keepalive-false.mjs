@@ -1,8 +1,8 @@
 // snippet
 import { Redis } from "@upstash/redis";
 
-const settings = { keepAlive: false };
-// new Redis({ url, token, ...settings })
+const newClient = (url, token) =>
+  new Redis({ url, token, keepAlive: false, enableTelemetry: false, enableAutoPipelining: false });
 // end
 
 export const packages = ["@upstash/redis"];
@@ -12,7 +12,7 @@ export const ownService = true;
 const clients = new Map();
 
 export async function request(method, url) {
-  if (!clients.has(url)) clients.set(url, new Redis({ ...settings, url, token: "x", enableTelemetry: false, enableAutoPipelining: false }));
+  if (!clients.has(url)) clients.set(url, newClient(url, "x"));
   try {
     await clients.get(url).get("key");
   } catch (error) {

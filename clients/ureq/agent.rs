@@ -1,14 +1,20 @@
 #[path = "driver.rs"]
 mod driver;
 
+// snippet
 use ureq::Agent;
+// end
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-// snippet
-// one for the whole program: let agent = ureq::Agent::new_with_defaults();
-// end
 fn make() -> Agent {
-    Agent::config_builder().http_status_as_error(false).tls_config(tls()).build().new_agent()
+    // snippet
+    let config = Agent::config_builder().http_status_as_error(false); // an error's body is read too
+    // end
+    let config = config.tls_config(tls());
+    // snippet
+    let agent = config.build().new_agent(); // one for the whole program
+    // end
+    agent
 }
 
 fn tls() -> TlsConfig {

@@ -1,15 +1,24 @@
 #[path = "driver.rs"]
 mod driver;
 
+// snippet
+use std::time::Duration;
 use ureq::Agent;
+// end
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 fn make() -> Agent {
     let idle_ms = driver::idle_ms();
     // snippet
-    let config = Agent::config_builder().max_idle_age(std::time::Duration::from_millis(idle_ms));
+    let config = Agent::config_builder()
+        .http_status_as_error(false) // an error's body is read too
+        .max_idle_age(Duration::from_millis(idle_ms));
     // end
-    config.http_status_as_error(false).tls_config(tls()).build().new_agent()
+    let config = config.tls_config(tls());
+    // snippet
+    let agent = config.build().new_agent(); // one for the whole program
+    // end
+    agent
 }
 
 fn tls() -> TlsConfig {

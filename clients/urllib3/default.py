@@ -1,15 +1,14 @@
 # snippet
 import urllib3
 
-# per request: urllib3.request("GET", url)
+
+def send(method, url, body=None):
+    return urllib3.request(method, url, body=body).status  # a pool for the whole program
 # end
 
 
 PACKAGES = ["urllib3"]
-
-
-def request(method, url, body):
-    return urllib3.request(method, url, body=body).status
+request = send
 
 
 def unread(url):

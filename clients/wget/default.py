@@ -1,6 +1,10 @@
+# a process per URL
+LINE = """
 # snippet
-# per request: wget URL
+wget URL
 # end
+"""
+COMMAND = [word for word in LINE.splitlines()[2].split() if word != "URL"]
 
 import os
 import subprocess
@@ -11,7 +15,7 @@ NO_PAUSE = True
 
 
 def request(method, url, body):
-    words = ["wget", "-q", "-O", "/dev/null", "--server-response", "--content-on-error", url]
+    words = COMMAND + ["-q", "-O", "/dev/null", "--server-response", "--content-on-error", url]
     words += ["--ca-certificate", os.environ.get("INTACT_CA", "")]
     if body:
         words += ["--post-data", body.decode()]

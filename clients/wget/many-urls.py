@@ -1,6 +1,10 @@
+# one process for all URLs
+LINE = """
 # snippet
-# one process: wget URL URL URL
+wget URL URL URL
 # end
+"""
+COMMAND = [word for word in LINE.splitlines()[2].split() if word != "URL"]
 
 import os
 import subprocess
@@ -12,7 +16,7 @@ ONE_AT_A_TIME = True
 
 
 def batch(count, at_once, method, url):
-    words = ["wget", "-q", "-O", "/dev/null", "--server-response", "--content-on-error"]
+    words = COMMAND + ["-q", "-O", "/dev/null", "--server-response", "--content-on-error"]
     words += ["--ca-certificate", os.environ.get("INTACT_CA", "")]
     words += [f"{url}?{at}" for at in range(count)]
     if method == "POST":

@@ -25,11 +25,11 @@ impl ResponseError {
         if is_tls_alert(bytes) {
             return ResponseError::tls_alert();
         }
-        let too_large = matches!(
-            error,
-            http1::Error::TooLong { .. } | http1::Error::TooManyInterim { .. }
-        );
-        ResponseError::new(too_large, &error)
+        let kind = match error {
+            http1::Error::TooLong { .. } | http1::Error::TooManyInterim { .. } => Failure::TooLarge,
+            _ => Failure::Malformed,
+        };
+        ResponseError::new(kind, &error)
     }
 
     /// A TLS alert in response to plain HTTP.
@@ -48,13 +48,9 @@ impl ResponseError {
         }
     }
 
-    fn new(too_large: bool, error: &dyn std::error::Error) -> ResponseError {
+    fn new(kind: Failure, error: &dyn std::error::Error) -> ResponseError {
         ResponseError {
-            kind: if too_large {
-                Failure::TooLarge
-            } else {
-                Failure::Malformed
-            },
+            kind,
             words: error.to_string().into(),
         }
     }
@@ -62,13 +58,21 @@ impl ResponseError {
 
 impl From<h2::Error> for ResponseError {
     fn from(error: h2::Error) -> ResponseError {
-        ResponseError::new(matches!(error, h2::Error::BlockTooLong { .. }), &error)
+        let kind = match error {
+            h2::Error::BlockTooLong { .. } => Failure::TooLarge,
+            _ => Failure::Malformed,
+        };
+        ResponseError::new(kind, &error)
     }
 }
 
 impl From<hpack::Error> for ResponseError {
     fn from(error: hpack::Error) -> ResponseError {
-        ResponseError::new(matches!(error, hpack::Error::ListTooLong { .. }), &error)
+        let kind = match error {
+            hpack::Error::ListTooLong { .. } => Failure::TooLarge,
+            _ => Failure::Malformed,
+        };
+        ResponseError::new(kind, &error)
     }
 }
 

@@ -25,6 +25,17 @@ pub enum Advice {
     Nothing {
         /// The client's own limit in seconds.
         client_idle_s: f64,
+        /// The variant whose program was measured.
+        variant: String,
+        /// The lines.
+        snippet: String,
+    },
+    /// The default reuses connections: used like this.
+    Keep {
+        /// The variant whose program was measured.
+        variant: String,
+        /// The lines.
+        snippet: String,
     },
     /// Set this.
     Set {
@@ -41,13 +52,18 @@ pub enum Advice {
         variant: String,
         /// The lines.
         snippet: String,
-        /// Whether a GET that meets the server's close is answered all the same.
-        get: bool,
-        /// Whether a POST is.
-        post: bool,
+        /// What becomes of a GET that meets the server's close; absent where that was not measured.
+        get: Option<RequestOutcome>,
+        /// What becomes of a POST.
+        post: Option<RequestOutcome>,
     },
     /// It cannot reuse connections, so none can be dead.
-    Impossible,
+    Impossible {
+        /// Another client that can.
+        instead: Option<String>,
+        /// The lines of that client.
+        snippet: String,
+    },
 }
 
 /// How long a client should keep idle connections to a server with that limit: four fifths of it, whole seconds above two.
@@ -96,24 +112,26 @@ impl Catalogue {
                 Some((variant, one))
             })
         };
-        let (_, default) = with(Role::Default)?;
+        let (usual, default) = with(Role::Default)?;
         let set = |(variant, one): (&Variant, &Measurement), idle: Option<Duration>| Advice::Set {
             variant: variant.id.clone(),
             client_idle_s: idle.map(|idle| idle.as_secs_f64()),
             snippet: match idle {
-                Some(idle) => fill_in(&one.snippet, idle),
-                None => one.snippet.clone(),
+                Some(idle) => fill_in(&variant.snippet(one), idle),
+                None => variant.snippet(one),
             },
         };
         let Some(server_idle) = server_idle else {
             if is_reused(default) {
-                return None;
+                return Some(Advice::Keep {
+                    variant: usual.id.clone(),
+                    snippet: usual.snippet(default),
+                });
             }
-            return Some(match with(Role::Remedy) {
-                Some(remedy) => set(remedy, None),
-                None => with(Role::Limit).map_or(Advice::Impossible, |limit| {
-                    set(limit, Some(client_idle(Duration::from_secs(5))))
-                }),
+            return Some(match (with(Role::Remedy), with(Role::Limit)) {
+                (Some(remedy), _) => set(remedy, None),
+                (None, Some(limit)) => set(limit, Some(client_idle(Duration::from_secs(5)))),
+                (None, None) => self.impossible(client),
             });
         };
         let ours = client_idle(server_idle);
@@ -124,6 +142,8 @@ impl Catalogue {
         {
             return Some(Advice::Nothing {
                 client_idle_s: after_s,
+                variant: usual.id.clone(),
+                snippet: usual.snippet(default),
             });
         }
         if let Some(limit) = with(Role::Limit) {
@@ -134,21 +154,37 @@ impl Catalogue {
             .unwrap_or((client.variant(Role::Default)?, default));
         let (variant, one) = chosen;
         if !is_reused(one) {
-            return Some(Advice::Impossible);
+            return Some(self.impossible(client));
         }
         // a program that ends with its requests has no idle connections
         let Some(race) = one.facts.stale.race_fin else {
             return Some(set(chosen, None));
         };
-        let survives = |fate: Option<RequestOutcome>| {
-            matches!(fate, Some(RequestOutcome::Fine | RequestOutcome::SentTwice))
-        };
         Some(Advice::Survive {
             variant: variant.id.clone(),
-            snippet: one.snippet.clone(),
-            get: survives(race.get),
-            post: survives(race.post),
+            snippet: variant.snippet(one),
+            get: race.get,
+            post: race.post,
         })
+    }
+
+    /// The advice for a client that cannot reuse connections: another one, as it reuses them.
+    fn impossible(&self, client: &Client) -> Advice {
+        let other = client.instead.as_ref().and_then(|id| {
+            let other = self.clients.iter().find(|other| other.id == *id)?;
+            let roles = [Role::Remedy, Role::Default];
+            let of = |role| self.of(other, other.variant(role)?).last();
+            let reuses = roles.into_iter().find_map(|role| {
+                let one = of(role).filter(|one| is_reused(one))?;
+                Some(other.variant(role)?.snippet(one))
+            });
+            Some((other.id.clone(), reuses?))
+        });
+        let (instead, snippet) = other.unzip();
+        Advice::Impossible {
+            instead,
+            snippet: snippet.unwrap_or_default(),
+        }
     }
 }
 
@@ -162,6 +198,7 @@ fn is_reused(one: &Measurement) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::Language;
 
     #[test]
     fn the_client_gives_up_before_the_server() {
@@ -185,6 +222,124 @@ mod tests {
         assert_eq!(
             fill_in("expiry=idle_seconds", Duration::from_millis(800)),
             "expiry=0.8"
+        );
+    }
+
+    /// Whether a line does something, in whatever language.
+    fn is_code(line: &str) -> bool {
+        let line = line.trim();
+        let comment = ["//", "#", "import ", "require ", "from ", "use "];
+        !line.is_empty() && !comment.iter().any(|mark| line.starts_with(mark))
+    }
+
+    fn snippet(advice: &Advice) -> &str {
+        match advice {
+            Advice::Nothing { snippet, .. }
+            | Advice::Keep { snippet, .. }
+            | Advice::Set { snippet, .. }
+            | Advice::Survive { snippet, .. }
+            | Advice::Impossible { snippet, .. } => snippet,
+        }
+    }
+
+    #[test]
+    fn every_advice_has_lines_to_copy() {
+        let catalogue = Catalogue::embedded().unwrap();
+        for client in &catalogue.clients {
+            let default = client.variant(Role::Default).unwrap();
+            for like in catalogue.of(client, default) {
+                for idle in [None, Some(3), Some(60), Some(600)] {
+                    let idle = idle.map(Duration::from_secs);
+                    let advice = catalogue.advise(client, like, idle).unwrap();
+                    let lines = snippet(&advice);
+                    assert!(
+                        lines.lines().any(is_code),
+                        "{} {idle:?}: {advice:?}",
+                        client.id
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_snippet_has_the_imports_of_its_language() {
+        let catalogue = Catalogue::embedded().unwrap();
+        for one in &catalogue.measured {
+            let client = catalogue
+                .clients
+                .iter()
+                .find(|client| client.id == one.client);
+            let code = || one.snippet.lines().filter(|line| is_code(line));
+            let (mark, uses): (&str, &[&str]) = match client.unwrap().language {
+                Language::Go => (
+                    "import",
+                    &["http.", "time.", "resty.", "fasthttp.", "s3.", "awshttp."],
+                ),
+                Language::Java => (
+                    "import ",
+                    &["HttpClient", "TimeUnit", "Duration.", "TimeValue"],
+                ),
+                _ => continue,
+            };
+            if code().any(|line| uses.iter().any(|used| line.contains(used))) {
+                assert!(
+                    one.snippet.contains(mark),
+                    "{}/{}: {}",
+                    one.client,
+                    one.variant,
+                    one.snippet
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_ruby_snippet_ends_what_it_begins() {
+        let catalogue = Catalogue::embedded().unwrap();
+        for one in catalogue
+            .measured
+            .iter()
+            .filter(|one| one.client.starts_with("ruby"))
+        {
+            let count =
+                |is: fn(&str) -> bool| one.snippet.lines().filter(|line| is(line.trim())).count();
+            let (begun, ended) = (
+                count(|line| line.starts_with("def ")),
+                count(|line| line == "end"),
+            );
+            assert_eq!(begun, ended, "{}", one.snippet);
+        }
+    }
+
+    #[test]
+    fn a_variable_of_the_environment_is_what_is_printed() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let client = catalogue.find("aws-sdk-js-2").unwrap().clients[0];
+        let default = client.variant(Role::Default).unwrap();
+        let like = catalogue.of(client, default).next().unwrap();
+        let advice = catalogue.advise(client, like, None).unwrap();
+        assert_eq!(snippet(&advice), "AWS_NODEJS_CONNECTION_REUSE_ENABLED=1");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_failure() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let client = catalogue.find("boto3").unwrap().clients[0];
+        let default = client.variant(Role::Default).unwrap();
+        let mut like = catalogue.of(client, default).next().unwrap().clone();
+        let race = like.facts.stale.race_fin.as_mut().unwrap();
+        assert_eq!(race.get, Some(RequestOutcome::SentTwice));
+        race.post = None;
+        let catalogue = Catalogue {
+            measured: vec![like.clone()],
+            ..catalogue.clone()
+        };
+        let client = catalogue.find("boto3").unwrap().clients[0];
+        let advice = catalogue.advise(client, &like, Some(Duration::from_secs(60)));
+        assert!(
+            matches!(advice, Some(Advice::Survive { post: None, .. })),
+            "{advice:?}"
         );
     }
 

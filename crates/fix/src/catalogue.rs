@@ -2,6 +2,7 @@
 //!
 //! Both are embedded; nothing is read at run time.
 
+use crate::articles::Article;
 use crate::facts::Measurement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ pub struct Catalogue {
     pub clients: Vec<Client>,
     /// All measurements.
     pub measured: Vec<Measurement>,
+    /// What articles recommend.
+    pub articles: Vec<Article>,
 }
 
 /// A client library or program.
@@ -50,6 +53,9 @@ pub struct Client {
     /// What goes wrong all the same.
     #[serde(default)]
     pub traps: Vec<String>,
+    /// The client to use where this one cannot reuse connections.
+    #[serde(default)]
+    pub instead: Option<String>,
     /// Ways to use it.
     #[serde(rename = "variant")]
     pub variants: Vec<Variant>,
@@ -126,6 +132,20 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// The lines to copy, as a measurement has them. Where only the environment sets it apart from the program of another variant, the
+    /// environment.
+    pub fn snippet(&self, one: &Measurement) -> String {
+        if self.program.is_none() {
+            return one.snippet.clone();
+        }
+        let lines: Vec<String> = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        lines.join("\n")
+    }
+
     /// The name of its program without the extension.
     pub fn program(&self) -> &str {
         self.program.as_deref().unwrap_or(&self.id)
@@ -154,6 +174,7 @@ pub enum Role {
 #[serde(deny_unknown_fields)]
 struct Written {
     client: Vec<Client>,
+    article: Vec<Article>,
 }
 
 /// Why the catalogue could not be read.
@@ -192,9 +213,13 @@ impl Catalogue {
     /// # Errors
     /// When one cannot be read, or a measurement belongs to nothing.
     pub fn parse(written: &str, measured: &str) -> Result<Catalogue, CatalogueError> {
-        let clients = toml::from_str::<Written>(written)?.client;
+        let Written { client, article } = toml::from_str(written)?;
         let measured: Vec<Measurement> = serde_json::from_str(measured)?;
-        let catalogue = Catalogue { clients, measured };
+        let catalogue = Catalogue {
+            clients: client,
+            measured,
+            articles: article,
+        };
         for measurement in &catalogue.measured {
             let known = catalogue
                 .clients

@@ -3,11 +3,13 @@
 //! Data and lookup only: it runs nothing (the harness is `cargo xtask clients`) and prints nothing (`report` lays pages out).
 
 mod advice;
+mod articles;
 mod catalogue;
 mod facts;
 mod find;
 
 pub use advice::{Advice, client_idle, fill_in};
+pub use articles::{Article, Effect, Trial};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
 pub use facts::{
     ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,

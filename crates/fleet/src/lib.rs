@@ -18,7 +18,9 @@ mod worker;
 pub use collect::{Campaign, Group, MessageFigures};
 pub use ending::Ending;
 pub use message::{BadMessage, FORMAT, Job, Message};
-pub use page::{PlanDocument, StatusDocument, plan_json, plan_page, queue_json, queue_page};
+pub use page::{
+    PlanDocument, StatusDocument, StoreProgress, plan_json, plan_page, queue_json, queue_page,
+};
 pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, parse};
 pub use queue::sqlite::SqliteQueue;
 #[cfg(feature = "aws")]

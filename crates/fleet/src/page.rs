@@ -2,6 +2,7 @@
 
 use crate::plan::{Estimate, Kind, Plan};
 use crate::queue::Counts;
+use crate::store::{Store, StoreError};
 use intact_units::number;
 use intact_units::plural::counted;
 use schemars::JsonSchema;
@@ -33,6 +34,39 @@ pub struct StatusDocument {
     schema: &'static str,
     /// Messages by state.
     queue: Counts,
+    /// The campaign by what is in its store; absent where no store was named.
+    store: Option<StoreProgress>,
+}
+
+/// How far a campaign is, counted by the names in its store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StoreProgress {
+    /// The plan's id.
+    pub plan: String,
+    /// Messages of the plan.
+    pub planned: u64,
+    /// Messages with a result.
+    pub finished: u64,
+    /// Messages that were given up.
+    pub dead: u64,
+    /// Messages with neither.
+    pub missing: u64,
+}
+
+impl StoreProgress {
+    /// Counts the names of a plan's results and dead letters; no object is read.
+    pub fn list(store: &Store, plan: &Plan) -> Result<StoreProgress, StoreError> {
+        let finished = store.finished(&plan.id)?;
+        let dead = store.keys(&format!("dead/plan={}", plan.id))?.len() as u64;
+        let planned = plan.len();
+        Ok(StoreProgress {
+            plan: plan.id.clone(),
+            planned,
+            finished,
+            dead,
+            missing: planned.saturating_sub(finished + dead),
+        })
+    }
 }
 
 /// Prints what a plan will send.
@@ -123,24 +157,41 @@ pub fn plan_json(plan: &Plan) -> serde_json::Result<String> {
     })
 }
 
-/// How far a queue is.
-pub fn queue_page(counts: &Counts) -> String {
-    let maybe =
-        |count: Option<u64>| count.map_or("not told by this queue".to_owned(), number::count);
-    format!(
-        "waiting    {}\nwith a worker  {}\nfinished   {}\ndead letters   {}\n",
-        number::count(counts.waiting),
-        number::count(counts.claimed),
-        maybe(counts.done),
-        maybe(counts.dead)
-    )
+/// How far a queue is, and the campaign where its store is known.
+pub fn queue_page(counts: &Counts, store: Option<&StoreProgress>) -> String {
+    let count = number::count;
+    let mut rows = vec![
+        ("waiting", count(counts.waiting)),
+        ("with a worker", count(counts.claimed)),
+    ];
+    match store {
+        Some(seen) => rows.extend([
+            ("planned", count(seen.planned)),
+            ("finished", count(seen.finished)),
+            ("dead letters", count(seen.dead)),
+            ("missing", count(seen.missing)),
+        ]),
+        None => {
+            // SQS forgets what was finished
+            let unknown = || "not known to this queue; --store STORE counts the results".to_owned();
+            rows.push(("finished", counts.done.map_or_else(unknown, count)));
+            let unknown = || "not known to this queue".to_owned();
+            rows.push(("dead letters", counts.dead.map_or_else(unknown, count)));
+        }
+    }
+    let mut page = store.map_or_else(String::new, |seen| format!("plan {}\n", seen.plan));
+    for (name, value) in rows {
+        let _ = writeln!(page, "{name:<13}  {value}");
+    }
+    page
 }
 
 /// The same as JSON.
-pub fn queue_json(counts: &Counts) -> serde_json::Result<String> {
+pub fn queue_json(counts: &Counts, store: Option<StoreProgress>) -> serde_json::Result<String> {
     pretty(&StatusDocument {
         schema: "intact.fleet-status/1",
         queue: *counts,
+        store,
     })
 }
 

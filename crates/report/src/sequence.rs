@@ -4,7 +4,7 @@ use super::page::{Arrow, Sequence};
 use intact_units::number::time;
 use std::fmt::Write;
 
-/// Columns for the time at the left.
+/// Columns for a time at the left.
 const TIME: usize = 9;
 /// The least columns from one lane to the next, the most of several lanes, and the most of two.
 const GAP: (usize, usize, usize) = (15, 34, 90);
@@ -12,16 +12,25 @@ const GAP: (usize, usize, usize) = (15, 34, 90);
 /// Lines: the lanes' names, then a line for each arrow, with whether it needs attention. `None` when the lanes do not fit.
 pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, String)>> {
     let lanes = sequence.lanes.len();
-    let room = width.checked_sub(TIME + 6)?;
     let most = if lanes > 2 { GAP.1 } else { GAP.2 };
-    let gap = (room / lanes.saturating_sub(1).max(1)).min(most);
-    if gap < GAP.0 {
-        return None;
-    }
-    let place = |lane: usize| TIME + 3 + lane * gap;
-    let end = TIME + 4 + (lanes - 1) * gap;
+    let gap_beside = |times: usize| {
+        let room = width.checked_sub(times + 6)?;
+        let gap = (room / lanes.saturating_sub(1).max(1)).min(most);
+        (gap >= GAP.0).then_some((times, gap))
+    };
+    let ends = sequence.arrows.iter().filter_map(|arrow| arrow.until_ms);
+    let end_ms = ends.reduce(f64::max);
+    // without room for each time of arrival, the last line has the latest
+    let beside = end_ms.and_then(|_| gap_beside(2 * TIME));
+    let has_ends = beside.is_some();
+    let (times, gap) = beside.or_else(|| gap_beside(TIME))?;
+    let place = |lane: usize| times + 3 + lane * gap;
+    let end = times + 4 + (lanes - 1) * gap;
     let mut head: Vec<char> = vec![' '; end];
     put(&mut head, TIME - 3, "ms");
+    if has_ends {
+        put(&mut head, 2 * TIME - 6, "until");
+    }
     for (nth, lane) in sequence.lanes.iter().enumerate() {
         // a lane's name stands over its bar, the last one up to the edge of the page; of two the last one ends at its bar
         let (room, before) = match nth {
@@ -44,11 +53,29 @@ pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, Strin
     for arrow in &sequence.arrows {
         let mut line: Vec<char> = vec![' '; end];
         put(&mut line, 0, &format!("{:>8.1}", arrow.at_ms));
+        if let Some(until) = arrow.until_ms.filter(|_| has_ends) {
+            put(&mut line, TIME, &format!("{until:>8.1}"));
+        }
         for lane in 0..lanes {
             put(&mut line, place(lane), "│");
         }
+        if arrow.from == arrow.to {
+            // to the right of the bar, or to the left of the last one
+            let at = place(arrow.from);
+            let words = shortened(&arrow.label, gap - 4);
+            let is_last = arrow.from + 1 == lanes;
+            let before = words.chars().count() + 1;
+            put(
+                &mut line,
+                if is_last { at - before } else { at + 2 },
+                &words,
+            );
+        }
         draw(&mut line, arrow, place(arrow.from), place(arrow.to));
         lines.push((arrow.is_alarm, trimmed(&line)));
+    }
+    if let Some(end_ms) = end_ms.filter(|_| !has_ends) {
+        lines.push((false, format!("{end_ms:>8.1}    end")));
     }
     Some(lines)
 }
@@ -99,10 +126,27 @@ pub fn mermaid(sequence: &Sequence) -> String {
         let _ = writeln!(text, "    participant p{nth} as {}", plain(lane));
     }
     for arrow in &sequence.arrows {
+        if arrow.from == arrow.to {
+            let took = arrow.until_ms.map_or_else(String::new, |until| {
+                format!(" for {}", time(until - arrow.at_ms))
+            });
+            let label = plain(&arrow.label);
+            let _ = writeln!(
+                text,
+                "    Note over p{}: {} {label}{took}",
+                arrow.from,
+                time(arrow.at_ms)
+            );
+            continue;
+        }
         // what goes back to the left is a response
         let tip = if arrow.from > arrow.to { "-->>" } else { "->>" };
         let (from, to, at) = (arrow.from, arrow.to, time(arrow.at_ms));
         let _ = writeln!(text, "    p{from}{tip}p{to}: {at} {}", plain(&arrow.label));
+    }
+    let ends = sequence.arrows.iter().filter_map(|arrow| arrow.until_ms);
+    if let (Some(end), Some(last)) = (ends.reduce(f64::max), sequence.lanes.len().checked_sub(1)) {
+        let _ = writeln!(text, "    Note over p0,p{last}: {} end", time(end));
     }
     text
 }
@@ -120,6 +164,7 @@ mod tests {
     fn drawn(width: usize) -> Option<Vec<String>> {
         let arrow = |at_ms, from, to, label: &str| Arrow {
             at_ms,
+            until_ms: None,
             from,
             to,
             label: label.to_owned(),
@@ -151,6 +196,74 @@ mod tests {
                 "    75.0    │                               │─────── request 1 of 3 ───────▶│",
             ]
         );
+    }
+
+    #[test]
+    fn work_and_the_ends_are_drawn_where_they_are_known() {
+        let arrow = |at_ms, until_ms, from, to, label: &str| Arrow {
+            at_ms,
+            until_ms: Some(until_ms),
+            from,
+            to,
+            label: label.to_owned(),
+            is_alarm: false,
+        };
+        let sequence = Sequence {
+            lanes: ["client", "shop"].map(str::to_owned).to_vec(),
+            arrows: vec![
+                arrow(0.0, 2.0, 0, 0, "lookup"),
+                arrow(2.0, 17.0, 0, 1, "request"),
+                arrow(17.0, 22.0, 1, 1, "work"),
+                arrow(22.0, 37.0, 1, 0, "answer"),
+            ],
+            more: Some(0),
+        };
+        let lines = text(&sequence, 51).unwrap().into_iter();
+        let lines: Vec<String> = lines.map(|(_, line)| line).collect();
+        assert_eq!(
+            lines,
+            [
+                "      ms    until    client                  shop",
+                "     0.0      2.0    │ lookup                   │",
+                "     2.0     17.0    │──────── request ────────▶│",
+                "    17.0     22.0    │                     work │",
+                "    22.0     37.0    │◀──────── answer ─────────│",
+            ]
+        );
+        let narrow = text(&sequence, 38).unwrap().pop().unwrap();
+        assert_eq!(narrow.1, "    37.0    end");
+        let mermaid = mermaid(&sequence);
+        assert!(
+            mermaid.contains("Note over p1: 17.0 ms work for 5.00 ms"),
+            "{mermaid}"
+        );
+        assert!(
+            mermaid.contains("Note over p0,p1: 37.0 ms end"),
+            "{mermaid}"
+        );
+    }
+
+    #[test]
+    fn two_lanes_keep_within_the_width() {
+        for width in 31..160 {
+            let sequence = Sequence {
+                lanes: ["198.18.0.1:35396", "198.18.0.2:443"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                arrows: vec![Arrow {
+                    at_ms: 1.0,
+                    until_ms: None,
+                    from: 1,
+                    to: 0,
+                    label: "ServerHello, ChangeCipherSpec, 1 encrypted record".to_owned(),
+                    is_alarm: false,
+                }],
+                more: Some(0),
+            };
+            for (_, line) in text(&sequence, width).unwrap() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
     }
 
     #[test]

@@ -176,29 +176,70 @@ pub(super) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<Stri
         })
         .with_context(|| format!("no program {} in {}", variant.program(), folder.display()))?;
     let text = fs::read_to_string(&path)?;
-    let is_mark =
-        |line: &str, word: &str| line.trim_start_matches([' ', '\t', '/', '#']).trim_end() == word;
-    let lines: Vec<&str> = text
-        .lines()
-        .skip_while(|line| !is_mark(line, "snippet"))
-        .skip(1)
-        .take_while(|line| !is_mark(line, "end"))
-        .collect();
-    if lines.is_empty() {
+    let parts = marked(&text);
+    if parts.is_empty() {
         bail!(
             "{} has no lines between `snippet` and `end`",
             path.display()
         );
     }
-    let indented = lines.iter().filter(|line| !line.trim().is_empty());
-    let margin = indented
-        .map(|line| line.len() - line.trim_start().len())
-        .min();
-    let lines: Vec<&str> = lines
-        .iter()
-        .map(|line| line.get(margin.unwrap_or(0)..).unwrap_or(""))
-        .collect();
-    Ok(lines.join("\n").trim_end().to_owned())
+    Ok(parts.join("\n\n"))
+}
+
+/// The lines between each pair of marks, without the indentation that they share. A mark is a comment.
+fn marked(text: &str) -> Vec<String> {
+    let is_mark = |line: &str, word: &str| {
+        let line = line.trim();
+        let comment = line.strip_prefix("//").or_else(|| line.strip_prefix('#'));
+        comment.is_some_and(|comment| comment.trim() == word)
+    };
+    let mut parts = Vec::new();
+    let mut rest = text.lines();
+    while rest.any(|line| is_mark(line, "snippet")) {
+        let lines: Vec<&str> = rest
+            .by_ref()
+            .take_while(|line| !is_mark(line, "end"))
+            .collect();
+        let indented = lines.iter().filter(|line| !line.trim().is_empty());
+        let margin = indented
+            .map(|line| line.len() - line.trim_start().len())
+            .min();
+        let lines: Vec<&str> = lines
+            .iter()
+            .map(|line| line.get(margin.unwrap_or(0)..).unwrap_or(""))
+            .collect();
+        parts.push(lines.join("\n").trim_matches('\n').trim_end().to_owned());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Takes the lines of the programs over into the measured part, without measuring: for programs in which only the marks have moved, or that
+/// `--check` holds to what was measured.
+pub(super) fn refresh_snippets() -> anyhow::Result<MeasuredClient> {
+    let _alone = Lock::take(Of::Measured)?;
+    let mut catalogue = read()?;
+    let mut done = MeasuredClient::default();
+    let mut measured = std::mem::take(&mut catalogue.measured);
+    for one in &mut measured {
+        let of = |client: &&Client| client.id == one.client;
+        let Some(client) = catalogue.clients.iter().find(of) else {
+            continue;
+        };
+        let of = |variant: &&Variant| variant.id == one.variant;
+        let Some(variant) = client.variants.iter().find(of) else {
+            continue;
+        };
+        let lines = snippet(client, variant)?;
+        if lines != one.snippet {
+            println!("{}/{}: lines taken over", one.client, one.variant);
+            one.snippet = lines;
+            done.fine += 1;
+        }
+    }
+    catalogue.measured = measured;
+    write(&mut catalogue)?;
+    Ok(done)
 }
 
 /// The catalogue as it is in the tree now, which may be newer than this program.
@@ -239,6 +280,13 @@ fn write(catalogue: &mut Catalogue) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_may_have_several_marked_parts_and_words_are_no_marks() {
+        let text =
+            "a\n// snippet\nimport x\n// end\nb\n  # snippet\n  def f\n    1\n  end\n  # end\nc";
+        assert_eq!(marked(text), ["import x", "def f\n  1\nend"]);
+    }
 
     #[test]
     fn what_fix_prints_is_what_was_measured() {

@@ -21,7 +21,7 @@ pub(crate) use environment::install_runtimes;
 pub(crate) use namespace::{Args as Room, run as room};
 
 use anyhow::{Context, bail};
-use catalogue_run::{CatalogueRun, read, snippet};
+use catalogue_run::{CatalogueRun, read, refresh_snippets, snippet};
 use environment::{Environment, Launch};
 use intact_fix::{Catalogue, Client, ClientFacts, Measurement, Variant};
 use lock::{Lock, Of};
@@ -58,6 +58,9 @@ pub(crate) struct Args {
     /// Instead: run the clients under `intact watch` and hold its counts against the server's, and what they say against what they say unwatched
     #[arg(long, conflicts_with_all = ["check", "show", "full", "signs", "survive"])]
     watched: bool,
+    /// Take over the lines of programs whose marks have moved, without measuring; then hold them to what was measured with --check
+    #[arg(long)]
+    snippets: bool,
     /// Variants measured at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -75,6 +78,7 @@ impl Args {
             full: false,
             survive: None,
             watched: false,
+            snippets: false,
             jobs: 4,
         }
     }
@@ -156,6 +160,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
 }
 
 fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
+    if args.snippets {
+        return refresh_snippets();
+    }
     let catalogue = read()?;
     let jobs = choose(&catalogue, args)?;
     let intact = build()?;
@@ -324,7 +331,7 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
         let is_named =
             |name: &String| *name == client.id || *name == format!("{}/{}", client.id, variant.id);
         match args.names.is_empty() {
-            true => client.quick || !args.quick,
+            true => client.quick || !args.quick || catalogue.is_in_an_article(client, variant),
             false => args.names.iter().any(is_named),
         }
     };

@@ -35,6 +35,10 @@ fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) ->
         return Ok(());
     };
     let answered = ask(bench, &mut line);
+    let session = line.http.session();
+    let chain = session.and_then(|session| session.peer_certificates());
+    let chain = chain.unwrap_or_default();
+    let tickets = session.filter(|_| version == TlsVersion::Tls13);
     let mut seen = TlsResult {
         version,
         cipher: line
@@ -48,18 +52,12 @@ fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) ->
             .first_at
             .map(|first| Span::new(full.start, first)),
         received: line.handshake.received,
-        certificates: 0,
-        chain_bytes: 0,
-        tickets: None,
+        certificates: chain.len() as u32,
+        chain_bytes: chain.iter().map(|one| one.len() as u64).sum(),
+        tickets: tickets.map(|session| session.tls13_tickets_received()),
         second: None,
         early_data: None,
     };
-    if let Some(session) = line.http.session() {
-        let chain = session.peer_certificates().unwrap_or_default();
-        seen.certificates = chain.len() as u32;
-        seen.chain_bytes = chain.iter().map(|one| one.len() as u64).sum();
-        seen.tickets = (version == TlsVersion::Tls13).then(|| session.tls13_tickets_received());
-    }
     bench.caller.close(line);
     let done = answered.and_then(|_| again(bench, http, &client, &mut seen));
     bench.card.tls.push(seen);

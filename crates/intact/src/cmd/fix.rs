@@ -19,12 +19,16 @@ Examples:
   intact fix axios
   intact fix node/fetch --server-idle 60s
   intact fix python
+  intact fix --articles
   intact fix axios@1 --json | jq .clients[0].advice"
 )]
 pub(crate) struct Args {
     /// A client, with @VERSION or without, or a language; none: all of them
     #[arg(value_name = "CLIENT")]
     client: Option<String>,
+    /// Print what articles recommend, what it does today, and what to use instead
+    #[arg(long, conflicts_with_all = ["client", "server_idle", "json"])]
+    articles: bool,
     /// How long the server keeps idle connections (`intact check` measures it)
     #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
     server_idle: Option<Duration>,
@@ -42,6 +46,10 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         )));
     }
     let catalogue = Catalogue::embedded().map_err(anyhow::Error::from)?;
+    if args.articles {
+        print(&documents::fix_articles(&catalogue));
+        return Ok(ExitCode::from(exit::FINE));
+    }
     let found = match &args.client {
         Some(name) => catalogue.find(name).map_err(Failed::usage)?,
         None => intact_fix::Found {

@@ -21,7 +21,7 @@ use intact_findings::requirement::{Document, Requirement};
 use intact_findings::timeline::Timeline;
 use intact_fleet::{
     Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanDocument, PlanError, Queue, QueueError,
-    StatusDocument, Store, StoreError, WorkerError,
+    StatusDocument, Store, StoreError, StoreProgress, WorkerError,
 };
 use intact_ledger::Row;
 use intact_report::{documents, json, schema};
@@ -88,12 +88,18 @@ enum Act {
     Lambda(lambda::Args),
     /// How far a campaign is
     #[command(
-        after_help = "Examples:\n  intact fleet status --queue sqlite:fleet-rig/queue.sqlite\n  intact fleet status --queue sqs://rig --json"
+        after_help = "Examples:\n  intact fleet status --queue sqlite:fleet-rig/queue.sqlite\n  intact fleet status --queue sqs://rig --store s3://bucket/rig"
     )]
     Status {
         /// The queue: sqlite:PATH or sqs://NAME
         #[arg(long)]
         queue: String,
+        /// The store, to count results: SQS does not know what was finished
+        #[arg(long)]
+        store: Option<String>,
+        /// Which campaign, where the store has several
+        #[arg(long, value_name = "ID", requires = "store")]
+        plan: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -142,12 +148,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Act::Work(args) => work::run(&args.clone().into()),
         #[cfg(feature = "aws")]
         Act::Lambda(args) => lambda::run(args),
-        Act::Status { queue, json } => {
+        Act::Status {
+            queue,
+            store,
+            plan,
+            json,
+        } => {
             let counts = open_queue(queue)?.counts().map_err(own)?;
+            let seen = store.as_ref().map(|store| progress(store, plan.as_deref()));
+            let seen = seen.transpose()?;
             console::print(&if *json {
-                intact_fleet::queue_json(&counts).context("--json")?
+                intact_fleet::queue_json(&counts, seen).context("--json")?
             } else {
-                intact_fleet::queue_page(&counts)
+                intact_fleet::queue_page(&counts, seen.as_ref())
             });
             Ok(ExitCode::from(exit::FINE))
         }
@@ -155,11 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             let Some(requirements) = shown.begin()? else {
                 return Ok(ExitCode::from(exit::FINE));
             };
-            // opening a folder makes it; a report has nothing to make
-            if !store.contains("://") && !Path::new(store).is_dir() {
-                return Err(Failed::unreadable(anyhow!("{store}: no such folder")));
-            }
-            let store = open_store(store)?;
+            let store = open_existing(store)?;
             report(&store, plan.as_deref(), shown, &requirements)
         }
     }
@@ -304,6 +313,21 @@ fn open_store(name: &str) -> Result<Store, Failed> {
         StoreError::Name { .. } => Failed::usage(error),
         other => own(other),
     })
+}
+
+/// Opens a store to read it: opening a folder would make it.
+fn open_existing(name: &str) -> Result<Store, Failed> {
+    if !name.contains("://") && !Path::new(name).is_dir() {
+        return Err(Failed::unreadable(anyhow!("{name}: no such folder")));
+    }
+    open_store(name)
+}
+
+/// How far a campaign of a store is.
+fn progress(store: &str, plan: Option<&str>) -> Result<StoreProgress, Failed> {
+    let store = open_existing(store)?;
+    let plan = one_plan(&store, plan)?;
+    StoreProgress::list(&store, &plan).map_err(unread)
 }
 
 /// A store that cannot be read.

@@ -14,6 +14,7 @@ pub(crate) fn facts(ladder: &Ladder) -> LadderFacts {
     let first = ladder.steps.first().map_or(0, |step| step.at);
     let packets = ladder.steps.iter().map(|step| Arrow {
         at_ms: step.at.saturating_sub(first) as f64 / 1e6,
+        until_ms: None,
         from: usize::from(!step.by_client),
         to: usize::from(step.by_client),
         label: words(step),

@@ -191,6 +191,18 @@ fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
     let status = document(&intact(&["fleet", "status", "--queue", &queue, "--json"]));
     Schema::named("fleet").check(&status);
     assert_eq!(status["queue"]["done"], kept.len());
+    let store = rig.path("dir/store");
+    let with_store = ["fleet", "status", "--queue", &queue, "--store", &store];
+    let status = document(&intact(&[&with_store[..], &["--json"]].concat()));
+    Schema::named("fleet").check(&status);
+    assert_eq!(status["store"]["planned"], 120);
+    assert_eq!(status["store"]["finished"], kept.len());
+    assert_eq!(status["store"]["missing"], 120 - kept.len());
+    let page = words(&intact(&with_store).stdout);
+    assert!(
+        page.contains(&format!("finished       {}\n", kept.len())),
+        "{page}"
+    );
 
     let (report, out) = end(rig.start());
     assert_eq!(out.status.code(), Some(0), "{out:?}");

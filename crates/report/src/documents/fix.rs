@@ -5,9 +5,9 @@
 use super::common::own_version;
 use crate::page::*;
 use intact_fix::{
-    Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader,
-    Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
-    TcpKeepalive, Variant,
+    Advice, Article, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle,
+    KeepAliveHeader, Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes,
+    Role, TcpKeepalive, Trial, Variant, client_idle, fill_in,
 };
 use intact_units::Quantity::{self, Timer};
 use intact_units::plural::counted;
@@ -471,20 +471,30 @@ fn copied(snippet: &str) -> Vec<String> {
 /// An advice in words, and the lines to copy.
 fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
     match advice {
-        Advice::Nothing { client_idle_s } => {
-            let words = "Nothing to set: the client closes them after {}, before the server does.";
-            (text!(words, seconds(*client_idle_s)), "")
-        }
-        Advice::Set {
+        Advice::Nothing {
             client_idle_s,
             snippet,
             ..
         } => {
+            let words = "Nothing to set: the client closes them after {}, before the server does.";
+            (text!(words, seconds(*client_idle_s)), snippet)
+        }
+        Advice::Keep { snippet, .. } => ("Nothing to set. Used like this:".into(), snippet),
+        Advice::Set {
+            client_idle_s,
+            snippet,
+            variant,
+        } => {
+            let variant = client.variants.iter().find(|one| one.id == *variant);
+            let is_environment = variant.is_some_and(|one| one.program.is_some());
             let words = match client_idle_s {
                 Some(idle) => text!(
                     "Keep them for at most {}, so that the client closes first:",
                     seconds(*idle)
                 ),
+                None if is_environment => {
+                    "Turn reuse on, in the environment of the program:".into()
+                }
                 None => "Turn reuse on:".into(),
             };
             (words, snippet)
@@ -492,25 +502,39 @@ fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
         Advice::Survive {
             snippet, get, post, ..
         } => {
-            let outcome = match (get, post) {
-                (true, true) => {
-                    "It repeats a GET and a POST that arrive as the server closes. The server may process a POST twice."
+            let of = |method: &str, outcome: &Option<RequestOutcome>| match outcome {
+                Some(RequestOutcome::Fine) => format!("A {method} is answered all the same."),
+                Some(RequestOutcome::SentTwice) => {
+                    format!("It repeats a {method} by itself, and the server may process it twice.")
                 }
-                (true, false) => {
-                    "It repeats a GET that arrives as the server closes. A POST fails: decide whether to repeat it."
+                Some(RequestOutcome::Error) => {
+                    format!("A {method} fails: decide whether to repeat it.")
                 }
-                (false, _) => {
-                    "A request that arrives as the server closes fails: repeat the requests that may be repeated."
+                Some(RequestOutcome::SentTwiceInVain) => {
+                    format!("It repeats a {method} by itself, and it fails all the same.")
                 }
+                None => format!("The outcome of a {method} was not measured."),
             };
+            let words =
+                "{} has no idle limit to set, so a request may arrive as the server closes. {} {}";
             (
-                text!("{} has no idle limit to set. {}", &client.name, outcome),
+                text!(words, &client.name, of("GET", get), of("POST", post)),
                 snippet,
             )
         }
-        Advice::Impossible => {
-            let words = "{} cannot reuse connections: see the traps below.";
-            (text!(words, &client.name), "")
+        Advice::Impossible { instead, snippet } => {
+            let words = match instead {
+                Some(other) => text!(
+                    "{} cannot reuse connections: see the traps below. Use {} instead:",
+                    &client.name,
+                    other
+                ),
+                None => text!(
+                    "{} cannot reuse connections: see the traps below.",
+                    &client.name
+                ),
+            };
+            (words, snippet)
         }
     }
 }
@@ -534,6 +558,96 @@ fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
     });
     let title = text!("What the default does: {}", row.one.versions_told());
     Section::new("behaviour", title).summary(Block::List(seen.chain(life).collect()))
+}
+
+/// What articles recommend: each snippet as published, what it does today, and what to use instead.
+pub fn fix_articles(catalogue: &Catalogue) -> Page<'static> {
+    let mut page = Page {
+        command: "fix --articles".to_owned(),
+        subject: counted(catalogue.articles.len() as u64, "recommendation"),
+        verdict: ABOUT_ARTICLES.map(Text::prose).to_vec(),
+        version: own_version(),
+        ..Page::default()
+    };
+    for article in &catalogue.articles {
+        let Some((client, variant)) = catalogue.variant_of(article, &article.with) else {
+            continue;
+        };
+        let trials = trials(catalogue, article);
+        let snippet = trials.last().map(|one| variant.snippet(one.with));
+        let rows: Vec<(&Article, Trial<'_>)> = trials.iter().map(|one| (article, *one)).collect();
+        let instead = match article.instead.as_deref() {
+            None => text!(
+                "Use it: `intact fix {}` has more of this client.",
+                &client.id
+            ),
+            Some(id) => match catalogue.variant_of(article, id) {
+                Some((_, other)) => text!(
+                    "Instead: {} (`{}/{}`).",
+                    Text::prose(&other.title),
+                    &client.id,
+                    &other.id
+                ),
+                None => Text::default(),
+            },
+        };
+        let other = article.instead.as_deref().and_then(|id| {
+            let (client, other) = catalogue.variant_of(article, id)?;
+            let newest = self::rows(catalogue, client, other).pop()?;
+            Some(fill_in(
+                &other.snippet(newest.one),
+                client_idle(EXAMPLE_LIMIT),
+            ))
+        });
+        page.section(
+            Section::new("article", Text::prose(&article.advice))
+                .summary(Block::Code(copied(&snippet.unwrap_or_default())))
+                .summary(measured_effects(&rows))
+                .summary(instead)
+                .summary(other.map(|lines| Block::Code(copied(&lines)))),
+        );
+    }
+    page
+}
+
+const ABOUT_ARTICLES: [&str; 2] = [
+    "What articles recommend, as published, with what it does in the versions measured.",
+    "`10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once, without the recommendation and with it. Idle limits are \
+     those for a server that closes idle connections after 60 s.",
+];
+
+/// The server's idle limit in lines that need one.
+const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The measurements of a recommendation, the newest runtime last.
+fn trials<'a>(catalogue: &'a Catalogue, article: &'a Article) -> Vec<Trial<'a>> {
+    let mut trials: Vec<Trial<'_>> = catalogue.trials(article).collect();
+    trials.sort_by_key(|one| version_key(one.with.versions.get("node")));
+    trials
+}
+
+/// What a recommendation changes, a row for each set of versions.
+fn effects<'a>(rows: Rows<'a, (&'a Article, Trial<'a>)>) -> Rows<'a, (&'a Article, Trial<'a>)> {
+    fn in_turn(one: &Measurement) -> Option<&Count> {
+        one.facts.plain.as_ref().map(|load| &load.sequential)
+    }
+    fn at_once(one: &Measurement) -> Option<&Count> {
+        one.facts.plain.as_ref()?.concurrent.as_ref()
+    }
+    let pair = |trial: &Trial<'_>, of: fn(&Measurement) -> Option<&Count>| {
+        let printed = |one| of(one).map_or("-".to_owned(), |count| count.connections.to_string());
+        format!("{}, {}", printed(trial.without), printed(trial.with))
+    };
+    rows.column("versions", |(_, trial)| trial.with.versions_told())
+        .column("10: without, with", move |(_, trial)| pair(trial, in_turn))
+        .column("3x10: without, with", move |(_, trial)| {
+            pair(trial, at_once)
+        })
+        .column("verdict", |(_, trial)| trial.effect().words())
+}
+
+fn measured_effects(rows: &[(&Article, Trial<'_>)]) -> Table {
+    effects(Rows::of(rows)).table()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod traffic;
 pub use bench::{BenchRun, demonstration};
 pub use check::{CheckPart, CheckRun, page as check};
 pub use compare::CompareRun;
-pub use fix::{FixRequest, fix_client, fix_list};
+pub use fix::{FixRequest, fix_articles, fix_client, fix_list};
 pub use fleet::{campaign, first_checks, profiles};
 pub use lambda::LambdaRun;
 pub use model::{model, sequence_of};

@@ -167,6 +167,7 @@ pub fn sequence_of(sequence: &model::Sequence) -> Sequence {
     let arrows = sequence.arrows.iter().filter_map(|arrow| {
         Some(Arrow {
             at_ms: arrow.at_ms,
+            until_ms: Some(arrow.until_ms),
             from: lane(&arrow.from)?,
             to: lane(&arrow.to)?,
             label: arrow.label.clone(),

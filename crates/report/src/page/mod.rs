@@ -321,9 +321,11 @@ pub struct Sequence {
 pub struct Arrow {
     /// When it leaves, in milliseconds.
     pub at_ms: f64,
+    /// When it arrives, in milliseconds; absent where only one end saw it.
+    pub until_ms: Option<f64>,
     /// The lane of the sender.
     pub from: usize,
-    /// The lane of the receiver.
+    /// The lane of the receiver. The same as that of the sender: what happens there meanwhile, such as work.
     pub to: usize,
     /// What it is.
     pub label: String,

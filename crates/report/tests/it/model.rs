@@ -25,7 +25,10 @@ fn the_prediction_of_a_chain() {
         assert!(markdown.contains(words) && html.contains(words), "{words}");
     }
     // one line for each packet
-    assert!(html.contains("stock\n     0.0    │───"), "{html}");
+    assert!(
+        html.contains("\n     0.0") && html.contains("│ work "),
+        "{html}"
+    );
     assert!(markdown.contains("```mermaid\nsequenceDiagram\n    participant p0 as browser\n"));
 }
 

@@ -1,7 +1,7 @@
-//! The tables of docs/fix.md and docs/fix-table.md, made from the catalogue. Of the recommendations only the choice is written by
-//! hand: their effects were measured.
+//! The tables of docs/fix.md and docs/fix-table.md, made from the catalogue.
 
 use super::*;
+use crate::terminal::TerminalOptions;
 use crate::tests::{hold, whole};
 use std::fmt::Write;
 
@@ -64,7 +64,7 @@ fn a_client_that_was_not_measured_is_named_as_such() {
 }
 
 fn terminal(page: &Page<'_>) -> String {
-    let options = crate::terminal::TerminalOptions {
+    let options = TerminalOptions {
         width: 100,
         colour: false,
     };
@@ -72,15 +72,39 @@ fn terminal(page: &Page<'_>) -> String {
 }
 
 #[test]
-fn every_pattern_was_measured_with_and_without() {
+fn the_page_of_articles_has_each_snippet_verdict_and_alternative() {
     let catalogue = Catalogue::embedded().unwrap();
-    let made = recommendations(&catalogue);
-    assert_eq!(patterns().count(), PATTERNS.lines().count());
-    for pattern in patterns() {
-        let row = format!("`{}/{}`", pattern.client, pattern.with);
-        assert!(made.contains(&row), "{} has no row", pattern.advice);
+    let page = fix_articles(&catalogue);
+    let text = crate::terminal::write(
+        &page,
+        TerminalOptions {
+            width: 200,
+            colour: false,
+        },
+    );
+    for article in &catalogue.articles {
+        let (client, variant) = catalogue.variant_of(article, &article.with).unwrap();
+        let newest = rows(&catalogue, client, variant).pop().unwrap();
+        for line in variant.snippet(newest.one).lines() {
+            let line = line.replace('\t', "    ");
+            assert!(text.contains(line.trim_end()), "{}: {line}", article.advice);
+        }
+        for trial in catalogue.trials(article) {
+            assert!(
+                text.contains(&trial.with.versions_told()),
+                "{}",
+                article.advice
+            );
+            assert!(text.contains(trial.effect().words()), "{}", article.advice);
+        }
+        if let Some(other) = &article.instead {
+            assert!(
+                text.contains(&format!("{}/{other}", client.id)),
+                "{}",
+                article.advice
+            );
+        }
     }
-    assert!(!made.contains("not measured"));
 }
 
 /// The page docs/fix-table.md.
@@ -144,106 +168,18 @@ counts connections. The columns:
 
 ";
 
-/// A line for each recommendation: the advice, the client, the variant that follows it, the variant that does not.
-const PATTERNS: &str = "\
-`fetch(url, { agent })` | fetch | agent | default
-axios: `httpsAgent` with `keepAlive: true` | axios | keepalive | default
-axios: `httpsAgent: new https.Agent()` | axios | no-keepalive | default
-http: an agent's `maxSockets`, so that requests queue | node-http | max-sockets | new-agent
-AWS SDK 2: `AWS_NODEJS_CONNECTION_REUSE_ENABLED=1` | aws-sdk-js-2 | variable | default
-AWS SDK 3: `https.Agent({ keepAlive: true })` | aws-sdk-js-3 | agent-true | default
-AWS SDK 3: `https.Agent({ keepAlive: false })` | aws-sdk-js-3 | agent-false | default
-AWS SDK 3: `https.Agent({ keepAlive: undefined })` | aws-sdk-js-3 | agent-undefined | default
-AWS SDK 3: the client outside the handler | aws-sdk-js-3 | default | per-call
-`requests.session()` at module level | requests | module-session | default
-`requests.session()` per call | requests | per-call-session | default
-boto3: the client outside the handler | boto3 | default | per-call
-Go: one client for all calls | go-net-http | default | per-call
-Go: the body read to its end | go-net-http | default | not-drained
-AWS SDK for Go 2: the client outside the handler | aws-sdk-go-2 | default | per-call
-Apache 4: `EntityUtils.consume` | apache-httpclient-4 | default | not-consumed
-AWS SDK for Java 2: the client outside the handler | aws-sdk-java-2 | default | per-call";
-
-/// A recommendation.
-struct Pattern {
-    advice: &'static str,
-    client: &'static str,
-    with: &'static str,
-    without: &'static str,
-}
-
-fn patterns() -> impl Iterator<Item = Pattern> {
-    PATTERNS.lines().filter_map(|line| {
-        let mut fields = line.split(" | ");
-        Some(Pattern {
-            advice: fields.next()?,
-            client: fields.next()?,
-            with: fields.next()?,
-            without: fields.next()?,
-        })
-    })
-}
-
 /// The table of recommendations, a row for each runtime.
 fn recommendations(catalogue: &Catalogue) -> String {
-    let patterns: Vec<Pattern> = patterns().collect();
-    let mut rows: Vec<(&Pattern, &Measurement, &Measurement)> = Vec::new();
-    for pattern in &patterns {
-        let of = |variant: &'static str| {
-            let ours = catalogue.measured.iter();
-            ours.filter(move |one| one.client == pattern.client && one.variant == variant)
-        };
-        let mut with: Vec<&Measurement> = of(pattern.with).collect();
-        with.sort_by_key(|one| version_key(one.versions.get("node")));
-        rows.extend(with.into_iter().filter_map(|one| {
-            let without = of(pattern.without).find(|other| other.versions == one.versions)?;
-            Some((pattern, without, one))
-        }));
-    }
-    let table = Rows::of(&rows)
-        .column("recommended", |(pattern, ..)| Text::prose(pattern.advice))
-        .column("measured as", |(pattern, ..)| {
-            Text::prose(&format!("`{}/{}`", pattern.client, pattern.with))
-        })
-        .column("versions", |(.., with)| with.versions_told())
-        .column("10: without, with", |(_, without, with)| {
-            pair_of(plain_in_turn(&without.facts), plain_in_turn(&with.facts))
-        })
-        .column("3x10: without, with", |(_, without, with)| {
-            pair_of(plain_at_once(&without.facts), plain_at_once(&with.facts))
-        })
-        .column("verdict", |(_, without, with)| {
-            effect(&without.facts, &with.facts)
-        });
-    whole(&table.table())
-}
-
-fn plain_in_turn(facts: &ClientFacts) -> Option<&Count> {
-    facts.plain.as_ref().map(|load| &load.sequential)
-}
-
-fn plain_at_once(facts: &ClientFacts) -> Option<&Count> {
-    facts.plain.as_ref()?.concurrent.as_ref()
-}
-
-fn pair_of(without: Option<&Count>, with: Option<&Count>) -> String {
-    let printed = |count: Option<&Count>| {
-        count.map_or_else(|| "-".to_owned(), |count| count.connections.to_string())
+    let of = |article| {
+        trials(catalogue, article)
+            .into_iter()
+            .map(move |one| (article, one))
     };
-    format!("{}, {}", printed(without), printed(with))
-}
-
-fn effect(without: &ClientFacts, with: &ClientFacts) -> &'static str {
-    let reuses = |facts| plain_in_turn(facts).map(Count::is_reused);
-    let fewer_at_once = plain_at_once(with)
-        .zip(plain_at_once(without))
-        .is_some_and(|(with, without)| with.connections < without.connections);
-    match (reuses(without), reuses(with)) {
-        (Some(false), Some(true)) => "turns reuse on",
-        (Some(true), Some(false)) => "turns reuse off",
-        (Some(true), Some(true)) => "no effect: it reuses anyway",
-        (Some(false), Some(false)) if fewer_at_once => "reuses only while requests wait",
-        (Some(false), Some(false)) => "no effect: no reuse either way",
-        _ => "not measured",
-    }
+    let rows: Vec<(&Article, Trial<'_>)> = catalogue.articles.iter().flat_map(of).collect();
+    let table = Rows::of(&rows)
+        .column("recommended", |(article, _)| Text::prose(&article.advice))
+        .column("measured as", |(article, _)| {
+            Text::prose(&format!("`{}/{}`", article.client, article.with))
+        });
+    whole(&effects(table).table())
 }
