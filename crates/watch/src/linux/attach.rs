@@ -333,8 +333,12 @@ impl<'a> Follower<'a> {
     /// What limits the record.
     fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
-        let (gone, dropped) = (self.others.unexplained(), self.outside.overruns());
-        let lost = self.trace.as_ref().map_or(0, ConnectTrace::lost);
+        let dropped = self.outside.overruns();
+        // a socket that is not in the trace was accepted, or is older than the run
+        let (gone, lost) = match &self.trace {
+            Ok(trace) => (0, trace.lost()),
+            Err(_) => (self.others.unexplained(), 0),
+        };
         if gone > 0 || dropped > 0 || lost > 0 {
             let more = if dropped > 0 || lost > 0 {
                 ", and the kernel dropped reports of more"
