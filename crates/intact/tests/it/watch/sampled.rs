@@ -135,7 +135,7 @@ fn the_kernels_trace_counts_connections_of_any_length_and_of_children() {
     }
     let server = Server::start(&[]);
     let port = server.plain_port();
-    // another program's connections are told apart
+    // another program's connections are not counted
     let other = ReadyProgram::start(&[PYTHON, "-c", SHORT, &port]);
     let quiet = ReadyProgram::start(&["sh", "-c", "echo ready; read line"]);
     for (followed, gate) in [(true, "connections == 40"), (false, "connections <= 1")] {
