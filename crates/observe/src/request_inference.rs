@@ -6,8 +6,21 @@
 //! streams of HTTP/2 may overlap, the count is a lower bound, and [`RequestInference::is_lower_bound`] says so.
 
 use crate::record_sizes::RecordSizes;
-use crate::tls_connection::SealedBurst;
 use intact_wire::Side;
+
+/// Application data that passed encrypted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SealedBurst {
+    pub(crate) from: Side,
+    pub(crate) at: u64,
+    /// Encrypted bytes.
+    pub(crate) bytes: u64,
+    pub(crate) sizes: RecordSizes,
+    /// The connection is known to carry HTTP/2.
+    pub(crate) is_http2: bool,
+    /// It cannot be more than one frame with a header section.
+    pub(crate) is_single: bool,
+}
 
 /// Infers exchanges.
 #[derive(Default)]

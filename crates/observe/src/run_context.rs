@@ -30,7 +30,7 @@ pub trait RunContext {
         false
     }
 
-    /// A connection is over whose requests were inferred, and may be more: streams of HTTP/2 that overlap cannot be told apart.
+    /// A connection is over whose requests were inferred, and may be more: streams of HTTP/2 that overlap cannot be distinguished.
     fn note_lower_bound(&mut self) {}
 
     /// Takes bytes of TLS records as they passed, for a picture of the packets.

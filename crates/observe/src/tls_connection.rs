@@ -2,6 +2,7 @@
 //! records from which requests are inferred.
 
 use crate::record_sizes::{HandshakePosition, RecordBurst, RecordSizes, Sizes};
+use crate::request_inference::SealedBurst;
 use crate::run_context::RunContext;
 use crate::tls_facts;
 use crate::{Side, TlsReading};
@@ -70,20 +71,6 @@ pub enum Sealed {
     NoHandshake,
     /// Bytes are missing, and no record can be found behind them.
     BytesMissing,
-}
-
-/// Application data that passed encrypted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SealedBurst {
-    pub(crate) from: Side,
-    pub(crate) at: u64,
-    /// Encrypted bytes.
-    pub(crate) bytes: u64,
-    pub(crate) sizes: RecordSizes,
-    /// The connection is known to carry HTTP/2.
-    pub(crate) is_http2: bool,
-    /// It cannot be more than one frame with a header section.
-    pub(crate) is_single: bool,
 }
 
 /// Plain text and its pieces, in the order of their arrival.

@@ -5,6 +5,7 @@
 //! read it. Elsewhere [`Others`] counts what may have been one, and the run is then incomplete.
 
 use crate::platform::connect_trace::{ConnectTrace, TracedOwner};
+use crate::platform::looks::Looks;
 use crate::platform::others::Others;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::platform::supervisor::origin;
@@ -85,34 +86,6 @@ struct Follower<'a> {
     next_id: u64,
     /// Connections that were there before us.
     earlier: u64,
-}
-
-/// How the looks went.
-#[derive(Default)]
-struct Looks {
-    /// When the last one began that gave a list.
-    last: Option<Instant>,
-    /// The longest time between two of them.
-    longest: Duration,
-    failed: u64,
-    error: Option<io::Error>,
-}
-
-impl Looks {
-    /// A look that began then has ended.
-    fn end(&mut self, began: Instant, done: io::Result<()>) {
-        match done {
-            Ok(()) => {
-                let before = self.last.replace(began);
-                let since = before.map_or(Duration::ZERO, |before| began - before);
-                self.longest = self.longest.max(since);
-            }
-            Err(error) => {
-                self.failed += 1;
-                self.error = Some(error);
-            }
-        }
-    }
 }
 
 impl<'a> Follower<'a> {
@@ -333,8 +306,12 @@ impl<'a> Follower<'a> {
     /// What limits the record.
     fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
-        let (gone, dropped) = (self.others.unexplained(), self.outside.overruns());
-        let lost = self.trace.as_ref().map_or(0, ConnectTrace::lost);
+        let dropped = self.outside.overruns();
+        // a socket that is not in the trace was accepted, or is older than the run
+        let (gone, lost) = match &self.trace {
+            Ok(trace) => (0, trace.lost()),
+            Err(_) => (self.others.unexplained(), 0),
+        };
         if gone > 0 || dropped > 0 || lost > 0 {
             let more = if dropped > 0 || lost > 0 {
                 ", and the kernel dropped reports of more"

@@ -4,6 +4,7 @@ mod attach;
 mod connect_trace;
 mod filter;
 mod inspection;
+mod looks;
 mod others;
 mod program;
 mod relay;

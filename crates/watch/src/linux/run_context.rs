@@ -96,7 +96,7 @@ impl<'a> RunContext<'a> {
         }
         if self.lower_bounds > 0 {
             let words = format!(
-                "HTTP/2 connections whose keys were not found: {}. Requests side by side cannot be told apart there, so the number of requests is a lower bound",
+                "HTTP/2 connections whose keys were not found: {}. Concurrent requests cannot be distinguished there, so the number of requests is a lower bound",
                 self.lower_bounds
             );
             self.record_incomplete("requests-not-counted", words);

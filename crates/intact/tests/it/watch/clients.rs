@@ -552,7 +552,7 @@ fn large_bodies_side_by_side_over_http_2_are_counted_or_said_to_be_a_lower_bound
             assert_eq!(out.status.code(), Some(0), "{out:?}");
             assert!(!caveats.contains("requests-not-counted"), "{caveats}");
         } else {
-            // what cannot be told apart decides no gate
+            // what cannot be distinguished decides no gate
             assert!((1..=48).contains(&ours.0), "{facts}");
             assert_eq!(out.status.code(), Some(1), "{out:?}");
             assert!(caveats.contains("requests-not-counted"), "{caveats}");

@@ -1,4 +1,4 @@
-//! A container engine's default profile, in a real container: the connections of the program are counted, whoever it runs as.
+//! A container engine's default profile, in a real container: the connections of the program are counted, as root and as another user.
 
 use super::refused::{open_to_all, page};
 use super::semantics::{PYTHON, Stage, is_root, run, text};

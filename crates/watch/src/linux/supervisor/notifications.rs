@@ -159,7 +159,7 @@ impl Notifications {
     ) -> Option<(Destination, ProgramSocket)> {
         let destination = self.destination(notice, disconnects, record)?;
         match self.socket(notice) {
-            // of a socket that nobody saw being made
+            // of a socket that we did not make
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Destination::Address(_) = destination {
                     let is_here = network_namespace(notice.thread)
