@@ -250,6 +250,17 @@ fn halves_under_other_addresses_are_one_connection() {
     }
 }
 
+#[test]
+fn a_capture_on_both_sides_of_a_nat_counts_each_connection_once() {
+    let outcome = reading::file("captures/nat.pcap", KeyLog::default());
+    assert_eq!(outcome.connections().len(), 6);
+    let statuses: Vec<_> = outcome.exchanges().map(|one| one.status).collect();
+    assert_eq!(statuses, [Some(200); 6]);
+    let caveat = &outcome.caveat("address-translated").unwrap().message;
+    assert!(caveat.starts_with("6 connections"), "{caveat}");
+    assert_eq!(incomplete(&outcome), [""; 0]);
+}
+
 /// A question for the A record of a name, or its answer with one address.
 fn dns(id: u8, name: &str, is_answer: bool) -> Vec<u8> {
     let flags = if is_answer { 0x81 } else { 0x01 };
