@@ -27,6 +27,9 @@
 //! * **Body**: `body.read` is what passed to the client at the point of observation; absent where that cannot be seen.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent where a part was not observed.
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
+//! * **Partial heads**: a request of HTTP/1 whose head is cut off or malformed is an exchange. Its target is absent where the line is
+//!   not whole. A response of that kind ends with the last byte before the next message; it is ok and inferred where bytes are
+//!   missing, else `malformed` and inferred.
 //! * **Pushed streams** and unsolicited responses are no exchanges. They may announce the end of the connection.
 //! * **Close**: the first `close_notify`, FIN or RST decides who closed, and when. GOAWAY by the same side names the kind. The end of a
 //!   connection whose dial failed has no row.

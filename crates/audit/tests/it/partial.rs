@@ -204,6 +204,25 @@ fn a_response_with_an_odd_length_keeps_its_status() {
 }
 
 #[test]
+fn behind_a_lost_packet_responses_belong_to_their_requests() {
+    let mut tcp = Tcp::opened(40_000);
+    for status in 200..206 {
+        let request = format!("GET /{status} HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        let response = format!("HTTP/1.1 {status} OK\r\nContent-Length: 2\r\n\r\nok");
+        tcp = tcp
+            .say(End::Client, request.as_bytes())
+            .say(End::Server, response.as_bytes());
+    }
+    let tcp = tcp.say(End::Client, b"").close();
+    let outcome = of(&tcp.without("GET /201"));
+    let found: Vec<_> = outcome.exchanges().map(|one| one.status).collect();
+    assert_eq!(found, [200, 202, 203, 204, 205].map(Some));
+    assert_eq!(targets(&outcome), ["/200", "/202", "/203", "/204", "/205"]);
+    assert!(outcome.exchanges().all(|one| one.certainty.is_exact()));
+    assert_eq!(incomplete(&outcome), ["packets-missing"]);
+}
+
+#[test]
 fn a_syn_behind_its_answer_is_the_same_connection() {
     let mut packets = Tcp::opened(40_000).exchange("/a").close().all();
     packets.swap(0, 1);
@@ -248,6 +267,17 @@ fn halves_under_other_addresses_are_one_connection() {
         let caveat = &outcome.caveat("address-translated").unwrap().message;
         assert!(caveat.starts_with("1 connections"), "{caveat}");
     }
+}
+
+#[test]
+fn a_capture_on_both_sides_of_a_nat_counts_each_connection_once() {
+    let outcome = reading::file("captures/nat.pcap", KeyLog::default());
+    assert_eq!(outcome.connections().len(), 6);
+    let statuses: Vec<_> = outcome.exchanges().map(|one| one.status).collect();
+    assert_eq!(statuses, [Some(200); 6]);
+    let caveat = &outcome.caveat("address-translated").unwrap().message;
+    assert!(caveat.starts_with("6 connections"), "{caveat}");
+    assert_eq!(incomplete(&outcome), [""; 0]);
 }
 
 /// A question for the A record of a name, or its answer with one address.

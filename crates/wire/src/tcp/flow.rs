@@ -1,5 +1,6 @@
 //! Both directions of one connection, and how it opened and closed.
 
+use super::held_runs::HeldRuns;
 use super::stream::{Limits, Stream};
 use super::{Run, Segment};
 use crate::Side;
@@ -29,6 +30,9 @@ pub struct Close {
 pub struct Flow {
     client: Stream,
     server: Stream,
+    limits: Limits,
+    /// What came of one direction while the other waits at a hole.
+    held: HeldRuns,
     /// The client's first sequence number behind its SYN, by the server's SYN.
     client_start: Option<u32>,
     established_at: Option<u64>,
@@ -41,6 +45,8 @@ impl Flow {
         Self {
             client: Stream::new(limits),
             server: Stream::new(limits),
+            limits,
+            held: HeldRuns::default(),
             client_start: None,
             established_at: None,
             close: None,
@@ -57,7 +63,7 @@ impl Flow {
 
     /// Bytes that wait for holes to be filled, in both directions: what this flow holds beside its own size.
     pub fn waiting(&self) -> usize {
-        self.client.waiting() + self.server.waiting()
+        self.client.waiting() + self.server.waiting() + self.held.bytes()
     }
 
     /// When the server's SYN reached the client's acknowledgement: the handshake is over; `None` where it was not seen.
@@ -79,18 +85,32 @@ impl Flow {
         opens && has_segments && start != Some(segment.seq.wrapping_add(1))
     }
 
-    /// Takes a segment and hands on what is in order now, of either direction.
+    /// Takes a segment and hands on what is in order now, of either direction. While one waits at a hole, what came later of
+    /// the other waits too: a response must not pass its request.
     pub fn push(&mut self, from: Side, segment: &Segment<'_>, mut emit: impl FnMut(Side, Run<'_>)) {
+        let held = &mut self.held;
         let (this, other, to) = match from {
             Side::Client => (&mut self.client, &mut self.server, Side::Server),
             Side::Server => (&mut self.server, &mut self.client, Side::Client),
         };
-        this.push(segment, |run| emit(from, run));
+        let waits = other.is_blocked() || !held.is_empty();
+        this.push(segment, |run| match waits {
+            true => held.hold(from, run),
+            false => emit(from, run),
+        });
         if from == Side::Server && segment.syn {
             self.client_start = self.client_start.or(segment.ack);
         }
         if let Some(ack) = segment.ack {
-            other.acknowledge(ack, segment.at, |run| emit(to, run));
+            let waits = this.is_blocked() || !held.is_empty();
+            other.acknowledge(ack, segment.at, |run| match waits {
+                true => held.hold(to, run),
+                false => emit(to, run),
+            });
+        }
+        let is_blocked = this.is_blocked() || other.is_blocked();
+        if !held.is_empty() && (!is_blocked || held.bytes() > self.limits.bytes) {
+            held.release(&mut emit);
         }
         let both_syns = this.facts().syn_at.is_some() && other.facts().syn_at.is_some();
         if self.established_at.is_none()
@@ -116,7 +136,9 @@ impl Flow {
 
     /// Hands on what still waits: nothing will come any more.
     pub fn finish(&mut self, mut emit: impl FnMut(Side, Run<'_>)) {
-        self.client.finish(|run| emit(Side::Client, run));
-        self.server.finish(|run| emit(Side::Server, run));
+        let held = &mut self.held;
+        self.client.finish(|run| held.hold(Side::Client, run));
+        self.server.finish(|run| held.hold(Side::Server, run));
+        held.release(&mut emit);
     }
 }

@@ -4,6 +4,7 @@
 //! the client: the caller has parsed the packets and knows. All times are the caller's nanoseconds.
 
 mod flow;
+mod held_runs;
 mod stream;
 
 pub use flow::{Close, Flow, TcpCloseKind};

@@ -101,6 +101,11 @@ impl Stream {
         self.waiting_bytes
     }
 
+    /// Whether bytes wait for a hole to be filled.
+    pub(super) fn is_blocked(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// The sequence number behind its SYN, or of the first segment that was seen.
     pub(super) fn start(&self) -> Option<u32> {
         self.origin

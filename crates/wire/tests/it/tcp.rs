@@ -312,6 +312,48 @@ fn a_flow_tells_how_it_opened_and_who_closed_first() {
     assert!(flow.is_reopened_by(Side::Client, &syn(7000)));
 }
 
+#[test]
+fn what_comes_while_the_other_side_waits_at_a_hole_comes_in_its_order() {
+    let mut flow = Flow::new(Limits::default());
+    let mut said = Vec::new();
+    let mut take = |from: Side, run: Run<'_>| {
+        said.push(match run {
+            Run::Bytes { bytes, at } => (from, String::from_utf8_lossy(bytes).into_owned(), at),
+            Run::Gap { len, at } => (from, format!("-{len}"), at),
+        });
+    };
+    let from_server = |seq, ack, bytes, at| Segment {
+        ack: Some(ack),
+        ..data(seq, bytes, at)
+    };
+    flow.push(Side::Client, &data(1, b"a", 1), &mut take);
+    flow.push(Side::Server, &from_server(1, 2, b"A", 2), &mut take);
+    // the client's second byte is lost
+    flow.push(Side::Server, &from_server(2, 3, b"B", 4), &mut take);
+    flow.push(Side::Client, &data(3, b"c", 5), &mut take);
+    flow.push(Side::Server, &from_server(3, 4, b"C", 6), &mut take);
+    flow.push(Side::Client, &data(4, b"d", 7), &mut take);
+    assert!(flow.waiting() > 0);
+    flow.push(Side::Server, &from_server(4, 5, b"D", 8), &mut take);
+    flow.finish(&mut take);
+    assert_eq!(flow.waiting(), 0);
+    let (client, server) = (Side::Client, Side::Server);
+    let expected = [
+        (client, "a", 1),
+        (server, "A", 2),
+        (server, "B", 4),
+        (client, "-1", 5),
+        (client, "c", 5),
+        (server, "C", 6),
+        (client, "d", 7),
+        (server, "D", 8),
+    ];
+    assert_eq!(
+        said,
+        expected.map(|(from, text, at)| (from, text.to_owned(), at))
+    );
+}
+
 /// A stream cut into segments, some repeated, then shuffled within a window.
 fn disorder() -> impl Strategy<Value = (Vec<u8>, Vec<(usize, usize)>, u32)> {
     (vec(any::<u8>(), 1..400), any::<u32>()).prop_flat_map(|(bytes, start)| {
