@@ -27,11 +27,11 @@ pub use variant::{
 
 use intact_experiment::AxisError;
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFacts {
     /// One sentence per comparison of typical latencies, the one that matters most first; or why nothing succeeded.
     pub verdict: Vec<String>,

@@ -3,7 +3,6 @@
 
 use crate::figures::NANOS_PER_MS;
 use intact_ledger::{Event, Exchange, Sink};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A fold over exchanges.
@@ -22,7 +21,8 @@ struct Shape {
 }
 
 /// How the responses of one protocol arrived; only those with a body.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BodyArrivalFacts {
     /// `1` for HTTP/1, `2` where there are streams.
     pub http: &'static str,

@@ -29,11 +29,11 @@ use crate::finding::{Finding, Severity};
 use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Everything that a report of a check lays out.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckFacts {
     /// A summary in a few sentences, the most important one first.
     pub verdict: Vec<String>,

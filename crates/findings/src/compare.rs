@@ -26,7 +26,6 @@ use crate::figures::{ObservedCounts, TrafficCounts, embeds};
 use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Caveat, Event, Run, Sink};
-use schemars::JsonSchema;
 use serde::Serialize;
 use variant::Program;
 
@@ -41,7 +40,8 @@ pub struct Comparison {
 }
 
 /// What a comparison found out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompareFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,

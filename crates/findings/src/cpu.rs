@@ -1,7 +1,6 @@
 //! What programs took of the processors, and for what kind of work: figures that an observer measured in addition to the ledger.
 
 use intact_ledger::Caveat;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::iter::Sum;
 use std::time::Duration;
@@ -10,7 +9,8 @@ use std::time::Duration;
 const FEW: u64 = 400;
 
 /// What the programs took of the processors.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuFacts {
     /// The program and all that it started.
     #[serde(flatten)]
@@ -26,7 +26,8 @@ pub struct CpuFacts {
 }
 
 /// What processes took of the processors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuUse {
     /// In the program itself, in milliseconds; absent where it is not known.
     pub user_ms: Option<f64>,
@@ -61,7 +62,8 @@ impl Sum for CpuUse {
 }
 
 /// A process that was measured in addition to the program.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherProcess {
     /// Its number.
     pub pid: u32,
@@ -73,7 +75,8 @@ pub struct OtherProcess {
 }
 
 /// Shares of the samples, 0 to 1; together 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkShares {
     /// How many samples there were.
     pub samples: u64,

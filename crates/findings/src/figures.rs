@@ -3,7 +3,6 @@
 use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Failure, Group, Histogram, Outcome, Reuse};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -24,7 +23,8 @@ macro_rules! embeds {
 pub(crate) use embeds;
 
 /// The counts that every JSON document about traffic has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrafficCounts {
     /// Requests.
     pub requests: Requests,
@@ -44,7 +44,8 @@ impl TrafficCounts {
 }
 
 /// The counts of observed traffic, which can be added up over runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedCounts {
     /// Requests, connections and reuse.
     #[serde(flatten)]
@@ -101,7 +102,8 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Counts of requests (`requests` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Measured exchanges, however they ended.
     pub total: u64,
@@ -157,7 +159,8 @@ impl Requests {
 }
 
 /// Counts of connections (`connections` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Transport established, in the measured rounds.
     pub opened: u64,
@@ -185,7 +188,8 @@ pub(crate) fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTre
 }
 
 /// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Exact mean.
     pub mean: Option<f64>,
@@ -234,7 +238,8 @@ impl Latency {
 }
 
 /// One phase over the exchanges that had it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTime {
     /// Mean, in milliseconds.
     pub mean: f64,

@@ -2,12 +2,12 @@
 
 use crate::rules::{Claim, Client, Doc, Remedy};
 use crate::statement::{Statement, Value, merged};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Good to know.
@@ -30,7 +30,8 @@ impl Severity {
 }
 
 /// A finding; JSON has its statements as sentences, and their values by name.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "FindingDocument")]
 pub struct Finding {
     /// The rule's stable id.
@@ -54,7 +55,8 @@ pub struct Finding {
 }
 
 /// A finding, as in every JSON document.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FindingDocument {
     /// The rule's stable id.
     rule: &'static str,

@@ -5,7 +5,6 @@ use crate::figures::NANOS_PER_MS;
 use crate::stats::{Explained, PhaseSeries, Tiers, explaining_phase, tiers};
 use intact_ledger::{Exchange, Phase, Reuse};
 use intact_units::number::{time, whole_percent};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -21,7 +20,8 @@ const LEAST_HANDSHAKES: usize = 5;
 const JITTER: f64 = 0.5;
 
 /// Why some of the first calls take longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TierCause {
     /// They opened a connection.

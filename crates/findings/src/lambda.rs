@@ -26,7 +26,6 @@ use crate::time_difference::{self, TimeStatistic};
 use crate::traffic::TrafficAnalysis;
 use crate::unobserved::Unobserved;
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use traffic::Traffic;
@@ -41,7 +40,8 @@ pub struct Invocations {
 }
 
 /// How many invocations there were, and their outcomes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// All.
     pub total: u64,
@@ -52,7 +52,8 @@ pub struct Counts {
 }
 
 /// Everything that a report of a function lays out.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LambdaFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,

@@ -2,11 +2,11 @@
 
 use crate::figures::NANOS_PER_MS;
 use intact_ledger::{Cell, Group, Histogram, Phase, Reuse};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Complete, measured exchanges whose connections were in the same state: fresh, preconnected, reused or unknown.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
     /// The state of their connection; absent when it is unknown.
     pub reuse: Option<Reuse>,

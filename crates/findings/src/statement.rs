@@ -3,11 +3,12 @@
 //! The formatter is [`Value`]'s `Display`: on top of `intact_units`, the same digits as in the tables of a page. A sentence is made by
 //! `statement!`, whose template takes no value that is not declared. Must not know a rule.
 
+#[cfg(feature = "schema")]
+mod schema;
+
 use intact_units::number;
 use intact_units::plural::counted;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::ops::Deref;
@@ -180,35 +181,6 @@ impl Serialize for Value {
                 serializer.collect_map(counts.iter().map(|(what, count)| (what, count)))
             }
         }
-    }
-}
-
-impl JsonSchema for Statement {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Statement".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
-
-impl JsonSchema for Value {
-    fn schema_name() -> Cow<'static, str> {
-        "Value".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A count, a quantity, a name, a list of names, or counts by name",
-            "type": ["number", "string", "array", "object"],
-            "items": { "type": "string" },
-            "additionalProperties": { "type": "integer", "minimum": 0 },
-        })
     }
 }
 

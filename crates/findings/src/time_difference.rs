@@ -7,11 +7,11 @@ use crate::stats::{
     Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust,
     paired_difference, paired_share_saved,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Which time of a round is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeStatistic {
     /// Typical latency of a bench, setup included: see [`crate::bench::RoundFigures::typical_ms`].
@@ -46,7 +46,8 @@ impl TimeStatistic {
 }
 
 /// One comparison: what `b` saves against `a`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeDifference {
     /// The reference: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
     pub a: String,

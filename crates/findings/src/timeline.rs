@@ -7,7 +7,6 @@ use crate::traffic::DestinationKey;
 use intact_ledger::{
     Closed, Connection, ConnectionId, EndedBy, Event, Exchange, Nanos, Run, Side, Sink, Vantage,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -56,7 +55,8 @@ struct Followed {
 }
 
 /// The connections of one variant or destination.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelineGroup {
     /// The variant's name, or the destination.
     pub name: String,
@@ -67,7 +67,8 @@ pub struct TimelineGroup {
 }
 
 /// One connection. Times are in milliseconds: of a variant since the start of its lane, of a destination since that of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelineConnection {
     /// When its setup began.
     pub from_ms: f64,

@@ -2,7 +2,6 @@
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
 use crate::facts::{Idle, Measurement, RequestOutcome};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -18,7 +17,8 @@ const PLACEHOLDERS: [(&str, u64); 6] = [
 ];
 
 /// What to do about one client on one runtime.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Advice {
     /// The default gives idle connections up before the server does.

@@ -2,11 +2,11 @@
 
 use crate::catalogue::{Catalogue, Client, Variant};
 use crate::facts::{Count, Measurement};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A recommendation that articles give.
-#[derive(Clone, Debug, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Article {
     /// What is recommended, in a few words.

@@ -4,7 +4,6 @@
 
 use crate::articles::Article;
 use crate::facts::Measurement;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,7 +19,8 @@ pub struct Catalogue {
 }
 
 /// A client library or program.
-#[derive(Clone, Debug, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Client {
     /// Stable id, the name of its folder below `clients/`.
@@ -62,9 +62,8 @@ pub struct Client {
 }
 
 /// What a client is written in or for.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Language {
     /// Node.js.
@@ -114,7 +113,8 @@ impl Language {
 }
 
 /// One way to use a client.
-#[derive(Clone, Debug, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Stable id within the client, the name of its program.
@@ -153,7 +153,8 @@ impl Variant {
 }
 
 /// Why a variant is in the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// What one writes without thinking of connections.

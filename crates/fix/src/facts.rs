@@ -2,12 +2,12 @@
 //!
 //! Absent always means "not measured, or cannot be with this client"; it never means no.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One variant as it was measured once.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// The client's id.
@@ -25,7 +25,8 @@ pub struct Measurement {
 }
 
 /// What one variant does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClientFacts {
     /// The request's `Connection` field over plain HTTP; empty when it sent none.
@@ -70,7 +71,8 @@ pub struct ClientFacts {
 }
 
 /// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one lookup.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Lookups {
     /// For ten requests in turn at a server that keeps connections.
@@ -83,7 +85,8 @@ pub struct Lookups {
 }
 
 /// How long a client that opens connections all the time goes on with a name's address.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DnsCaching {
     /// It asked again after so long.
@@ -99,7 +102,8 @@ pub enum DnsCaching {
 }
 
 /// How long a connection is used that carries a request every half second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LifetimeFacts {
     /// The client took a new one after so long.
@@ -115,7 +119,8 @@ pub enum LifetimeFacts {
 }
 
 /// Whether a client has the system send TCP keep-alive probes. They find dead peers; they do not keep a server from closing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TcpKeepalive {
     /// It does not.
@@ -128,7 +133,8 @@ pub enum TcpKeepalive {
 }
 
 /// What becomes of a cookie that the server set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cookies {
     /// The next request carried it: callers that share this client share its cookies.
@@ -138,7 +144,8 @@ pub enum Cookies {
 }
 
 /// Ten requests one after the other, and three rounds of ten at once.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Ten, one after the other.
@@ -149,7 +156,8 @@ pub struct Load {
 }
 
 /// Requests and the connections that they took, counted by the server.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Count {
     /// Requests made.
@@ -174,7 +182,8 @@ impl Count {
 }
 
 /// What becomes of an idle connection.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Idle {
     /// The client closes it right after the answer: there is nothing to reuse.
@@ -199,7 +208,8 @@ pub enum Idle {
 }
 
 /// What `Keep-Alive: timeout=3` of a server changes, asked again 3.4 s later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepAliveHeader {
     /// A new connection is used after it; without the field the old one is.
@@ -209,7 +219,8 @@ pub enum KeepAliveHeader {
 }
 
 /// Requests on dead connections, by how they died.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stale {
     /// The server's FIN came while it idled, a second ago.
@@ -233,7 +244,8 @@ impl Stale {
 }
 
 /// What becomes of a GET and of a POST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RequestOutcomes {
     /// The GET.
@@ -245,7 +257,8 @@ pub struct RequestOutcomes {
 }
 
 /// What becomes of one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOutcome {
     /// Answered; the server saw it once.

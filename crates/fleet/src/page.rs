@@ -5,13 +5,13 @@ use crate::queue::Counts;
 use crate::store::{Store, StoreError};
 use intact_units::number;
 use intact_units::plural::counted;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
 
 /// What a plan will send.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanDocument<'a> {
     /// `intact.fleet-plan/1`.
     schema: &'static str,
@@ -28,7 +28,8 @@ pub struct PlanDocument<'a> {
 }
 
 /// The state of a queue.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusDocument {
     /// `intact.fleet-status/1`.
     schema: &'static str,
@@ -39,7 +40,8 @@ pub struct StatusDocument {
 }
 
 /// How far a campaign is, counted by the names in its store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoreProgress {
     /// The plan's id.
     pub plan: String,

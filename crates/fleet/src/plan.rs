@@ -7,7 +7,6 @@ use crate::message::{FORMAT, Job, Message};
 use intact_client::ConnectOverride;
 use intact_client::tls::{Credentials, Verify};
 use intact_ledger::{ExpectedStatus, Variant};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -139,7 +138,8 @@ fn three() -> u32 {
 }
 
 /// What a plan will send, stated before it is sent.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Messages.
     pub messages: u64,

@@ -5,7 +5,6 @@ pub(crate) mod sqlite;
 pub(crate) mod sqs;
 
 use crate::message::Message;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -73,7 +72,8 @@ pub struct Claim {
 }
 
 /// How far a queue is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Waiting for a worker.
     pub waiting: u64,

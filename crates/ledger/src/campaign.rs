@@ -1,10 +1,10 @@
 //! How far a campaign is: counts of messages, as the producer of its results and their readers share them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A message that was given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeadLetter {
     /// The message's id.
     pub message: String,
@@ -13,7 +13,8 @@ pub struct DeadLetter {
 }
 
 /// Messages of a campaign by their state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CampaignProgress {
     /// In the plan.
     pub planned: u64,

@@ -8,11 +8,11 @@ use crate::exchange::Exchange;
 use crate::invocation::Invocation;
 use crate::lookup::Lookup;
 use crate::time::{Nanos, Span};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The end of a connection, as an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Closed {
     /// The connection that ended.
     pub connection: ConnectionId,
@@ -28,7 +28,8 @@ pub struct Closed {
 }
 
 /// The bounds and the cost of one round of one variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// Index into the run's variants.
     pub variant: u32,
@@ -48,7 +49,8 @@ pub struct Round {
 }
 
 /// The state of the machine's sockets at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sockets {
     /// When.
     pub at: Nanos,
@@ -60,7 +62,8 @@ pub struct Sockets {
 }
 
 /// A limit on what the figures can show.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Caveat {
     /// A stable kebab-case id.
     pub id: String,
@@ -109,7 +112,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// One thing that happened, borrowed from the producer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event<'a> {
     /// A connection was opened, or a dial failed.
@@ -133,7 +137,8 @@ pub enum Event<'a> {
 }
 
 /// One thing that happened, as stored.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Row {
     /// See [`Event::Opened`].

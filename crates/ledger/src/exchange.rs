@@ -7,14 +7,12 @@ use crate::fingerprint::Fingerprint;
 use crate::origin::{Method, Target};
 use crate::reuse::Reuse;
 use crate::time::{Nanos, Span};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The disjoint phases of an exchange, in the order in which they happen.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Waiting for a name lookup.
@@ -70,7 +68,8 @@ impl Phase {
 
 /// The spans of one exchange. The setup spans are the parts of its connection's setup that it waited for, so that
 /// all spans are disjoint and those of an exchange that was never idle add up to its latency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spans {
     /// See [`Phase::Dns`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +152,8 @@ impl Spans {
 }
 
 /// Bytes of one exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExchangeBytes {
     /// Request head as sent (in HTTP/2 the compressed header block with its frame heads).
     pub request_head: u64,
@@ -169,7 +169,8 @@ pub struct ExchangeBytes {
 }
 
 /// What was said about the length of the response body, and how much of it the client took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Body {
     /// `Content-Length`, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,7 +192,8 @@ pub struct Identity {
 }
 
 /// One request and its response.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// Unique within the run.
     pub id: u64,

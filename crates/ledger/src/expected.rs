@@ -1,12 +1,12 @@
 //! Which responses the user accepts, as `--expect` names them. Must not decide what a command does with the others.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The statuses that count as ok, written `any`, `2xx` or `204`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub enum ExpectedStatus {
     /// Every status.

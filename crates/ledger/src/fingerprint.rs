@@ -1,12 +1,12 @@
 //! Recognising the same request twice without keeping it.
 
 use hmac::{Hmac, Mac};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 /// The first 16 bytes of an HMAC-SHA-256 (RFC 2104) over method, full target and body, in hexadecimal when written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Fingerprint([u8; 16]);
 

@@ -1,7 +1,6 @@
 //! Invocations of a function: what `intact lambda` asked of it, and what became of that.
 
 use crate::time::{Nanos, Span};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The caveat of a run whose function's connections were not followed.
@@ -9,7 +8,8 @@ pub const CONNECTIONS_NOT_FOLLOWED: &str = "connections-not-followed";
 
 /// One invocation. The connections of its environment that were opened, and the exchanges that began, from its start until the
 /// start of the next belong to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invocation {
     /// Unique within the run.
     pub id: u64,
@@ -50,7 +50,8 @@ impl Invocation {
 }
 
 /// What came of an invocation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", content = "detail", rename_all = "kebab-case")]
 pub enum InvocationOutcome {
     /// An answer of so many bytes.

@@ -2,13 +2,13 @@
 
 use crate::connection::Owner;
 use crate::time::Span;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// One lookup of a name, by whoever resolves names at the vantage point.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lookup {
     /// Index into the run's variants.
     #[serde(default, skip_serializing_if = "Option::is_none")]

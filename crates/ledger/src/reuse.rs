@@ -3,7 +3,6 @@
 
 use crate::connection::Setup;
 use crate::time::Nanos;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds from the end of a connection's setup to the first byte of its first request, up to which the request counts
@@ -16,9 +15,8 @@ pub const OPENED_AHEAD: u64 = 250_000_000;
 pub const TOGETHER: u64 = 5_000_000;
 
 /// How an exchange relates to the setup of its connection.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reuse {
     /// It waited for a part of the setup.

@@ -3,7 +3,6 @@
 use crate::expected::ExpectedStatus;
 use crate::producer::Producer;
 use crate::redact;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,7 +10,8 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "intact.ledger/1";
 
 /// Where the producer stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Vantage {
     /// At the client: it sees what the client waited for.
@@ -23,7 +23,8 @@ pub enum Vantage {
 }
 
 /// Which exchanges have a row; counts never come from rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rows {
     /// Every exchange.
@@ -33,7 +34,8 @@ pub enum Rows {
 }
 
 /// One combination of settings that was measured beside others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variant {
     /// The name that tables print: the settings in which the variants differ.
     pub name: String,
@@ -42,7 +44,8 @@ pub struct Variant {
 }
 
 /// The machine that the producer ran on; what could not be read is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// `linux`, `macos`.
     pub os: String,
@@ -63,7 +66,8 @@ pub struct Host {
 }
 
 /// The head of a ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// 128 random bits in hexadecimal; a merged ledger is keyed by (run, id).
     pub id: String,

@@ -7,7 +7,6 @@ use crate::connection::{CloseKind, Protocol, Side, TlsVersion};
 use crate::expected::ExpectedStatus;
 use crate::failure::{Failure, Outcome};
 use crate::time::Span;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,7 +15,8 @@ use std::net::IpAddr;
 pub const WATERFALL: &str = "waterfall";
 
 /// Everything that was measured of one server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerProfile {
     /// The first request, and where it was led.
@@ -52,7 +52,8 @@ pub struct ServerProfile {
 }
 
 /// The first request.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstRequest {
     /// The URL that was probed in the end, without its query.
     pub url: String,
@@ -80,7 +81,8 @@ pub struct FirstRequest {
 }
 
 /// One redirect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Redirect {
     /// Its status.
     pub status: u16,
@@ -89,7 +91,8 @@ pub struct Redirect {
 }
 
 /// What the name leads to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Names {
     /// The name that was looked up.
     pub name: String,
@@ -102,7 +105,8 @@ pub struct Names {
 }
 
 /// A value or an error in words, with a name for each in JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Found<T> {
     /// It worked.
@@ -118,7 +122,8 @@ impl<T: Default> Default for Found<T> {
 }
 
 /// One question to a name server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DnsQuery {
     /// `A` or `AAAA`.
     pub kind: String,
@@ -131,7 +136,8 @@ pub struct DnsQuery {
 }
 
 /// What a name server answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NameAnswer {
     /// The addresses.
     pub addresses: Vec<IpAddr>,
@@ -142,7 +148,8 @@ pub struct NameAnswer {
 }
 
 /// One HTTP version over one TLS version, or over none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VersionResult {
     /// What was spoken.
     pub http: Protocol,
@@ -175,7 +182,8 @@ pub struct VersionResult {
 }
 
 /// A TLS version that was offered in a hello and not spoken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OldTlsResult {
     /// The version.
     pub version: TlsVersion,
@@ -186,7 +194,8 @@ pub struct OldTlsResult {
 }
 
 /// One TLS version, looked at closely.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsResult {
     /// The version.
     pub version: TlsVersion,
@@ -211,7 +220,8 @@ pub struct TlsResult {
 }
 
 /// What became of a request in the first flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyData {
     /// The server's tickets do not allow it.
@@ -223,7 +233,8 @@ pub enum EarlyData {
 }
 
 /// Whether a connection survived a method or a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MethodResult {
     /// What was asked, such as `HEAD` or `GET of a path that is not there`.
     pub what: String,
@@ -236,7 +247,8 @@ pub struct MethodResult {
 }
 
 /// What ties clients to a connection or to a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
     /// Names of the cookies that answers set.
     pub cookies: Vec<String>,
@@ -249,7 +261,8 @@ pub struct State {
 }
 
 /// What HTTP/2 showed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http2Seen {
     /// The server's SETTINGS by name.
     pub settings: BTreeMap<String, u32>,
@@ -262,7 +275,8 @@ pub struct Http2Seen {
 }
 
 /// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
     /// Who closed first; absent when it cannot be told.
     pub by: Option<Side>,
@@ -275,7 +289,8 @@ pub struct Ended {
 }
 
 /// Requests on one connection until the server ended it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestLimit {
     /// What was spoken.
     pub http: Protocol,
@@ -294,7 +309,8 @@ pub struct RequestLimit {
 }
 
 /// The idle limits.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleLimits {
     /// What was spoken.
     pub http: Protocol,
@@ -312,7 +328,8 @@ pub struct IdleLimits {
 }
 
 /// How long an idle connection was watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleWait {
     /// From the last sign of activity to the end, or to when we stopped.
     pub span: Span,
@@ -321,7 +338,8 @@ pub struct IdleWait {
 }
 
 /// The idle limit of one connection while others idle beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleUnderLoad {
     /// The others, as many as the server took.
     pub connections: u32,
@@ -330,7 +348,8 @@ pub struct IdleUnderLoad {
 }
 
 /// A connection that carried a request now and then, so that no idle limit ended it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MaxAge {
     /// From the end of the setup to the end, or to when we stopped.
     pub span: Span,
@@ -343,7 +362,8 @@ pub struct MaxAge {
 }
 
 /// Requests sent around the idle limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Race {
     /// The limit that was aimed at, in nanoseconds.
     pub limit_ns: u64,
@@ -352,7 +372,8 @@ pub struct Race {
 }
 
 /// One request meant for a moment near the idle limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceAttempt {
     /// How long the connection had idled then, in nanoseconds.
     pub idle_ns: u64,
@@ -366,7 +387,8 @@ pub struct RaceAttempt {
 }
 
 /// A probe that did not run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// Its name.
     pub probe: String,

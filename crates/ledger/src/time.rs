@@ -3,24 +3,13 @@
 //! No clock lives here. Producers read their clock and hand the figure in; kernel stamps
 //! (`CLOCK_REALTIME`) are converted by the producer before they reach the ledger.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A point in time, in nanoseconds since the start of the run.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    JsonSchema,
-    Deserialize,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
@@ -44,7 +33,8 @@ impl Nanos {
 }
 
 /// A stretch of time with both ends, so that spans can be placed, clipped and checked for overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 pub struct Span {
     /// Where it begins.

@@ -5,12 +5,12 @@ use crate::{Counts, Link, LinkStats, RoundTrip, Spec};
 use intact_ledger::{Caveat, Group, Run, Tally};
 use intact_units::number::time;
 use intact_units::plural::counted;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CommandEnd {
     /// With this exit code.
@@ -30,7 +30,8 @@ impl CommandEnd {
 }
 
 /// What the built-in server counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Served {
     /// Requests.
     requests: u64,
@@ -182,7 +183,8 @@ pub struct LinkRun {
 }
 
 /// The document of `intact link --json=FILE`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     /// `intact.link/1`.
     schema: &'static str,

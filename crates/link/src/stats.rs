@@ -1,10 +1,10 @@
 //! How a link did, so that one can tell how far to trust what was measured on it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// SYN round trips to a closed port, measured before anything else ran on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundTrip {
     /// How many were measured.
     pub count: usize,
@@ -17,7 +17,8 @@ pub struct RoundTrip {
 }
 
 /// How the forwarder did: the link is what it says as far as this is small.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkStats {
     /// How late packets were released. `None`: none were.
     pub lateness: Option<Lateness>,
@@ -28,7 +29,8 @@ pub struct LinkStats {
 }
 
 /// By how much packets were released after they were due.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Median, in us.
     pub p50_us: f64,
@@ -43,7 +45,8 @@ pub struct Lateness {
 }
 
 /// Packets of one direction, by what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Came in.
     pub arrived: u64,

@@ -1,11 +1,11 @@
 //! A chain of services: who calls whom, how far away, over what.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// TLS of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Tls {
     /// Plain.
     #[serde(rename = "none")]
@@ -36,7 +36,8 @@ impl Tls {
 }
 
 /// HTTP version of a call; what matters is what it runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Http {
     /// Over TCP, 1.0, 1.1 or 2.
     #[serde(rename = "tcp")]
@@ -47,7 +48,8 @@ pub enum Http {
 }
 
 /// One call of a service to another, and how often it is made for one request.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
     /// The service that is called.
     pub to: String,
@@ -74,7 +76,8 @@ pub struct Call {
 }
 
 /// What a service does for one request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Service {
     /// Its own work in milliseconds.
     pub work_ms: f64,
@@ -83,7 +86,8 @@ pub struct Service {
 }
 
 /// A checked chain: every call leads to a service, and none leads back.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Chain {
     /// Its name.
     pub name: String,

@@ -4,12 +4,12 @@ use crate::chain::{Call, Chain, Http, Service, Tls};
 use crate::predict::{Counting, handshake_trips};
 use intact_findings::traffic::{Destination, ObservedFacts};
 use intact_ledger::{Caveat, Handshake, TlsVersion};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A chain that was worked out from a ledger.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// The chain; its calls are made one after the other, as latencies add up.
     pub chain: Chain,

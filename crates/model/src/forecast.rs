@@ -4,11 +4,11 @@ use crate::chain::{Call, Chain};
 use crate::predict::{CallPrediction, Counting, Prediction, Reuse, legs, predict};
 use crate::remedy::{WhatIf, what_if};
 use crate::sequence::{Sequence, sequence};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The predictions of one counting rule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Every connection new.
     pub new: Prediction,
@@ -19,7 +19,8 @@ pub struct Totals {
 }
 
 /// One call, and what it takes without the service behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallForecast {
     /// Who calls.
     pub from: String,
@@ -32,7 +33,8 @@ pub struct CallForecast {
 }
 
 /// Everything that is said of a chain.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// Its name.
     pub name: String,

@@ -1,7 +1,6 @@
 //! The arithmetic: trips of a call, then calls inside calls.
 
 use crate::chain::{Call, Chain, Http, Tls};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -11,7 +10,8 @@ const INITIAL_WINDOW: u64 = 10;
 const SEGMENT: u64 = 1460;
 
 /// How packets are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Counting {
     /// The last packet of a handshake travels with what follows it.
@@ -21,7 +21,8 @@ pub enum Counting {
 }
 
 /// Which calls find a connection that is there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Reuse {
     /// As the chain says.
@@ -33,7 +34,8 @@ pub enum Reuse {
 }
 
 /// What one request through a chain takes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// Mean time in milliseconds.
     pub total_ms: f64,
@@ -50,7 +52,8 @@ const NOTHING: Prediction = Prediction {
 };
 
 /// What one call takes without the service behind it, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallPrediction {
     /// Lookup and handshakes of a new connection, and its slow start.
     pub setup_ms: f64,

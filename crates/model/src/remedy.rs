@@ -2,11 +2,11 @@
 
 use crate::chain::{Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, predict};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something that can be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
     /// Every call finds a connection that is there already.
@@ -111,7 +111,8 @@ impl Remedy {
 }
 
 /// What a remedy would save.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// The remedy.
     pub remedy: Remedy,

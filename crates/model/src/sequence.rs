@@ -2,14 +2,14 @@
 
 use crate::chain::{Call, Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, legs};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The most arrows that are worked out.
 const MOST_ARROWS: usize = 400;
 
 /// A packet, or several that belong together, from one service to another. From a service to itself: its work, or a lookup.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrow {
     /// Who sends.
     pub from: String,
@@ -24,7 +24,8 @@ pub struct Arrow {
 }
 
 /// All arrows of one request, in order of leaving.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sequence {
     /// Who takes part, the client first.
     pub lanes: Vec<String>,

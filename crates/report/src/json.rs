@@ -11,7 +11,6 @@ use intact_findings::traffic::{LevelShift, ObservedFacts};
 use intact_fix::{Advice, Catalogue, Client, Measurement, Role};
 use intact_ledger::{CampaignProgress, Host, Run, Sockets};
 use intact_model::{Fit, Forecast};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +31,8 @@ pub const FIX_SCHEMA: &str = "intact.fix/1";
 pub const FLEET_SCHEMA: &str = "intact.fleet/1";
 
 /// A document about a run.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a, F> {
     schema: &'a str,
     run: &'a Run,
@@ -51,14 +51,16 @@ fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(text)
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Bench<'a> {
     environment: Environment<'a>,
     #[serde(flatten)]
     facts: &'a BenchFacts,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Environment<'a> {
     #[serde(flatten)]
     host: &'a Host,
@@ -87,7 +89,8 @@ pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> 
     of_run(&format!("intact.{}/1", run.producer), run, facts)
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Audit<'a> {
     #[serde(flatten)]
     facts: &'a ObservedFacts,
@@ -128,7 +131,8 @@ pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
     of_run(CHECK_SCHEMA, run, facts)
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Model<'a> {
     schema: &'a str,
     subject: &'a str,
@@ -148,14 +152,16 @@ pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_jso
     })
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FixDocument<'a> {
     schema: &'a str,
     server_idle_s: Option<f64>,
     clients: Vec<FixClient<'a>>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FixClient<'a> {
     #[serde(flatten)]
     client: &'a Client,
@@ -163,7 +169,8 @@ pub(crate) struct FixClient<'a> {
     measured: Vec<&'a Measurement>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FixAdvice<'a> {
     versions: &'a BTreeMap<String, String>,
     #[serde(flatten)]
@@ -210,7 +217,8 @@ fn advice<'a>(
 }
 
 /// The merged results of a campaign.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetDocument<'a> {
     /// `intact.fleet/1`.
     schema: &'a str,
@@ -227,19 +235,21 @@ pub struct FleetDocument<'a> {
 }
 
 /// All bench messages of a target and label.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FleetGroup<'a> {
     /// The target's name in the plan.
     target: &'a str,
     /// The label of the workers.
     label: &'a str,
     /// One bench whose rounds are the repetitions, see bench.schema.json.
-    #[schemars(with = "serde_json::Value")]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     bench: Document<'a, Bench<'a>>,
 }
 
 /// All check messages of a target and label.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FleetChecks<'a> {
     /// The target's name in the plan.
     target: &'a str,

@@ -12,6 +12,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod page;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod terminal;
 

@@ -46,7 +46,8 @@ macro_rules! choices {
         $($(#[$on_variant:meta])* $variant:ident $id:literal $words:literal,)*
     ) => {
         $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name {
             $(#[doc = concat!("`", $id, "`: ", $words, ".")] #[serde(rename = $id)] $(#[$on_variant])* $variant,)*
         }

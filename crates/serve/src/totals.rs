@@ -6,12 +6,12 @@ use crate::fault::Fault;
 use intact_ledger::{
     EndedBy, Exchange, Failure, Handshake, Histogram, Protocol, Reuse, Run, Tally, TlsVersion,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Everything up to a moment. Questions about the server itself, and connections that asked nothing else, are not in it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// `intact.serve/1`.
     pub schema: &'static str,
@@ -39,7 +39,8 @@ pub struct Totals {
 }
 
 /// Counts of exchanges.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Over, well or not.
     pub total: u64,
@@ -52,7 +53,8 @@ pub struct Requests {
 }
 
 /// Counts of connections.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Accepted, and the TLS handshake over.
     pub opened: u64,
@@ -67,7 +69,8 @@ pub struct Connections {
 }
 
 /// TLS handshakes of one version and kind.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handshakes {
     /// The version.
     pub tls: Option<TlsVersion>,
@@ -78,7 +81,8 @@ pub struct Handshakes {
 }
 
 /// Counts of one HTTP version.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Version {
     /// The version of the first request on the connection.
     pub http: Protocol,

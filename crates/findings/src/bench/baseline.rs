@@ -2,11 +2,11 @@
 
 use super::BenchFacts;
 use intact_ledger::Run;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// This run compared with an earlier one.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// The earlier run's id.
     pub run: String,
@@ -19,7 +19,8 @@ pub struct Baseline {
 }
 
 /// One variant then and now.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineChange {
     /// Its name.
     pub name: String,

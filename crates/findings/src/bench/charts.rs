@@ -6,7 +6,6 @@ use crate::population::Population;
 use crate::stats::{ChangePoint, Confidence, Interval, change_point, paired_difference};
 use crate::timeline::{Timeline, TimelineGroup};
 use intact_ledger::{Cell, Histogram, Run, Tally};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,7 +15,8 @@ const LEVEL: f64 = 0.01;
 const CLASSES: [u64; 8] = [1, 2, 5, 10, 30, 100, 300, 1000];
 
 /// Everything that the page draws.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Charts {
     /// Latency, fresh against reused; one for each combination of the axes but keep-alive.
     pub latency: Vec<LatencyPanel>,
@@ -31,7 +31,8 @@ pub struct Charts {
 }
 
 /// Latencies that differ in nothing but the connection.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyPanel {
     /// The axes that it stands for; empty when nothing but keep-alive was varied.
     pub name: String,
@@ -40,7 +41,8 @@ pub struct LatencyPanel {
 }
 
 /// How steady a variant was.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     /// The variant.
     pub name: String,
@@ -52,7 +54,8 @@ pub struct Level {
 }
 
 /// One curve over concurrency.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// The other axes.
     pub name: String,
@@ -63,7 +66,8 @@ pub struct Sweep {
 }
 
 /// One concurrency.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// Connections at once.
     pub concurrency: u64,
@@ -74,7 +78,8 @@ pub struct SweepPoint {
 }
 
 /// How many exchanges connections carried.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerConnection {
     /// The variant.
     pub name: String,

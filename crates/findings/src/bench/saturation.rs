@@ -2,7 +2,6 @@
 //! compare variants.
 
 use super::variant::VariantFacts;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The share of its processors from which the client is saturated.
@@ -15,7 +14,8 @@ const LEAST_AT_ONCE: u64 = 4;
 const QUEUEING: f64 = 3.0;
 
 /// The side that limits the throughput of a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Saturation {
     /// The client used its threads' processors to the full.

@@ -11,7 +11,6 @@ use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{
     Cell, Exchange, ExpectedStatus, Group, Histogram, Phase, Reuse, Tally, Variant,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,7 +18,8 @@ use std::collections::BTreeMap;
 const NO_RESPONSE: &str = "no measured request succeeded";
 
 /// How long responses waited in the kernel before the client read them.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientDelay {
     /// Median, in milliseconds.
     pub p50: Option<f64>,
@@ -30,7 +30,8 @@ pub struct ClientDelay {
 }
 
 /// What was done before measuring.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warmup {
     /// Exchanges: the preflight, and the first on each connection opened at a round's start.
     pub requests: u64,
@@ -56,7 +57,8 @@ impl Warmup {
 }
 
 /// One round of one variant.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -75,7 +77,8 @@ pub struct RoundFigures {
 }
 
 /// One population of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// `fresh`, `reused`, `fast` or `slow`.
     pub name: &'static str,
@@ -86,7 +89,8 @@ pub struct Mode {
 }
 
 /// One of the first exchanges, for the scatter.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstCall {
     /// Latency with setup, in milliseconds.
     pub ms: f64,
@@ -99,7 +103,8 @@ pub struct FirstCall {
 }
 
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BytesPerRequest {
     /// Request head.
     pub request_head: f64,
@@ -134,7 +139,8 @@ impl BytesPerRequest {
 }
 
 /// Everything about one variant.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,

@@ -1,10 +1,10 @@
 //! Client options that keep a client's idle limit below the server's, with the value to set.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One client's option, ready to be copied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// The client library.
     pub client: &'static str,

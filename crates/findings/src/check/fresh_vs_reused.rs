@@ -7,7 +7,6 @@ use crate::reuse_delay::{FIX, ReuseDelay};
 use crate::statement::{Value, statement};
 use intact_ledger::server_profile::WATERFALL;
 use intact_ledger::{Exchange, Phase, Reuse, Row};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,7 +30,8 @@ const GAP: f64 = 10.0;
 const LITTLE: f64 = 0.1;
 
 /// A handful of measurements, in milliseconds. Too few for percentiles: the median claims to be no more than that.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SmallSample {
     /// The mean.
     pub mean: f64,
@@ -65,7 +65,8 @@ impl SmallSample {
 }
 
 /// Times by phase; a phase that no exchange had is null.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FreshVsReused {
     /// The first request on a new connection.
     pub fresh: BTreeMap<&'static str, Option<SmallSample>>,
@@ -79,7 +80,8 @@ pub struct FreshVsReused {
 }
 
 /// One request of each kind, phase by phase, in milliseconds; a phase that it did not have is left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MedianRequests {
     /// The first request on a new connection.
     pub fresh: BTreeMap<&'static str, f64>,

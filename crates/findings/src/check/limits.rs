@@ -4,13 +4,13 @@ use intact_ledger::server_profile::{
     Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
 };
 use intact_ledger::{CloseKind, Outcome, Side};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;
 
 /// How a connection was ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CloseFacts {
     /// `fin`, `close-notify`, `goaway`, `rst` or `silent`.
     pub how: CloseKind,
@@ -52,7 +52,8 @@ impl CloseFacts {
 const SWEEP: f64 = 0.5;
 
 /// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s` is absent then.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleTimeout {
     /// From the last response to the server's end, in seconds: the shortest of the samples.
     pub measured_s: Option<f64>,
@@ -136,7 +137,8 @@ fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
 }
 
 /// The idle limit of one connection while others idle too.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldFacts {
     /// The others, as many as the server took.
     pub connections: u32,
@@ -164,7 +166,8 @@ impl HeldFacts {
 }
 
 /// How old a connection gets that is used now and then.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MaxAgeFacts {
     /// From the end of the setup to the end, in seconds.
     pub measured_s: Option<f64>,
@@ -193,7 +196,8 @@ impl MaxAgeFacts {
 }
 
 /// How many requests a connection takes. A limit that was not reached is a lower bound.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MaxRequests {
     /// Answers until the server ended the connection.
     pub measured: Option<u32>,
@@ -227,7 +231,8 @@ impl MaxRequests {
 }
 
 /// Requests that were sent around the idle limit.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceFacts {
     /// The limit that was aimed at, in seconds.
     pub limit_s: f64,
@@ -236,7 +241,8 @@ pub struct RaceFacts {
 }
 
 /// One request meant for a moment near the idle limit.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceAttempt {
     /// How long the connection had idled, in seconds.
     pub idle_s: f64,

@@ -5,7 +5,6 @@ use intact_ledger::server_profile::{
     Redirect, TlsResult, VersionResult,
 };
 use intact_ledger::{Failure, Span, TlsVersion};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +16,8 @@ fn ms(span: Span) -> f64 {
 }
 
 /// The first request and where it led.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// The URL that was probed in the end, without its query.
     pub url: String,
@@ -72,7 +72,8 @@ impl Target {
 }
 
 /// What a name leads to.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamesFacts {
     /// The name.
     pub name: String,
@@ -87,7 +88,8 @@ pub struct NamesFacts {
 }
 
 /// One question to a name server.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Address {
     /// `A` or `AAAA`.
     pub kind: String,
@@ -143,7 +145,8 @@ impl Address {
 }
 
 /// One HTTP version over one TLS version, or plain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VersionFacts {
     /// `1.0`, `1.1`, `2`.
     pub http: &'static str,
@@ -212,7 +215,8 @@ impl VersionFacts {
 }
 
 /// One TLS version, looked at closely.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsFacts {
     /// `1.2`, `1.3`.
     pub version: &'static str,
@@ -253,7 +257,8 @@ impl TlsFacts {
 }
 
 /// A TLS version before 1.2, offered and not spoken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OldTls {
     /// `1.0`, `1.1`.
     pub version: &'static str,
@@ -274,7 +279,8 @@ impl OldTls {
 }
 
 /// Resumption in one TLS version.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resumption {
     /// `1.2`, `1.3`.
     pub version: &'static str,
@@ -304,7 +310,8 @@ impl Resumption {
 }
 
 /// Whether a connection survived a method or a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MethodFacts {
     /// What was asked.
     pub what: String,
@@ -328,7 +335,8 @@ impl MethodFacts {
 }
 
 /// What HTTP/2 showed.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http2Facts {
     /// The server's SETTINGS by name, as sent.
     pub settings: BTreeMap<String, u32>,

@@ -3,11 +3,11 @@
 use super::variant::{ProgramFacts, RoundFigures};
 use crate::stats::Interval;
 use crate::time_difference::{self, Rounds, TimeDifference, TimeStatistic};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What is counted in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CountStatistic {
     /// Connections opened.
@@ -42,7 +42,8 @@ impl CountStatistic {
 }
 
 /// A count of a program against the baseline's, for one run.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountDifference {
     /// The baseline.
     pub a: String,

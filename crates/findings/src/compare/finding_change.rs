@@ -2,11 +2,11 @@
 
 use super::variant::{Found, ProgramFacts};
 use crate::finding::Finding;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The state of a finding in another program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingState {
     /// In more than half of the program's rounds, and in none of the baseline's.
@@ -21,7 +21,8 @@ pub enum FindingState {
 }
 
 /// A finding of the baseline or of another program, and its state.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingChange {
     /// The baseline.
     pub a: String,

@@ -7,14 +7,14 @@ use crate::error_responses::ErrorResponses;
 use crate::stats::Interval;
 use crate::time_difference::{TimeDifference, TimeStatistic};
 use intact_units::number::{mean, time, whole_percent};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Shares of failed requests that grow by less, and numbers of requests that differ by less, are alike.
 const ALIKE: (f64, f64) = (0.01, 0.05);
 
 /// A figure that programs are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ComparedFigure {
     /// A time, in milliseconds.
@@ -24,7 +24,8 @@ pub enum ComparedFigure {
 }
 
 /// A figure of a program against the baseline's, for one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureChange {
     /// Which figure.
     pub figure: ComparedFigure,
@@ -39,7 +40,8 @@ pub struct FigureChange {
 }
 
 /// What was shown of one program.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// The baseline.
     pub a: String,

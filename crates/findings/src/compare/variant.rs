@@ -5,12 +5,12 @@ use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Event, Failure, Handshake, Run, Sink};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// TLS handshakes by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handshakes {
     /// Full ones.
     pub full: u64,
@@ -28,7 +28,8 @@ impl Handshakes {
 }
 
 /// Mean and extremes over rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Mean.
     pub mean: f64,
@@ -39,7 +40,8 @@ pub struct Spread {
 }
 
 /// The figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -66,7 +68,8 @@ pub struct RoundFigures {
 }
 
 /// What is known of one program.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramFacts {
     /// What it is called.
     pub name: String,
@@ -95,7 +98,8 @@ pub struct ProgramFacts {
 embeds!(ProgramFacts, counts: ObservedCounts);
 
 /// A finding and how often it was made.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     /// The finding of the last round that had it.
     #[serde(flatten)]

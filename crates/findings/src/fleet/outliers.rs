@@ -1,6 +1,5 @@
 //! Workers that stand out in a campaign: a cold function, a noisy host.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,7 +22,8 @@ pub struct Measured {
 }
 
 /// A worker whose figures are far from those of the others.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
     /// The worker.
     pub worker: String,

@@ -4,7 +4,6 @@
 
 use crate::check::CheckFacts;
 use crate::finding::Severity;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,7 +28,8 @@ pub struct ProfileMerge {
 }
 
 /// What many cards say together.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardsFacts {
     /// Checks with a result.
     pub cards: u64,
@@ -64,7 +64,8 @@ pub struct CardsFacts {
 }
 
 /// A figure over the cards that have it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The smallest.
     pub min: f64,
@@ -77,7 +78,8 @@ pub struct Spread {
 }
 
 /// A finding of some cards.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommonFinding {
     /// The rule's stable id.
     pub rule: &'static str,

@@ -2,11 +2,11 @@
 
 use super::traffic::{TrackedConnection, Traffic};
 use intact_ledger::{CloseKind, Invocation, Nanos, Side};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The state of one connection after a freeze.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FrozenConnection {
     /// It carried a response afterwards.
@@ -63,7 +63,8 @@ impl FrozenConnection {
 }
 
 /// What an invocation after a freeze saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FreezeEffect {
     /// No connection had died.
@@ -86,7 +87,8 @@ impl FreezeEffect {
 }
 
 /// One freeze.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Freeze {
     /// The case of each connection that was open when it began.
     pub connection_states: Vec<FrozenConnection>,

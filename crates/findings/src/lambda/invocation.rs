@@ -3,11 +3,11 @@
 use super::frozen::{self, Freeze};
 use super::traffic::{self, Traffic};
 use intact_ledger::Invocation;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One invocation. Times in milliseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InvocationFacts {
     /// Index into the run's variants.
     pub variant: usize,

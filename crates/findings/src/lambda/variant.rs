@@ -7,12 +7,12 @@ use crate::population::buckets_ms;
 use crate::time_difference::Rounds;
 use crate::traffic::ObservedFacts;
 use intact_ledger::Histogram;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Invocations that have something in common.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kind {
     /// `cold`, `warm`, or `frozen 30 s`.
     pub name: String,
@@ -38,7 +38,8 @@ pub struct Kind {
 }
 
 /// What freezes of one length did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Freezes {
     /// Connections that were open when they began.
     pub open: u64,
@@ -51,7 +52,8 @@ pub struct Freezes {
 }
 
 /// One round of a variant.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundMean {
     /// From 1.
     pub round: u32,
@@ -72,7 +74,8 @@ impl Rounds for VariantFacts {
 }
 
 /// What a variant sent.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sent {
     /// Requests.
     pub requests: u64,
@@ -93,7 +96,8 @@ pub struct Sent {
 }
 
 /// One variant.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,

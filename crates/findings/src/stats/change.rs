@@ -4,7 +4,6 @@
 //! measures the noise by the series itself, so that values that depend on their neighbours, and a drift, are not taken for a
 //! change. A level that does not last, such as a burst of load, is none either.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Values that a series must have.
@@ -28,7 +27,8 @@ const CRITICAL: [(f64, f64); 8] = [
 ];
 
 /// The best place to cut a series in two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePoint {
     /// Index of the first value after the change.
     pub at: usize,

@@ -5,14 +5,14 @@
 //! Counts below are in samples, so that a distance of one is 1/n; the dip is half the last distance found.
 
 use intact_experiment::Rng;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// More points than this only cost time; thin them first, evenly by rank (see `humps`).
 pub(super) const MAX_POINTS: usize = 1_000;
 
 /// How far a sample is from one hump, and how often chance alone does that.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dip {
     /// The dip, from 1/(2n) (also where all samples are equal, by convention) to 1/4.
     pub statistic: f64,

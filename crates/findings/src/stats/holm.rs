@@ -6,7 +6,6 @@
 //! agree with the p-values, but do not hold the truths together: with m real differences they miss up to
 //! alpha (1 + 1/2 + ... + 1/m). The price: an interval may touch zero where the p-value just says "differs".
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Confidence, Interval, PairedDifference};
@@ -15,7 +14,8 @@ use super::{Confidence, Interval, PairedDifference};
 pub const HOLM_FROM: usize = 11;
 
 /// A comparison as it may be reported with the others of its run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Adjusted {
     /// The estimate and its interval.
     pub interval: Interval,

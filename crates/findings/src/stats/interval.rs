@@ -1,11 +1,11 @@
 //! An estimate with its interval, how sure it is, and why there is none.
 
 use intact_units::plural::counted;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An estimate and the interval around it, in the unit of what was compared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The estimate itself.
     pub value: f64,
@@ -33,7 +33,8 @@ impl Interval {
 }
 
 /// How often an interval is to cover the truth, strictly between 0 and 1.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Confidence(f64);
 
 /// A confidence that is not strictly between 0 and 1.
@@ -66,7 +67,8 @@ impl Confidence {
 }
 
 /// Why numbers allow no interval; each says what would.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NoInterval {
     /// The two variants did not run the same number of rounds, so that they cannot be paired.

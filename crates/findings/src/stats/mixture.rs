@@ -2,7 +2,6 @@
 //!
 //! Finds two components in anything. Whether there *are* two is for the dip to say.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A value that stands for several samples.
@@ -15,7 +14,8 @@ pub struct Weighted {
 }
 
 /// One hump.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixturePart {
     /// Mean of the samples in it, in their unit.
     pub mean: f64,
@@ -28,7 +28,8 @@ pub struct MixturePart {
 }
 
 /// Two humps, the faster first.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mixture {
     /// The hump with the smaller median.
     pub fast: MixturePart,

@@ -3,7 +3,6 @@
 //! Two are reported only when the dip test rejects one hump *and* the fitted two stand clearly apart. Latencies are
 //! looked at on a logarithmic scale. A hump of less than about 5 % of the samples is not found.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dip::MAX_POINTS;
@@ -31,7 +30,8 @@ pub struct Bin {
 }
 
 /// What a histogram looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Modes {
     /// One hump, or no reason to speak of two.
@@ -46,7 +46,8 @@ pub enum Modes {
 }
 
 /// Why two humps are not reported.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UnimodalReason {
     /// Fewer than 50 usable samples.

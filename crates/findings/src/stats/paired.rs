@@ -3,7 +3,6 @@
 //! The round is the unit. Exchanges of one round share its weather (drift, neighbours, a full queue), so
 //! intervals over exchanges are far too narrow; the coverage test shows by how much.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::student::{student_quantile, two_sided};
@@ -16,7 +15,8 @@ pub const MIN_ROUNDS: usize = 8;
 const LARGEST: f64 = 1e100;
 
 /// What is compared: plain values, or their logarithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// `a - b`, in the unit of the values.

@@ -2,7 +2,6 @@
 //!
 //! For sequences too short for a histogram. The caller leaves out what is expected to differ (the fresh ones).
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A tier has at least this many calls; fewer are outliers.
@@ -18,7 +17,8 @@ const MIN_RATIO: f64 = 1.2;
 const MIN_EXPLAINED: f64 = 0.6;
 
 /// One level of the sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tier {
     /// Mean of its calls, in their unit.
     pub mean: f64,
@@ -27,7 +27,8 @@ pub struct Tier {
 }
 
 /// Two levels, and which call is on which.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tiers {
     /// The lower level.
     pub fast: Tier,
@@ -47,7 +48,8 @@ pub struct PhaseSeries<'a> {
 }
 
 /// The phase that makes the difference between two tiers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explained<'a> {
     /// The phase.
     pub phase: &'a str,

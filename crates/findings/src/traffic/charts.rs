@@ -7,7 +7,6 @@ use super::{danger_from, server_limit};
 use crate::population::{Population, buckets_ms};
 use crate::timeline::TimelineGroup;
 use intact_ledger::{Cell, Run};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -18,7 +17,8 @@ const ENOUGH: u64 = 10;
 const NANOS_PER_MS: f64 = 1e6;
 
 /// Everything that the page draws.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Charts {
     /// Latency of complete requests: fresh, reused, unknown.
     pub latency: Vec<Population>,
@@ -37,7 +37,8 @@ pub struct Charts {
 }
 
 /// The idle gaps of one destination.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapPanel {
     /// The destination.
     pub name: String,

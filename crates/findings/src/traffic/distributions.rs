@@ -2,7 +2,6 @@
 
 use super::destination::Counts;
 use intact_ledger::Histogram;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Seconds that part the idle gaps of the histogram; idle timers in use lie just above them.
@@ -13,7 +12,8 @@ const GAP_EDGES_S: [f64; 12] = [
 const EXCHANGE_EDGES: [u64; 9] = [1, 2, 3, 5, 10, 30, 100, 300, 1000];
 
 /// The distribution of idle gaps, and the share in the danger band.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gaps {
     /// How many.
     pub count: u64,
@@ -30,7 +30,8 @@ pub struct Gaps {
 }
 
 /// The distribution of requests over connections that ended.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerConnection {
     /// Mean.
     pub mean: Option<f64>,

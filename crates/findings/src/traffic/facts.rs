@@ -12,14 +12,14 @@ use crate::finding::Finding;
 use crate::rules::{Attribution, Rule};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Caveat, Handshake, TlsVersion};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What an observer found out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Vec<String>,
@@ -43,7 +43,8 @@ pub struct ObservedFacts {
 }
 
 /// The figures of one destination.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Destination {
     /// Scheme, host and port, or an address; for a server's ledger the client.
     pub origin: String,
@@ -112,7 +113,8 @@ fn named(counts: &BTreeMap<Arc<str>, u64>) -> BTreeMap<String, u64> {
 }
 
 /// How many TLS handshakes were of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsFigures {
     /// The version; absent when it was not seen.
     pub version: Option<TlsVersion>,

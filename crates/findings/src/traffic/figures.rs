@@ -11,12 +11,12 @@ use crate::figures::{
 use crate::rules::cost_ms;
 use crate::unobserved::Unobserved;
 use intact_ledger::{Group, Handshake, Histogram, Phase, Reuse};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The figures that all destinations together and each of them have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// Counts of requests and connections; `needed` is for the peak overlap of requests.
     #[serde(flatten)]
@@ -74,7 +74,8 @@ pub struct Figures {
 }
 
 /// Means of the setup steps in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupMeans {
     /// Lookup.
     pub dns: Option<f64>,
@@ -87,7 +88,8 @@ pub struct SetupMeans {
 }
 
 /// Lookups of names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LookupFigures {
     /// All.
     pub total: u64,
@@ -100,7 +102,8 @@ pub struct LookupFigures {
 }
 
 /// Phases of complete requests, those that waited for setup apart.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phases {
     /// Requests that waited for setup.
     pub fresh: BTreeMap<&'static str, Option<PhaseTime>>,

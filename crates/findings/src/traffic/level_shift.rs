@@ -6,7 +6,6 @@ use crate::stats::{ChangePoint, Confidence, Interval, change_point, difference_o
 use intact_ledger::{Producer, Run};
 use intact_units::date;
 use intact_units::number::{signed_time, whole_percent};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -26,7 +25,8 @@ const SHARE: f64 = 0.1;
 const GROUPS: usize = 10;
 
 /// What changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Shifted {
     /// The share of requests that reused a connection.
@@ -36,7 +36,8 @@ pub enum Shifted {
 }
 
 /// A change of level with what was the case on both sides. It describes; only an experiment shows the cause.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelShift {
     /// When (RFC 3339, UTC).
     pub at: String,
@@ -57,7 +58,8 @@ pub struct LevelShift {
 }
 
 /// One side of a change of level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepSide {
     /// Requests.
     pub requests: u64,

@@ -4,11 +4,11 @@ use super::facts::ObservedFacts;
 use super::tracker::Tracker;
 use crate::finding::Severity;
 use intact_ledger::Producer;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A command to run next.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextStep {
     /// What it is for.
     pub purpose: &'static str,

@@ -1,7 +1,6 @@
 //! Latency and openings over time, in a bounded number of periods that grow with the run: the data of the charts.
 
 use intact_ledger::{Connection, Exchange, Nanos};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Periods at most; half as many at least, once a run is long enough.
@@ -36,7 +35,8 @@ impl Sums {
 }
 
 /// What happened in one period.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Period {
     /// When it began, in seconds since the run began.
     pub from_s: f64,

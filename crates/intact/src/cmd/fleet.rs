@@ -20,12 +20,11 @@ use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, 
 use intact_findings::requirement::{Document, Requirement};
 use intact_findings::timeline::Timeline;
 use intact_fleet::{
-    Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanDocument, PlanError, Queue, QueueError,
-    StatusDocument, Store, StoreError, StoreProgress, WorkerError,
+    Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanError, Queue, QueueError, Store,
+    StoreError, StoreProgress, WorkerError,
 };
 use intact_ledger::Row;
-use intact_report::{documents, json, schema};
-use schemars::JsonSchema;
+use intact_report::{documents, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -358,18 +357,20 @@ fn own(error: impl Into<anyhow::Error>) -> Failed {
 }
 
 /// The documents of `intact fleet --json`.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
+#[cfg(feature = "schema")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(untagged))]
 #[expect(dead_code, reason = "only the schema is derived from it")]
 enum FleetDocument<'a> {
     Report(json::FleetDocument<'a>),
-    Plan(PlanDocument<'a>),
-    Status(StatusDocument),
+    Plan(intact_fleet::PlanDocument<'a>),
+    Status(intact_fleet::StatusDocument),
 }
 
 /// The schema of the documents.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
-    schema::of::<FleetDocument<'_>>(
+    intact_report::schema::of::<FleetDocument<'_>>(
         json::FLEET_SCHEMA,
         "`intact fleet report`, `run`, `plan` (`intact.fleet-plan/1`) and `status` (`intact.fleet-status/1`)",
     )

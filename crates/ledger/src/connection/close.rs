@@ -2,14 +2,12 @@
 
 use super::Side;
 use crate::time::Nanos;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What ended a connection on the wire.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CloseKind {
     /// A FIN.
@@ -25,9 +23,8 @@ pub enum CloseKind {
 }
 
 /// When in the life of a connection it ended.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClosePoint {
     /// Before it carried anything.
@@ -58,7 +55,8 @@ impl ClosePoint {
 }
 
 /// The end of a connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Close {
     /// When it was seen.
     pub at: Nanos,
@@ -85,7 +83,8 @@ pub struct Close {
 }
 
 /// Bytes that a connection carried, as seen at the vantage point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionBytes {
     /// Client to server.
     pub sent: u64,
@@ -94,7 +93,8 @@ pub struct ConnectionBytes {
 }
 
 /// Signs of life that keep a connection open without carrying an exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probes {
     /// Whether SO_KEEPALIVE was set, and its interval in seconds where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,9 +112,8 @@ impl Probes {
 }
 
 /// Why connections ended, in the few words that tables and JSON use (`connections.ended_by`).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
     /// We, or the watched client, closed it.

@@ -10,31 +10,21 @@ use crate::certainty::Certainty;
 use crate::failure::{Failure, SetupPhase};
 use crate::origin::Origin;
 use crate::time::{Nanos, Span};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The number of a connection, unique within its run.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    JsonSchema,
-    Deserialize,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ConnectionId(pub u64);
 
 /// What carries the bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// TCP.
@@ -47,9 +37,8 @@ pub enum Transport {
 }
 
 /// What is spoken on a connection.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Protocol {
     /// HTTP/0.9: no head, ends with the connection.
     #[serde(rename = "0.9")]
@@ -102,7 +91,8 @@ impl Protocol {
 }
 
 /// The steps of setting up a connection; a step that did not happen or was not seen is absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setup {
     /// Name lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +117,8 @@ impl Setup {
 }
 
 /// A dial that did not lead to a usable connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DialFailure {
     /// The step that failed.
     pub phase: SetupPhase,
@@ -139,7 +130,8 @@ pub struct DialFailure {
 }
 
 /// What the server said about keeping the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeepAliveTerms {
     /// `Keep-Alive: timeout=`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,9 +152,8 @@ impl KeepAliveTerms {
 }
 
 /// One of the two ends.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Who opened the connection.
@@ -172,7 +163,8 @@ pub enum Side {
 }
 
 /// The process that owns the client end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Owner {
     /// Process id.
     pub pid: u32,
@@ -181,7 +173,8 @@ pub struct Owner {
 }
 
 /// A connection, or a dial that failed. *Opened* means that the transport was established.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connection {
     /// Unique within the run.
     pub id: ConnectionId,

@@ -1,13 +1,11 @@
 //! The TLS side of a connection: version, cipher, names, and how its session began.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A TLS protocol version.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TlsVersion {
     /// SSL 3.0.
     #[serde(rename = "ssl3")]
@@ -52,9 +50,8 @@ impl TlsVersion {
 }
 
 /// How a TLS session came about.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshake {
     /// A full handshake with a certificate.
@@ -66,7 +63,8 @@ pub enum Handshake {
 }
 
 /// The TLS side of a connection. What was not visible is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tls {
     /// The negotiated version.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,6 @@ use intact_ledger::{Producer, Run, Vantage};
 use intact_units::Quantity::{self, Count, Mean, Rate, RoundShare, Share, Time, Timer};
 use intact_units::number::{long_time, signed_time};
 use intact_units::plural::{self, counted};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -47,7 +46,8 @@ pub struct TrafficRun<'a> {
 }
 
 /// What was read of one input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputFacts {
     /// The file's name.
     pub name: String,
