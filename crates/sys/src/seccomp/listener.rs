@@ -161,7 +161,7 @@ impl NotificationListener {
         }
     }
 
-    /// Whether the kernel can give descriptors of ours to callers (Linux 5.14).
+    /// Whether the kernel can give descriptors of ours to callers (Linux 5.9).
     pub fn can_give_descriptors(&self) -> bool {
         // no call has this id
         let tried = self.give_descriptor(0, self.descriptor.as_fd(), true);
@@ -179,9 +179,32 @@ impl NotificationListener {
         ours: BorrowedFd<'_>,
         closes_on_exec: bool,
     ) -> io::Result<()> {
-        let given = libc::seccomp_notif_addfd {
+        let flags = libc::SECCOMP_ADDFD_FLAG_SEND as u32;
+        match self.add_descriptor(id, ours, closes_on_exec, flags) {
+            // before Linux 5.14 the answer is another step
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                let number = self.add_descriptor(id, ours, closes_on_exec, 0)?;
+                self.answer(id, NotificationResponse::Value(number));
+            }
+            added => {
+                added?;
+                self.forget(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a descriptor to the caller's; returns its number.
+    fn add_descriptor(
+        &self,
+        id: u64,
+        ours: BorrowedFd<'_>,
+        closes_on_exec: bool,
+        flags: u32,
+    ) -> io::Result<i64> {
+        let added = libc::seccomp_notif_addfd {
             id,
-            flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+            flags,
             srcfd: ours.as_raw_fd() as u32,
             newfd: 0,
             newfd_flags: if closes_on_exec {
@@ -195,11 +218,9 @@ impl NotificationListener {
             libc::ioctl(
                 self.descriptor.as_raw_fd(),
                 libc::SECCOMP_IOCTL_NOTIF_ADDFD as _,
-                &raw const given,
+                &raw const added,
             )
-        })?;
-        self.forget(id);
-        Ok(())
+        })
     }
 
     /// A call is answered.

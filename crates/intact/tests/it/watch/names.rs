@@ -41,12 +41,17 @@ impl Stage {
 
     /// Runs a command unwatched and watched: both must give the same; the lookups.
     fn lookups_through(&self, resolver: &str, command: &[&str]) -> Vec<Lookup> {
+        self.lookups_started_by(&[], resolver, command)
+    }
+
+    /// The same, where the words of `start` start `intact`.
+    fn lookups_started_by(&self, start: &[&str], resolver: &str, command: &[&str]) -> Vec<Lookup> {
         let unwatched = self.run(resolver, command);
         let folder = tempfile::tempdir_in(self.folder.path()).unwrap();
         let ledger = folder.path().join("ledger");
         let intact = env!("CARGO_BIN_EXE_intact");
-        let mut words = vec![intact, "watch", "-q", "--ledger", text(&ledger), "--"];
-        words.extend_from_slice(command);
+        let words = [intact, "watch", "-q", "--ledger", text(&ledger), "--"];
+        let words = [start, &words, command].concat();
         let watched = self.run(resolver, &words);
         assert_eq!(
             (&watched.stdout, watched.status),
@@ -98,6 +103,20 @@ for _ in range(3): urllib.request.urlopen('http://api.example/').read()";
         let url = "http://api.example/";
         hold(&stage.lookups(&["curl", "-s", url, url]), 1);
     }
+}
+
+#[test]
+fn so_has_one_where_sockets_are_made_for_the_program() {
+    let Some(stage) = Stage::set("watch lookups in a container") else {
+        return;
+    };
+    let filter = stage.path("confine.py");
+    std::fs::write(&filter, include_str!("confine.py")).unwrap();
+    let start = ["python3", &filter, "EPERM", "pidfd_getfd,process_vm_readv"];
+    let script = "import urllib.request
+for _ in range(3): urllib.request.urlopen('http://api.example/').read()";
+    let command = ["python3", "-c", script];
+    hold(&stage.lookups_started_by(&start, "127.0.0.53", &command), 3);
 }
 
 #[test]
