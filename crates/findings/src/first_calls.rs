@@ -170,7 +170,7 @@ fn phases(calls: &[&Exchange]) -> Vec<Vec<Option<f64>>> {
         .collect()
 }
 
-/// By how much the TCP handshakes of the calls vary, in milliseconds. The shortest and the longest twentieth are left out, and those
+/// By how much the TCP handshakes of the calls vary, in milliseconds. The shortest and the longest 5 % are left out, and those
 /// that lost a SYN.
 fn handshake_range(calls: &[&Exchange]) -> Option<f64> {
     let spans = calls.iter().filter_map(|call| call.spans.connect);
