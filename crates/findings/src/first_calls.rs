@@ -15,7 +15,7 @@ const LOST_SYN_MS: f64 = 900.0;
 /// Linux delays an acknowledgement for 40 ms (`TCP_DELACK_MIN`); in milliseconds.
 const DELAYED_ACK_MS: Range<f64> = 37.0..50.0;
 /// Handshakes that show how much the path alone varies.
-const LEAST_HANDSHAKES: usize = 5;
+const LEAST_HANDSHAKES: usize = 3;
 /// The share of the difference that they must vary by to explain it.
 const JITTER: f64 = 0.5;
 
@@ -170,12 +170,14 @@ fn phases(calls: &[&Exchange]) -> Vec<Vec<Option<f64>>> {
         .collect()
 }
 
-/// By how much the TCP handshakes of the calls vary, in milliseconds, the shortest and the longest tenth left out.
+/// By how much the TCP handshakes of the calls vary, in milliseconds. The shortest and the longest 5 % are left out, and those
+/// that lost a SYN.
 fn handshake_range(calls: &[&Exchange]) -> Option<f64> {
     let spans = calls.iter().filter_map(|call| call.spans.connect);
-    let mut times: Vec<f64> = spans.map(|span| ms(span.nanos())).collect();
+    let times = spans.map(|span| ms(span.nanos()));
+    let mut times: Vec<f64> = times.filter(|time| *time < LOST_SYN_MS).collect();
     times.sort_by(f64::total_cmp);
-    let aside = times.len() / 10;
+    let aside = times.len() / 20;
     let ends = (times.get(aside)?, times.get(times.len() - 1 - aside)?);
     (times.len() >= LEAST_HANDSHAKES).then_some(ends.1 - ends.0)
 }

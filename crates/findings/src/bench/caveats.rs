@@ -204,7 +204,7 @@ mod tests {
         let queued = facts(10, 9_000, 9_000, 0, &idle);
         assert_eq!(queued.variants[0].saturation, Some(Saturation::Queueing));
         assert!(queued.caveats[0].message.starts_with("kept 9 times: "));
-        // one connection has nobody to wait for
+        // one connection waits for no other
         assert_eq!(
             facts(1, 9_000, 9_000, 0, &idle).variants[0].saturation,
             None

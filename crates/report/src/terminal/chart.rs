@@ -227,8 +227,8 @@ fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
     lines
 }
 
-/// The value that fills a line, and the largest. A few values far above the others do not set the height, or the others could not be
-/// told apart.
+/// The value that fills a line, and the largest. A few values far above the others do not set the height, or the others would look
+/// alike.
 fn full_height(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let mut sorted: Vec<f64> = values.filter(|value| *value > 0.0).collect();
     sorted.sort_by(f64::total_cmp);
@@ -249,7 +249,7 @@ mod tests {
         // values that are near each other fill the line
         assert_eq!(full_height(values(9.0)), Some((9.0, 9.0)));
         assert_eq!(full_height([0.0].into_iter()), None);
-        // where a twentieth is slow, that is the height
+        // where a tenth of the values is high, that is the height
         let tiers = (0..100u32).map(|nth| if nth.is_multiple_of(10) { 40.0 } else { 1.0 });
         assert_eq!(full_height(tiers), Some((40.0, 40.0)));
     }
