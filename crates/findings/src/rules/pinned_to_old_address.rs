@@ -109,7 +109,7 @@ impl Fold for PinnedToOldAddress {
                     longest: 0,
                     is_gone: false,
                 });
-                // an address that had come back is missing anew
+                // an address that had come back is missing again
                 if seen.missing_since != missing && !seen.is_gone {
                     seen.requests = 0;
                 }

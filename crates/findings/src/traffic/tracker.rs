@@ -9,7 +9,8 @@ use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner};
 use super::open_reason::OpenReason;
 use super::pools::Pools;
 use intact_ledger::{
-    Caveat, Closed, Connection, ConnectionId, Exchange, Lookup, Nanos, Run, Sockets, Vantage,
+    Caveat, Closed, Connection, ConnectionId, Exchange, Failure, Lookup, Nanos, Outcome, Run,
+    Sockets, Vantage,
 };
 use std::collections::VecDeque;
 
@@ -185,9 +186,13 @@ impl Tracker {
         // the exchange shows whether the connection was idle when others were opened
         let waiters = std::mem::take(&mut live.waiters);
         self.pools.put(live);
+        let is_stale = exchange.outcome == Outcome::Failed(Failure::Stale);
         for waiter in waiters {
             // the client decides a little before the request is seen: a connection that was about to be used was not idle
-            if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
+            // a stale request does not show since when the connection was closed: its end does
+            if is_stale {
+                self.pools.wait(id, waiter);
+            } else if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
                 let why = self.pools.look_again(destination, id, waiter);
                 self.correct(destination, waiter.connection, why);
             } else if exchange.end <= waiter.at {

@@ -185,6 +185,32 @@ fn a_connection_that_the_server_had_not_closed_yet_was_idle() {
     }
 }
 
+#[test]
+fn connections_that_a_restart_closed_were_idle_for_no_client() {
+    // five threads with a connection each; the server closes all at 1 s, and each thread notices with its next request
+    let mut rows = Vec::new();
+    rows.extend((0..5).map(|id| opened(id, 0, Some("api.example"))));
+    rows.extend((0..5).map(|id| exchange(id, 0, 15, 1)));
+    let mut later = Vec::new();
+    for id in 0..5 {
+        let at = 2_000 + id * 10;
+        let mut stale = exchange(id, at, at, 2);
+        stale["outcome"] = json!({"failed": "stale"});
+        rows.extend([stale, closed(id, 1_000, "server", "stale", 2)]);
+        rows.push(opened(10 + id, at + 1, Some("api.example")));
+        later.push(exchange(10 + id, at + 1, at + 100, 1));
+    }
+    rows.extend(later);
+    let facts = facts(&rows);
+    assert!(
+        of_rule(&facts, "new-client-per-request").is_empty(),
+        "{:?}",
+        facts.findings
+    );
+    let stale = of_rule(&facts, "stale-reuse");
+    assert_eq!(stale[0].cost_ms, Some(50.0), "{stale:?}");
+}
+
 /// Connections with these numbers of requests, which the server announces to end in the given millisecond, and their successors.
 fn drained(requests: &[u64], end: impl Fn(u64) -> u64) -> Vec<Finding> {
     let mut rows = Vec::new();
