@@ -97,17 +97,13 @@ impl Catalogue {
         Some((client, variant))
     }
 
-    /// Whether a recommendation names the variant.
-    pub fn is_in_an_article(&self, client: &Client, variant: &Variant) -> bool {
-        let names = |article: &Article| {
-            let named = [
-                Some(&article.with),
-                Some(&article.without),
-                article.instead.as_ref(),
-            ];
-            article.client == client.id && named.into_iter().flatten().any(|id| *id == variant.id)
-        };
-        self.articles.iter().any(names)
+    /// Whether a recommendation, or what to use instead of it, is this variant.
+    pub fn is_recommended(&self, client: &Client, variant: &Variant) -> bool {
+        self.articles.iter().any(|article| {
+            let is_named = |id: &String| *id == variant.id;
+            article.client == client.id
+                && (is_named(&article.with) || article.instead.as_ref().is_some_and(is_named))
+        })
     }
 
     /// The measurements of a recommendation, one for each set of versions in which both of its variants were measured.

@@ -331,7 +331,7 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
         let is_named =
             |name: &String| *name == client.id || *name == format!("{}/{}", client.id, variant.id);
         match args.names.is_empty() {
-            true => client.quick || !args.quick || catalogue.is_in_an_article(client, variant),
+            true => client.quick || !args.quick || catalogue.is_recommended(client, variant),
             false => args.names.iter().any(is_named),
         }
     };

@@ -28,7 +28,7 @@ impl From<Args> for Config {
 }
 
 /// Prints the completions.
-pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+pub(crate) fn run(config: &Config) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(config.shell, &mut crate::command(), "intact", &mut script);
     console::print(&String::from_utf8_lossy(&script));
