@@ -70,27 +70,14 @@ impl SequenceBuilder<'_> {
     /// Draws calls that begin at `at`; returns when the last is over.
     fn calls(&mut self, from: &str, calls: &[Call], at: f64) -> f64 {
         let mut now = at;
-        let mut groups: Vec<(&str, f64, f64)> = Vec::new();
-        for call in calls {
-            if self.arrows.len() >= MOST_ARROWS {
-                self.cut = true;
-                break;
-            }
-            match &call.group {
-                None => now = self.call(from, call, now),
-                Some(group) => {
-                    let known = groups.iter().position(|(name, ..)| name == group);
-                    let place = known.unwrap_or_else(|| {
-                        groups.push((group, now, now));
-                        groups.len() - 1
-                    });
-                    let end = self.call(from, call, groups[place].1);
-                    if end > groups[place].2 {
-                        // what follows in the order waits for the longest of its group
-                        now += end - groups[place].2;
-                        groups[place].2 = end;
-                    }
+        for step in steps(calls) {
+            let begun = now;
+            for call in step {
+                if self.arrows.len() >= MOST_ARROWS {
+                    self.cut = true;
+                    return now;
                 }
+                now = now.max(self.call(from, call, begun));
             }
         }
         now
@@ -156,6 +143,20 @@ impl SequenceBuilder<'_> {
             until_ms,
         });
     }
+}
+
+/// The calls that run together, in order: those of one group stand where the first of the group stands.
+fn steps(calls: &[Call]) -> Vec<Vec<&Call>> {
+    let mut steps: Vec<Vec<&Call>> = Vec::new();
+    for call in calls {
+        let group = call.group.as_ref();
+        let same = |step: &&mut Vec<&Call>| group.is_some() && step[0].group.as_ref() == group;
+        match steps.iter_mut().find(same) {
+            Some(step) => step.push(call),
+            None => steps.push(vec![call]),
+        }
+    }
+    steps
 }
 
 /// The handshake's packets that the request waits for, and whether the client sends them.
