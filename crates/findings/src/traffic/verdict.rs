@@ -78,9 +78,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
         return nothing(totals, missing);
     }
     if requests == 0 {
-        return format!(
-            "{connections} {were} opened; what they carried cannot be seen, so neither can reuse"
-        );
+        return unused(totals, books.destinations.all.opened_in_vain);
     }
     if let Some(sentence) = unsuccessful(totals) {
         return sentence;
@@ -207,6 +205,22 @@ fn nothing(totals: &Figures, missing: Option<String>) -> String {
             format!("No connection could be opened: {attempts} failed ({kinds})")
         }
     }
+}
+
+/// The sentence for connections without a request that was seen, of which `refused` failed in TLS.
+fn unused(totals: &Figures, refused: u64) -> String {
+    let opened = totals.connections.opened;
+    let connections = counted(opened, "connection");
+    if refused == opened {
+        let kinds = kinds(&totals.connections.failed);
+        return format!("No request was sent: the TLS handshake of {connections} failed ({kinds})");
+    }
+    let (were, they) = if opened == 1 {
+        ("was", "it")
+    } else {
+        ("were", "they")
+    };
+    format!("{connections} {were} opened; what {they} carried cannot be seen, so neither can reuse")
 }
 
 /// How many requests reused a connection.

@@ -3,8 +3,8 @@
 use crate::golden::{golden, replay};
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
-    Connection, ConnectionId, Event, Exchange, Failure, Nanos, Origin, Outcome, Owner, Producer,
-    Protocol, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
+    Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin, Outcome, Owner,
+    Producer, Protocol, Reuse, Run, Scheme, Setup, SetupPhase, Sink, Span, Vantage,
 };
 
 const MS: u64 = 1_000_000;
@@ -134,4 +134,22 @@ fn a_dead_connection_and_a_stream_limit_are_no_all_clear() {
         let verdict = facts.verdict.join("\n");
         assert!(!verdict.contains(CLEAR), "{rule}: {verdict}");
     }
+}
+
+#[test]
+fn connections_that_failed_in_tls_are_no_content_that_cannot_be_seen() {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let mut observed = TrafficAnalysis::new(&run);
+    let mut one = Connection::new(ConnectionId(1), Nanos(0));
+    one.failed = Some(DialFailure {
+        phase: SetupPhase::Ssl,
+        kind: Failure::Certificate,
+        detail: None,
+    });
+    observed.record(Event::Opened(&one));
+    assert_eq!(
+        observed.facts().verdict[0],
+        "No request was sent: the TLS handshake of 1 connection failed (certificate 1)"
+    );
 }

@@ -207,12 +207,10 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
             Headline::new(number, assessment, caption)
         }
         (None, None) => {
-            let caption = "connections; their reuse cannot be observed";
-            Headline::new(
-                Count(totals.connections.opened),
-                Assessment::Neutral,
-                caption,
-            )
+            let opened = totals.connections.opened;
+            let connections = plural::of(opened, "connection");
+            let caption = text!("{}; no reuse was observed", connections);
+            Headline::new(Count(opened), Assessment::Neutral, caption)
         }
     }
 }
