@@ -361,10 +361,10 @@ fn caddy_counts_what_we_count() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(logged, requests);
-    // a port may serve two connections one after the other
+    // a port may serve two connections one after the other: 12 of 344 did where other programs opened connections, too
+    let ports = ports.len() as u64;
     assert!(
-        ports.len() as u64 <= connections && ports.len() as u64 + 8 >= connections,
-        "{} {connections}",
-        ports.len()
+        ports <= connections && ports * 10 >= connections * 9,
+        "{ports} {connections}"
     );
 }
