@@ -109,6 +109,20 @@ pub fn legs(call: &Call, counting: Counting) -> CallPrediction {
     }
 }
 
+/// The calls that run together, in order: those of one group stand where the first of the group stands.
+pub(crate) fn steps(calls: &[Call]) -> Vec<Vec<&Call>> {
+    let mut steps: Vec<Vec<&Call>> = Vec::new();
+    for call in calls {
+        let group = call.group.as_ref();
+        let same = |step: &&mut Vec<&Call>| group.is_some() && step[0].group.as_ref() == group;
+        match steps.iter_mut().find(same) {
+            Some(step) => step.push(call),
+            None => steps.push(vec![call]),
+        }
+    }
+    steps
+}
+
 /// What one request through the chain takes.
 pub fn predict(chain: &Chain, counting: Counting, reuse: Reuse) -> Prediction {
     let mut predictor = Predictor {
@@ -129,23 +143,19 @@ struct Predictor<'a> {
 }
 
 impl<'a> Predictor<'a> {
-    /// Calls in order; those of one group beside each other, where the first of the group stands.
+    /// Steps in order; each takes as long as the longest of its calls.
     fn calls(&mut self, calls: &'a [Call]) -> Prediction {
-        let each: Vec<Prediction> = calls.iter().map(|call| self.call(call)).collect();
         let mut sum = NOTHING;
-        let mut groups: BTreeMap<&str, f64> = BTreeMap::new();
-        for (call, one) in calls.iter().zip(&each) {
-            sum.exchanges += one.exchanges;
-            sum.connections += one.connections;
-            match &call.group {
-                None => sum.total_ms += one.total_ms,
-                Some(group) => {
-                    let longest = groups.entry(group).or_default();
-                    *longest = longest.max(one.total_ms);
-                }
+        for step in steps(calls) {
+            let mut longest: f64 = 0.0;
+            for call in step {
+                let one = self.call(call);
+                sum.exchanges += one.exchanges;
+                sum.connections += one.connections;
+                longest = longest.max(one.total_ms);
             }
+            sum.total_ms += longest;
         }
-        sum.total_ms += groups.values().sum::<f64>();
         sum
     }
 

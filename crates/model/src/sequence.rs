@@ -1,7 +1,7 @@
 //! The packets of one request through a chain, in time: what a sequence diagram draws.
 
 use crate::chain::{Call, Chain, Http, Tls};
-use crate::predict::{Counting, Reuse, legs};
+use crate::predict::{Counting, Reuse, legs, steps};
 use serde::Serialize;
 
 /// The most arrows that are worked out.
@@ -143,20 +143,6 @@ impl SequenceBuilder<'_> {
             until_ms,
         });
     }
-}
-
-/// The calls that run together, in order: those of one group stand where the first of the group stands.
-fn steps(calls: &[Call]) -> Vec<Vec<&Call>> {
-    let mut steps: Vec<Vec<&Call>> = Vec::new();
-    for call in calls {
-        let group = call.group.as_ref();
-        let same = |step: &&mut Vec<&Call>| group.is_some() && step[0].group.as_ref() == group;
-        match steps.iter_mut().find(same) {
-            Some(step) => step.push(call),
-            None => steps.push(vec![call]),
-        }
-    }
-    steps
 }
 
 /// The handshake's packets that the request waits for, and whether the client sends them.
