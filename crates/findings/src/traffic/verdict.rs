@@ -5,7 +5,7 @@ use super::figures::Figures;
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::Severity;
-use crate::statement::{Value, counts};
+use crate::statement::{Value, connections, counts};
 use intact_ledger::Vantage;
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
@@ -72,8 +72,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     } else {
         "the program's outbound time"
     };
-    let connections = counted(opened, "connection");
-    let were = if opened == 1 { "was" } else { "were" };
+    let connections = connections(opened);
     if opened == 0 && requests == 0 {
         return nothing(totals, missing);
     }
@@ -93,7 +92,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     }
     if let (Some([least, most]), None) = (totals.needed_range(), &missing) {
         return format!(
-            "{connections} {were} opened where {least} to {most} would do, because the times do not show which requests overlapped; {reuse}"
+            "{connections:#} opened where {least} to {most} would do, because the times do not show which requests overlapped; {reuse}"
         );
     }
     if totals.avoidable == 0 {
@@ -102,10 +101,10 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
                 "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
             ),
             None if totals.reuse_range.is_some() || totals.reuse.is_none() => {
-                format!("{connections} {were} seen, and none was avoidable; {reuse}")
+                format!("{connections:#} seen, and none was avoidable; {reuse}")
             }
             None if totals.open_before > 0 => format!(
-                "{connections} {were} opened next to {} that {} open before the recording, and none was avoidable; {reuse}",
+                "{connections:#} opened next to {} that {} open before the recording, and none was avoidable; {reuse}",
                 totals.open_before,
                 if totals.open_before == 1 {
                     "was"
@@ -114,10 +113,10 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
                 },
             ),
             None if has_evidence_of_no_gain(facts) => {
-                format!("Nothing to gain from more reuse: {reuse}, and {connections} {were} needed")
+                format!("Nothing to gain from more reuse: {reuse}, and {connections:#} needed")
             }
             None => {
-                format!("No connection was avoidable: {reuse}, and {connections} {were} needed")
+                format!("No connection was avoidable: {reuse}, and {connections:#} needed")
             }
         };
     }
@@ -127,7 +126,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
             whole_percent(share),
             time(share * all)
         ),
-        _ => format!("{connections} {were} opened where {needed} would do; {reuse}"),
+        _ => format!("{connections:#} opened where {needed} would do; {reuse}"),
     }
 }
 
@@ -210,17 +209,13 @@ fn nothing(totals: &Figures, missing: Option<String>) -> String {
 /// The sentence for connections without a request that was seen, of which `refused` failed in TLS.
 fn unused(totals: &Figures, refused: u64) -> String {
     let opened = totals.connections.opened;
-    let connections = counted(opened, "connection");
+    let connections = connections(opened);
     if refused == opened {
         let kinds = kinds(&totals.connections.failed);
         return format!("No request was sent: the TLS handshake of {connections} failed ({kinds})");
     }
-    let (were, they) = if opened == 1 {
-        ("was", "it")
-    } else {
-        ("were", "they")
-    };
-    format!("{connections} {were} opened; what {they} carried cannot be seen, so neither can reuse")
+    let they = if opened == 1 { "it" } else { "they" };
+    format!("{connections:#} opened; what {they} carried cannot be seen, so neither can reuse")
 }
 
 /// How many requests reused a connection.
