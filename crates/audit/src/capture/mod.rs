@@ -67,6 +67,15 @@ enum End {
     Damaged(String),
 }
 
+/// The first `len` bytes of a record, which are not taken yet: a file may end before them, and not within.
+fn record_head<R: Read>(window: &mut ReadBuffer<R>, len: usize) -> Result<&[u8], End> {
+    match window.fill(len) {
+        Ok(0) => Err(End::Whole),
+        Ok(there) if there >= len => Ok(window.available()),
+        Ok(_) | Err(_) => Err(End::Cut),
+    }
+}
+
 /// One of the file formats.
 enum Packets {
     Pcap(Pcap),

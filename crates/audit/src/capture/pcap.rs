@@ -1,6 +1,6 @@
 //! The file format of tcpdump (draft-ietf-opsawg-pcap): a head, then packets, each behind 16 bytes of its own.
 
-use super::{End, LONGEST, Packet};
+use super::{End, LONGEST, Packet, record_head};
 use crate::read_buffer::ReadBuffer;
 use std::io::Read;
 
@@ -32,7 +32,8 @@ pub(super) fn is_magic(prefix: &[u8]) -> bool {
     magic(prefix).is_some()
 }
 
-fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
+/// The number in the four bytes at `at`.
+pub(super) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
     let four = bytes[at..at + 4].first_chunk().copied().unwrap_or_default();
     if big_endian {
         u32::from_be_bytes(four)
@@ -53,7 +54,7 @@ impl Pcap {
         Ok(Pcap {
             big_endian,
             unit,
-            // the upper bits tell of frame check sequences, which no reader here looks at
+            // the upper bits are about frame check sequences, which no reader here looks at
             link: u32_at(head, 20, big_endian) & 0xffff,
         })
     }
@@ -63,12 +64,7 @@ impl Pcap {
         &mut self,
         window: &'w mut ReadBuffer<R>,
     ) -> Result<Packet<'w>, End> {
-        match window.fill(RECORD) {
-            Ok(0) => return Err(End::Whole),
-            Ok(there) if there < RECORD => return Err(End::Cut),
-            _ => {}
-        }
-        let head = window.available();
+        let head = record_head(window, RECORD)?;
         let [seconds, fraction, captured, original] =
             [0, 4, 8, 12].map(|at| u32_at(head, at, self.big_endian));
         if captured > LONGEST {

@@ -1,6 +1,7 @@
 //! The file format of Solaris' `snoop` (RFC 1761): a head, then packets in records that are padded.
 
-use super::{End, LONGEST, Packet};
+use super::pcap::u32_at;
+use super::{End, LONGEST, Packet, record_head};
 use crate::read_buffer::ReadBuffer;
 use std::io::Read;
 
@@ -24,18 +25,13 @@ pub(super) fn is_magic(prefix: &[u8]) -> bool {
     prefix.starts_with(MAGIC)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let four = bytes[at..at + 4].first_chunk().copied();
-    u32::from_be_bytes(four.unwrap_or_default())
-}
-
 impl Snoop {
     /// Reads the head.
     pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Snoop, End> {
         let Ok(Some(head)) = window.pull(HEAD) else {
             return Err(End::Cut);
         };
-        let (version, link) = (u32_at(head, 8), u32_at(head, 12));
+        let (version, link) = (u32_at(head, 8, true), u32_at(head, 12, true));
         if version != VERSION {
             return Err(End::Damaged(format!(
                 "version {version} of snoop's format is not known"
@@ -58,14 +54,9 @@ impl Snoop {
         &mut self,
         window: &'w mut ReadBuffer<R>,
     ) -> Result<Packet<'w>, End> {
-        match window.fill(RECORD) {
-            Ok(0) => return Err(End::Whole),
-            Ok(there) if there < RECORD => return Err(End::Cut),
-            _ => {}
-        }
-        let head = window.available();
+        let head = record_head(window, RECORD)?;
         let [original, captured, length, dropped, seconds, micros] =
-            [0, 4, 8, 12, 16, 20].map(|at| u32_at(head, at));
+            [0, 4, 8, 12, 16, 20].map(|at| u32_at(head, at, true));
         let is_whole = (captured as usize).saturating_add(RECORD) <= length as usize;
         if length > LONGEST || !is_whole {
             return Err(End::Damaged(format!(

@@ -27,7 +27,7 @@ pub(crate) struct Source<'a> {
     pub(crate) kind: &'static str,
     /// What would tell more than it does, in a sentence without its end.
     pub(crate) better: &'static str,
-    /// Its times are told to the second.
+    /// Its times have whole seconds.
     pub(crate) is_coarse: bool,
     /// What caveats begin with.
     pub(crate) prefix: &'a str,

@@ -150,7 +150,7 @@ impl LoadGenerator {
         first
     }
 
-    /// Whether the first times are told to the second.
+    /// Whether the first times have whole seconds.
     pub(crate) fn is_coarse(self, prefix: &[u8]) -> bool {
         let (rows, _) = self.first_rows(prefix);
         rows.is_coarse()

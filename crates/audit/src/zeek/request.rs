@@ -20,7 +20,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// One as a line of `http.log` tells it; its time is that of its first byte.
+    /// One as a line of `http.log` has it; its time is that of its first byte.
     pub(super) fn of(record: &Record<'_>, scope: &EventWriter<'_>) -> Option<Request> {
         let at = record.start()?;
         let text = |field| record.text(field);
