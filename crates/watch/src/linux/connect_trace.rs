@@ -180,18 +180,7 @@ mod tests {
     use super::*;
 
     fn socket(port: u16) -> SocketReport {
-        SocketReport {
-            cookie: 1,
-            inode: 0,
-            is_listening: false,
-            local: ([127, 0, 0, 1], port).into(),
-            peer: ([127, 0, 0, 1], 80).into(),
-            was_established: true,
-            was_answered: true,
-            was_reset: false,
-            sent: 1,
-            received: 1,
-        }
+        super::super::others::tests::socket(1, 0, port)
     }
 
     /// What is known after these records, one nanosecond apart.

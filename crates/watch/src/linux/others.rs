@@ -97,10 +97,11 @@ impl Others {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn socket(cookie: u64, inode: u32, port: u16) -> SocketReport {
+    /// A socket that carried a byte each way.
+    pub(in super::super) fn socket(cookie: u64, inode: u32, port: u16) -> SocketReport {
         SocketReport {
             cookie,
             inode,
