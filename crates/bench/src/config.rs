@@ -98,7 +98,7 @@ pub enum Coalesce {
     /// With several streams on a connection, where one send then carries many requests: much CPU for little client delay.
     #[default]
     Streams,
-    /// With many connections too: some CPU for an client delay as long as the latency.
+    /// With many connections too: some CPU for a client delay as long as the latency.
     Always,
     /// Each answer is read at once.
     Never,

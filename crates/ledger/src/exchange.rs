@@ -240,7 +240,7 @@ pub struct Exchange {
     /// The phases.
     #[serde(default)]
     pub spans: Spans,
-    /// From the kernel's receive stamp of the last byte to our reading it: the client's client delay.
+    /// From the kernel's receive stamp of the last byte to our reading it: the client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
     /// Segments that the client's kernel sent again before the response; absent where it was not asked, as for fast responses.

@@ -3,7 +3,7 @@
 //!
 //! It must never slow down what it measures: a pause is at most a small part of the time that an exchange takes anyway, and
 //! there is none below a rate at which wake-ups do not matter. Latency stays the server's, because it ends at the kernel's
-//! receive stamp; what answers wait for here is the exchange's client delay, and is told.
+//! receive stamp; the time that responses wait here is the client delay of their exchanges.
 
 use intact_ledger::Nanos;
 use std::time::Duration;

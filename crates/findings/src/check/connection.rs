@@ -28,7 +28,7 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     match facts.keeps() {
         Some(true) => told.push(kept(facts)),
         Some(false) => told.push(
-            "Every request needs a connection of its own: the server closes after each answer."
+            "Every request needs a connection of its own: the server closes after each response."
                 .to_owned(),
         ),
         None => {}
@@ -192,6 +192,9 @@ fn never_kept(facts: &CheckFacts) -> Finding {
         .map(|version| {
             let said = match (&version.connection, version.curl) {
                 (Some(value), _) => format!("`Connection: {value}`"),
+                (None, Some("closing")) if version.response_version == Some("1.0") => {
+                    "a response of HTTP/1.0 without `Connection: keep-alive`".to_owned()
+                }
                 (None, Some("closing")) => "a body that ends with the connection".to_owned(),
                 (None, _) => "no announcement".to_owned(),
             };

@@ -88,7 +88,7 @@ fn what_fails_after_a_pause_is_told_by_the_pause() {
         .map(|kind| (kind.name.as_str(), kind.failed))
         .collect();
     assert_eq!(kinds, [("cold", 0), ("warm", 0), ("frozen 3 s", 1)]);
-    let words = "1 of 1 frozen 3 s invocations failed, 1 of them: error: Error: socket hang up";
+    let words = "1 of 1 frozen 3 s invocations failed: error: Error: socket hang up";
     assert!(
         facts.verdict.contains(&words.to_owned()),
         "{:?}",

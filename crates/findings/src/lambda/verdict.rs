@@ -24,8 +24,12 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
         for kind in &variant.kinds {
             sentences.extend(pauses(&whose, kind));
             if let (true, Some((words, count))) = (kind.failed > 0, kind.failures.first()) {
+                let of_them = match *count < kind.failed {
+                    true => format!(", {count} of them"),
+                    false => String::new(),
+                };
                 sentences.push(format!(
-                    "{whose}{} of {} {} invocations failed, {count} of them: {words}",
+                    "{whose}{} of {} {} invocations failed{of_them}: {words}",
                     kind.failed, kind.count, kind.name
                 ));
             }

@@ -76,9 +76,17 @@ impl Fold for StaleReuse {
             };
             let total = seen.requests + seen.closes;
             let mut evidence = match seen.idle {
-                Some((least, most)) if least == most => {
+                Some((least, _)) if total == 1 => {
                     statement!(
                         "the connection was idle for {idle}",
+                        idle = timer_nanos(least)
+                    )
+                }
+                Some((least, most))
+                    if timer_nanos(least).to_string() == timer_nanos(most).to_string() =>
+                {
+                    statement!(
+                        "the connections were idle for {idle}",
                         idle = timer_nanos(least)
                     )
                 }

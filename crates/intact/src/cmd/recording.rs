@@ -49,7 +49,7 @@ impl Recording {
         gauge: Arc<intact_bench::Gauge>,
     ) -> anyhow::Result<Recording> {
         let kept = files.open(&run)?.counted_elsewhere();
-        let bar = progress::bar(Some(1), 10, "{bar:30} {msg}")?;
+        let bar = progress::bar(Some(1), 10, "{bar:30} {wide_msg}")?;
         Ok(Recording {
             run,
             kept,

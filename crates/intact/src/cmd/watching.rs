@@ -73,7 +73,7 @@ impl Watching {
         wanted: Wanted,
     ) -> anyhow::Result<Watching> {
         let kept = files.open(run)?;
-        let bar = progress::bar(None, 10, "{spinner} {msg}")?;
+        let bar = progress::bar(None, 10, "{spinner} {wide_msg}")?;
         Ok(Watching {
             rows: Vec::new(),
             kept,

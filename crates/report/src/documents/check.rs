@@ -321,8 +321,17 @@ fn waterfall(facts: &CheckFacts) -> Section {
         let total = phases.get("total").and_then(Option::as_ref);
         total.map_or(0, |few| few.count)
     };
-    let title = "One request, phase by phase (the median of {} first and of {} next ones)";
-    let title = text!(title, taken(&all.fresh), taken(&all.reused));
+    let title = match (taken(&all.fresh), taken(&all.reused)) {
+        (first, 0) => text!(
+            "One request, phase by phase (the median of {} first ones)",
+            first
+        ),
+        (first, next) => text!(
+            "One request, phase by phase (the median of {} first and of {} next ones)",
+            first,
+            next
+        ),
+    };
     Section::new("waterfall", title)
         .summary(table.table())
         .summary(Chart::new("waterfall", "Where the time goes", bars, words))

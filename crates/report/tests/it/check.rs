@@ -303,6 +303,25 @@ fn a_server_that_refuses_has_a_short_card() {
 }
 
 #[test]
+fn a_server_that_never_keeps_a_connection_is_described_by_what_it_sent() {
+    let evidence = |response_version| {
+        let mut card = card();
+        for version in &mut card.versions {
+            version.reused = version.reused.map(|_| false);
+            version.says_kept = version.says_kept.map(|_| false);
+            version.connection = None;
+            version.response_version = Some(response_version);
+        }
+        page(&card, &[], 200)
+    };
+    let of_1_0 = evidence(Protocol::Http10);
+    assert!(of_1_0.contains("HTTP/1.1: a response of HTTP/1.0 without `Connection: keep-alive`"));
+    assert!(!of_1_0.contains("a body that ends with the connection"));
+    let of_1_1 = evidence(Protocol::Http11);
+    assert!(of_1_1.contains("HTTP/1.1: a body that ends with the connection"));
+}
+
+#[test]
 fn a_check_that_was_stopped_before_it_began_says_so() {
     let page = page(&ServerProfile::default(), &[], 40);
     assert!(page.contains("Stopped before the first request."), "{page}");

@@ -240,7 +240,7 @@ fn work_off(
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
     let mut ending = Ending::default();
-    let template = "{bar:30} {pos} of {len} messages {msg}, {eta} left";
+    let template = "{bar:30} {pos} of {len} messages, {eta} left, {wide_msg}";
     let bar = progress::bar(Some(plan.len()), 5, template)?;
     while interrupt.signal().is_none() {
         let mut all = Counts::default();
@@ -276,7 +276,7 @@ fn work_off(
         let left = all.waiting + all.claimed;
         bar.set_position(plan.len().saturating_sub(left));
         bar.set_message(match all.dead {
-            Some(dead) if dead > 0 => format!("({dead} given up)"),
+            Some(dead) if dead > 0 => format!("{dead} given up"),
             _ => String::new(),
         });
         let dead = all.dead.unwrap_or(0);

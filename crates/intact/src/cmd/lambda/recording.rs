@@ -25,7 +25,7 @@ impl Recording {
     /// Opens the ledger that was asked for.
     pub(super) fn start(run: &Run, args: &Args) -> anyhow::Result<Recording> {
         let files = OutputFiles::of(args.ledger.clone(), None);
-        let template = "{bar:30} {pos} of {len} invocations, {msg}, {eta} left";
+        let template = "{bar:30} {pos} of {len} invocations, {eta} left, {wide_msg}";
         let bar = progress::bar(None, 10, template)?;
         bar.set_length(args.invocations * run.variants.len() as u64);
         Ok(Recording {
