@@ -1,7 +1,7 @@
 //! hey: eight columns, seconds to four digits, `offset` being when a request began since the start of the run. Latency includes
 //! the time for connecting; `DNS+dialup` is 0 for a request on a connection that was there.
 
-use super::cells::seconds;
+use super::csv_row::seconds;
 use crate::client::{Entry, Timings};
 
 pub(super) const HEAD: &str =

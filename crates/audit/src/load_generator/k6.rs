@@ -1,7 +1,7 @@
 //! k6: a sample for each metric of a request, those of one request one behind the other, the count `http_reqs` first. Its time stamp is the
 //! end of the request. `http_req_blocked` includes connecting and TLS, `http_req_duration` does not; both are 0 on a connection that was there.
 
-use super::cells::cells;
+use super::csv_row::cells;
 use super::{NotARow, Rows};
 use crate::client::{Entry, Timings};
 use crate::fields::{nanos_of_ms, protocol};
@@ -9,7 +9,6 @@ use crate::lenient::Lenient;
 use crate::timestamp;
 use intact_ledger::{Failure, Outcome, SetupPhase};
 use serde::Deserialize;
-use std::borrow::Cow;
 
 /// The metric that comes first of each request.
 const FIRST: &str = "http_reqs";
@@ -134,10 +133,10 @@ impl K6 {
     fn csv_row(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
         let row = cells(line);
         if is_head(line) {
-            self.columns = Some(row.into_iter().map(Cow::into_owned).collect());
+            self.columns = Some(row);
             return Ok(None);
         }
-        let cell = |at: usize| row.get(at).map_or("", AsRef::as_ref);
+        let cell = |at: usize| row.get(at).map_or("", String::as_str);
         let value = cell(2).parse().map_err(|_| NotARow::default())?;
         let tag = |name: &str| {
             let mut columns = self.columns.iter().flatten();

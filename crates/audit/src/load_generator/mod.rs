@@ -2,7 +2,7 @@
 //! request, so reuse is told by the time for connecting where a tool measures it, and is unknown where it does not.
 //! Results that hold no requests, only sums, are told apart and refused with the way to get the requests.
 
-mod cells;
+mod csv_row;
 mod hey;
 mod k6;
 mod oha;

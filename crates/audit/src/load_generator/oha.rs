@@ -1,7 +1,7 @@
 //! oha: seven columns in seconds. In HTTP/1 a request's time includes the time for connecting, which is 0 where the connection was there. In
 //! HTTP/2 it does not, and every request repeats the time of its connection, to the nanosecond: that names the connection.
 
-use super::cells::seconds;
+use super::csv_row::seconds;
 use crate::client::{Entry, Timings};
 use std::collections::HashMap;
 

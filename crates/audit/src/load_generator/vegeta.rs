@@ -1,7 +1,7 @@
 //! vegeta: a row or an object for each request, after its documentation of `encode`. It does not measure connecting: whether a connection was
 //! reused cannot be seen.
 
-use super::cells::cells;
+use super::csv_row::cells;
 use crate::client::{Entry, Timings};
 use crate::lenient::Lenient;
 use crate::timestamp;
@@ -63,7 +63,7 @@ fn hit(line: &str) -> Option<Hit> {
     if row.len() != COLUMNS {
         return None;
     }
-    let cell = |at: usize| Lenient::Text(row[at].clone().into_owned());
+    let cell = |at: usize| Lenient::Text(row[at].clone());
     Some(Hit {
         timestamp: cell(0),
         code: cell(1),

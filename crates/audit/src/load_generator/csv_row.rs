@@ -1,0 +1,47 @@
+//! The cells of a row of CSV (RFC 4180).
+
+use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+
+/// The cells of a row; a quote that never ends encloses the rest.
+pub(super) fn cells(row: &str) -> Vec<String> {
+    let mut reader = ReaderBuilder::new()
+        .terminator(Terminator::Any(b'\n'))
+        .build();
+    // each cell is shorter than the row, and a row has at most one cell for each comma and one more
+    let mut text = vec![0; row.len()];
+    let mut ends = vec![0; row.bytes().filter(|byte| *byte == b',').count() + 1];
+    let (_, _, written, cells) = reader.read_record(row.as_bytes(), &mut text, &mut ends);
+    // no more input: the row is over
+    let (text_left, ends_left) = (&mut text[written..], &mut ends[cells..]);
+    let (end, _, _, more) = reader.read_record(&[], text_left, ends_left);
+    if end != ReadRecordResult::Record {
+        return Vec::new();
+    }
+    let mut start = 0;
+    let ends = &ends[..cells + more];
+    let cell = |&end: &usize| {
+        let cell = String::from_utf8_lossy(&text[start..end]).into_owned();
+        start = end;
+        cell
+    };
+    ends.iter().map(cell).collect()
+}
+
+/// A time in seconds as nanoseconds, if it is one.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    crate::fields::nanos_of_seconds(text.trim().parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_seen_through() {
+        assert_eq!(cells("a,,b"), ["a", "", "b"]);
+        assert_eq!(cells("\"a,\"\"b\"\"\",c,"), ["a,\"b\"", "c", ""]);
+        assert_eq!(cells("\"a,b"), ["a,b"]);
+        assert_eq!(cells("a,b\r"), ["a", "b\r"]);
+        assert!(cells("").is_empty());
+    }
+}
