@@ -3,10 +3,10 @@
 //! [`Bench::new`] checks a [`Config`] and makes the variants, [`Bench::run`] measures them in interleaved rounds and hands everything
 //! to an [`BenchObserver`]. A producer: it writes the ledger's events and draws no conclusions.
 
+mod closed_loop;
 mod config;
 mod default_length;
 mod engine;
-mod pace;
 mod recorder;
 mod rounds;
 mod validation;
@@ -16,6 +16,6 @@ pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::readiness::Gauge;
-pub use pace::{ClosedLoop, Pace, Turn, Wish};
+
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Position};

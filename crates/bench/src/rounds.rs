@@ -1,10 +1,10 @@
 //! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
 
+use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
 use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
 use crate::machine;
-use crate::pace::ClosedLoop;
 use crate::recorder::{Recorder, RowPolicy};
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
@@ -361,7 +361,7 @@ impl RoundRunner<'_> {
                 recipe: recipe.clone(),
                 round,
                 connections: share(connections as u64, thread, threads) as usize,
-                pace: Box::new(self.pace(round, thread, threads)),
+                closed_loop: self.closed_loop(round, thread, threads),
                 warm_up: warm_up.clone(),
             };
             let hand = thread::Builder::new()
@@ -406,9 +406,9 @@ impl RoundRunner<'_> {
         Ok(())
     }
 
-    fn pace(&self, round: u32, thread: usize, threads: usize) -> ClosedLoop {
+    fn closed_loop(&self, round: u32, thread: usize, threads: usize) -> ClosedLoop {
         let config = &self.bench.config;
-        let mut pace = if round == 0 {
+        let mut closed = if round == 0 {
             ClosedLoop::new(Some(1), None)
         } else {
             let rounds = self.bench.rounds;
@@ -426,12 +426,12 @@ impl RoundRunner<'_> {
         };
         let now = self.clock.now();
         if let Some(per_second) = config.opening_per_s {
-            pace = pace.limit_opening(per_second / threads as f64, now);
+            closed = closed.limit_opening(per_second / threads as f64, now);
         }
         if let Some(per_second) = config.requests_per_s {
-            pace = pace.limit_starting(per_second / threads as f64, now);
+            closed = closed.limit_starting(per_second / threads as f64, now);
         }
-        pace
+        closed
     }
 
     fn look(&mut self, round: u32, variant: u32) {

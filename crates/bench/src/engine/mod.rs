@@ -11,7 +11,7 @@ mod warm_up;
 pub(crate) use readiness::Readiness;
 pub(crate) use warm_up::WarmUp;
 
-use crate::pace::Pace;
+use crate::closed_loop::ClosedLoop;
 use crate::variant_plan::VariantPlan;
 use intact_ledger::{Span, Tally};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct RoundTask {
     /// Connections of this thread.
     pub(crate) connections: usize,
     /// When exchanges start.
-    pub(crate) pace: Box<dyn Pace>,
+    pub(crate) closed_loop: ClosedLoop,
     /// The warm-up of all threads, before which nothing is measured.
     pub(crate) warm_up: Arc<WarmUp>,
 }
@@ -42,6 +42,6 @@ pub(crate) struct RoundResult {
 
 /// Drives the connections of one thread through a round.
 pub(crate) trait Engine {
-    /// Runs until the pace says that the round is over and nothing is in flight.
+    /// Runs until the closed loop starts nothing more and nothing is in flight.
     fn run(&mut self, assignment: RoundTask) -> std::io::Result<RoundResult>;
 }

@@ -27,7 +27,7 @@ pub(crate) struct Slot {
     pub(crate) phase: Phase,
     /// Tells events of its present socket from those of earlier ones.
     pub(crate) generation: u32,
-    /// When to ask the pace again.
+    /// When to ask the closed loop again.
     pub(crate) wake: Option<Nanos>,
     /// Dials in this round.
     pub(crate) dials: u32,

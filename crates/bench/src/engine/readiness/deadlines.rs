@@ -29,7 +29,7 @@ impl Round<'_> {
         self.engine.clock.until(until)
     }
 
-    /// Slots whose time has come ask the pace again.
+    /// Slots whose time has come ask the closed loop again.
     pub(super) fn wake_up(&mut self, now: Nanos) {
         while let Some(&Reverse((wake, index))) = self.wakes.peek() {
             if wake > now {

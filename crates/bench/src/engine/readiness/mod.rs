@@ -9,8 +9,8 @@ mod exchanges;
 use super::coalescer::Coalescer;
 use super::slot::{Phase, Slot};
 use super::{Engine, RoundResult, RoundTask, WarmUp};
+use crate::closed_loop::{ClosedLoop, NextExchange, Start};
 use crate::machine;
-use crate::pace::{Pace, Turn, Wish};
 use crate::recorder::Recorder;
 use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
@@ -102,7 +102,7 @@ impl Engine for Readiness {
             engine: self,
             recipe: assignment.recipe,
             round,
-            pace: assignment.pace,
+            closed_loop: assignment.closed_loop,
             warm_up: assignment.warm_up,
             blank,
             gather,
@@ -148,7 +148,7 @@ struct Round<'a> {
     engine: &'a mut Readiness,
     recipe: Arc<VariantPlan>,
     round: u32,
-    pace: Box<dyn Pace>,
+    closed_loop: ClosedLoop,
     warm_up: Arc<WarmUp>,
     blank: Exchange,
     gather: Option<Coalescer>,
@@ -159,7 +159,7 @@ struct Round<'a> {
     parked: Vec<usize>,
     /// Connections that are over and wait for the server's FIN, by token.
     lingering: HashMap<usize, (Box<HttpConnection>, Nanos)>,
-    /// When slots want to ask the pace again.
+    /// When slots ask the closed loop again.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Slots that have not opened their first connection.
     to_open: VecDeque<usize>,
@@ -286,7 +286,7 @@ impl Round<'_> {
             let now = self.now();
             let stopped = self.is_stopped();
             let slot = &mut self.slots[index];
-            let wish = match &slot.phase {
+            let next = match &slot.phase {
                 Phase::Open(open) => {
                     let used = !self.recipe.keepalive && open.exchanges() > 0;
                     match open.state() {
@@ -299,19 +299,19 @@ impl Round<'_> {
                             self.put_away(index, now);
                             continue;
                         }
-                        State::Ready => Wish {
+                        State::Ready => NextExchange {
                             warmup: false,
                             opens: false,
                         },
                     }
                 }
-                Phase::Vacant => Wish {
+                Phase::Vacant => NextExchange {
                     warmup: slot.warms_up && slot.dials == 0,
                     opens: true,
                 },
                 Phase::Dialing(..) | Phase::Done => return,
             };
-            if !wish.warmup {
+            if !next.warmup {
                 self.finish_warm_up(index);
                 if !self.warm_up.is_over() && !stopped {
                     if !std::mem::replace(&mut self.slots[index].parked, true) {
@@ -320,13 +320,13 @@ impl Round<'_> {
                     return;
                 }
             }
-            let turn = if stopped {
-                Turn::Over
+            let start = if stopped {
+                Start::Never
             } else {
-                self.pace.next(now, wish)
+                self.closed_loop.next(now, next)
             };
-            match turn {
-                Turn::Over => {
+            match start {
+                Start::Never => {
                     // with exchanges in flight, their ends come back here
                     if !self.is_busy(index) {
                         self.put_away(index, now);
@@ -334,18 +334,18 @@ impl Round<'_> {
                     }
                     return self.send(index);
                 }
-                Turn::At(wake) => {
+                Start::At(wake) => {
                     self.slots[index].wake = Some(wake);
                     self.wakes.push(Reverse((wake, index)));
                     return self.send(index);
                 }
-                Turn::Now => {
-                    if !wish.warmup && self.measured.is_none() {
+                Start::Now => {
+                    if !next.warmup && self.measured.is_none() {
                         self.cpu_from = machine::thread_cpu();
                         self.measured = Some(Span::new(now, now));
                     }
-                    if wish.opens {
-                        self.dial(index, self.round == 0 || wish.warmup);
+                    if next.opens {
+                        self.dial(index, self.round == 0 || next.warmup);
                     } else {
                         self.exchange(index, now);
                     }
