@@ -18,7 +18,7 @@ const MOST_MESSAGES: u64 = 1_000_000;
 
 /// The shortest time of a message, and the longest of a repetition.
 const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_hours(366 * 24);
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Requests a second that a plan may ask for; a worker's share of the least is still a time between two requests.
 const RATES: RangeInclusive<f64> = 1e-5..=1e9;
 
