@@ -67,7 +67,7 @@ pub enum BadMessage {
 }
 
 impl Message {
-    /// Reads a message, and checks it as the plan was checked: whoever writes to a queue can write anything.
+    /// Reads a message, and checks it as the plan was checked: who can write to a queue can write anything.
     ///
     /// # Errors
     /// It cannot be worked on.
@@ -76,12 +76,11 @@ impl Message {
         struct Format {
             format: u32,
         }
-        let unreadable = |error: serde_json::Error| BadMessage::Unreadable(error.to_string());
-        let Format { format } = serde_json::from_str(text).map_err(unreadable)?;
+        let Format { format } = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         if format > FORMAT {
             return Err(BadMessage::Newer(format));
         }
-        let message: Message = serde_json::from_str(text).map_err(unreadable)?;
+        let message: Message = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         message.check().map_err(BadMessage::Refused)?;
         Ok(message)
     }
@@ -148,6 +147,21 @@ impl Message {
         }
         Ok(())
     }
+}
+
+/// Why a text is no message. What the text holds is not repeated, because it may be a secret.
+fn unreadable(error: &serde_json::Error) -> BadMessage {
+    let words = error.to_string();
+    let is_of_the_format = !error.is_data() || words.starts_with("missing field");
+    BadMessage::Unreadable(if is_of_the_format {
+        words
+    } else {
+        format!(
+            "a value of another type at line {} column {}",
+            error.line(),
+            error.column()
+        )
+    })
 }
 
 /// The id of a message: what it measures, which is unique within its plan.

@@ -1,7 +1,7 @@
 //! The embedded queue: an SQLite file that any number of processes of one machine share. A claim is one transaction.
 //!
 //! The file is anybody's who can write to it, so that what its columns hold is never an error here: a body of any type is handed on as
-//! text, and whoever works on it gives it up.
+//! text, and the worker gives it up.
 
 use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
@@ -66,7 +66,7 @@ impl SqliteQueue {
         let deadline = Instant::now() + BUSY;
         loop {
             match prepare(path) {
-                // a change to WAL does not wait for others, whatever the busy timeout is
+                // the busy timeout does not cover locks on which two could wait for each other (sqlite3_busy_handler)
                 Err(error) if is_busy(&error) && Instant::now() < deadline => {
                     std::thread::sleep(RETRY);
                 }

@@ -339,6 +339,16 @@ fn a_message_that_no_plan_makes_is_refused() {
 }
 
 #[test]
+fn the_reason_why_a_message_is_unreadable_repeats_nothing_of_it() {
+    let message = plan(1).messages().next().unwrap();
+    let mut bad = serde_json::to_value(&message).unwrap();
+    bad["recipe"]["target"]["headers"] = "Authorization: s3cret".into();
+    let said = Message::parse(&bad.to_string()).unwrap_err().to_string();
+    assert!(said.contains("a value of another type at line 1"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+}
+
+#[test]
 fn a_secret_in_the_plan_is_warned_of_with_what_to_write() {
     let warnings = |headers: &str, url: &str| {
         let text = GOOD

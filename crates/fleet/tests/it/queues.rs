@@ -160,6 +160,26 @@ fn many_that_open_one_new_queue_at_once_all_get_it() {
 }
 
 #[test]
+fn who_sends_many_messages_lets_others_in_between() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut queue = queue(&folder, 3);
+    let mut other = SqliteQueue::open(&folder.path().join("q.sqlite")).unwrap();
+    let plan = plan(800);
+    let mut sent = 0;
+    let mut taken = 0;
+    let mut messages = plan.messages().inspect(|_| {
+        sent += 1;
+        if sent % 600 == 0 {
+            // with one transaction for all, this waits for as long as another process may hold the file, and fails
+            assert!(other.claim("w", Duration::ZERO).unwrap().is_some());
+            taken += 1;
+        }
+    });
+    assert_eq!(queue.send(&mut messages).unwrap(), 1600);
+    assert_eq!(taken, 2);
+}
+
+#[test]
 fn a_file_that_another_process_holds_for_a_while_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("q.sqlite");

@@ -97,7 +97,7 @@ impl RequestHead {
         } else {
             !self.method.is_empty() && self.has_scheme && !self.path.is_empty()
         };
-        // two names of the host: whoever is on the way may read the other one (RFC 9113 section 8.3.1)
+        // two names of the host: an intermediary may read the other one (RFC 9113 section 8.3.1)
         let differs = self.authority.as_ref().zip(self.host.as_ref());
         let differs = differs.is_some_and(|(one, other)| !one.eq_ignore_ascii_case(other));
         if differs && self.fault.is_none() {

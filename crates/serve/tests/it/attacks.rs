@@ -16,7 +16,7 @@ const ACK: u8 = 0x1;
 /// GOAWAY's codes (RFC 9113 section 7).
 const COMPRESSION_ERROR: u8 = 0x9;
 
-/// More than sockets and the server hold together: whoever accepts this much without an answer being read has no bound.
+/// More than sockets and the server hold together: a server that accepts this much while no response is read has no bound.
 const UNBOUNDED: usize = 48 << 20;
 
 fn rig() -> Rig {

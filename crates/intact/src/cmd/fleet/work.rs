@@ -56,7 +56,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Opens a queue for the messages of this plan, where the queue can tell plans apart.
+    /// Opens a queue for the messages of this plan, where the queue can separate plans.
     pub(super) fn open(&self, name: &str, deliveries: u32) -> Result<Box<dyn Queue>, Failed> {
         let Some(path) = name.strip_prefix("sqlite:") else {
             return open_queue(name);
