@@ -146,8 +146,9 @@ impl Group {
             self.run.host = outcome.run.host.clone();
             self.run.started.clone_from(&outcome.run.started);
         }
-        let number = outcome.repetition * plan.slices + outcome.slice;
-        let round = number % MOST_ROUNDS + 1;
+        let first = u64::from(outcome.repetition) * u64::from(plan.slices);
+        let number = first + u64::from(outcome.slice);
+        let round = (number % u64::from(MOST_ROUNDS)) as u32 + 1;
         for mut cell in outcome.tally.cells {
             let round = if cell.round == Some(0) { 0 } else { round };
             let ours = self.tally.cell(Some(variant), Some(round));

@@ -10,8 +10,10 @@ mod ending;
 mod message;
 mod page;
 mod plan;
+mod private;
 mod queue;
 mod rows;
+mod secret;
 mod store;
 mod worker;
 
@@ -21,12 +23,16 @@ pub use message::{BadMessage, FORMAT, Job, Message};
 pub use page::{
     PlanDocument, StatusDocument, StoreProgress, plan_json, plan_page, queue_json, queue_page,
 };
-pub use plan::{CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, parse};
+pub use plan::{
+    Acknowledged, CheckTargetError, Estimate, Kind, Limits, Plan, PlanError, Target, parse,
+};
+pub use private::make_folder;
 pub use queue::sqlite::SqliteQueue;
 #[cfg(feature = "aws")]
 pub use queue::sqs::SqsQueue;
-pub use queue::{Claim, Counts, Queue, QueueError, open as open_queue};
+pub use queue::{Claim, Counts, DeadMessage, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
+pub use secret::{ReadSecret, Reference, SecretError, read_secret};
 pub use store::{CheckResult, DeliveryResult, Store, StoreError};
 pub use worker::{
     FailureAction, Measure, MeasureError, Measured, MessageHandler, MessageOutcome, Worker,

@@ -2,22 +2,22 @@
 
 mod checks;
 mod source;
+mod target;
 
-use crate::message::{FORMAT, Job, Message};
-use intact_client::ConnectOverride;
-use intact_client::tls::{Credentials, Verify};
-use intact_ledger::{ExpectedStatus, Variant};
+use crate::message::{FORMAT, Job, Message, id_of_message};
+use intact_ledger::Variant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What stands in keys where a bench has its variant.
-const CHECK: &str = "check";
+pub(crate) const CHECK: &str = "check";
 
 pub use checks::CheckTargetError;
-pub(crate) use source::acknowledged;
+pub(crate) use source::is_plain;
 pub use source::{PlanError, parse};
+pub use target::{Acknowledged, Kind, Target};
 
 /// A checked plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,78 +44,6 @@ pub struct Plan {
     pub slice_ms: u64,
     /// What may be sent.
     pub limits: Limits,
-}
-
-/// A server to measure, acknowledged as one's own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Target {
-    /// Its name in keys and tables.
-    pub name: String,
-    /// Its URL.
-    pub url: String,
-    /// The host, once more, as the acknowledgement that load on it is allowed.
-    pub i_own_this: String,
-    /// How it is measured.
-    #[serde(default)]
-    pub measure: Kind,
-    /// For a check: the longest that an idle connection is watched, as `90s`; `0` leaves that out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_limit: Option<String>,
-    /// Port for variants without TLS where the URL is https with a port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plain_port: Option<u16>,
-    /// Port for variants with TLS where the URL is http with a port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls_port: Option<u16>,
-    /// Check neither chain nor name of the certificate.
-    #[serde(default)]
-    pub insecure: bool,
-    /// PEM text of the roots to trust.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub roots: Option<String>,
-    /// `host:port:address`, as curl's `--resolve`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resolve: Vec<String>,
-    /// Header fields as `Name: value`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<String>,
-    /// The statuses that count as ok: `any`, `2xx`, `404`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect: Option<ExpectedStatus>,
-}
-
-impl Target {
-    /// Whom to trust.
-    pub fn credentials(&self) -> Credentials {
-        Credentials {
-            verify: match &self.roots {
-                _ if self.insecure => Verify::Insecure,
-                Some(pem) => Verify::Roots(pem.as_bytes().into()),
-                None => Verify::System,
-            },
-            certificate: None,
-        }
-    }
-
-    /// Where its URL leads.
-    pub fn route(&self) -> ConnectOverride {
-        ConnectOverride {
-            resolve: self.resolve.clone(),
-            ..ConnectOverride::default()
-        }
-    }
-}
-
-/// How a target is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Requests for some time, in every variant.
-    #[default]
-    Bench,
-    /// The card of the server, once a repetition; it tries the variants itself.
-    Check,
 }
 
 /// What may be sent to each target.
@@ -157,9 +85,20 @@ pub struct Estimate {
 }
 
 impl Plan {
+    /// What is better done otherwise, a sentence each: secrets that the queue would hold as they stand.
+    pub fn warnings(&self) -> Vec<String> {
+        self.targets
+            .iter()
+            .flat_map(Target::plain_secrets)
+            .collect()
+    }
+
     /// How many messages the plan has.
     pub fn len(&self) -> u64 {
-        self.targets.iter().map(|target| self.len_of(target)).sum()
+        let targets = self.targets.iter();
+        targets.fold(0, |sum: u64, target| {
+            sum.saturating_add(self.len_of(target))
+        })
     }
 
     /// A plan always has messages; this is for the lint that wants it beside `len`.
@@ -167,11 +106,14 @@ impl Plan {
         self.len() == 0
     }
 
-    /// How many messages a target has.
+    /// How many messages a target has. A plan of a store may be anyone's, so the product stops at the largest number.
     fn len_of(&self, target: &Target) -> u64 {
-        let once = self.labels.len() as u64 * u64::from(self.repetitions);
+        let once = (self.labels.len() as u64).saturating_mul(u64::from(self.repetitions));
+        let variants = self.variants.len() as u64;
         match target.measure {
-            Kind::Bench => once * self.variants.len() as u64 * u64::from(self.slices),
+            Kind::Bench => once
+                .saturating_mul(variants)
+                .saturating_mul(u64::from(self.slices)),
             Kind::Check => once,
         }
     }
@@ -271,13 +213,7 @@ impl Plan {
         slice: u32,
     ) -> Message {
         let settings = variant.map(|variant| &self.variants[variant as usize]);
-        let id = match variant {
-            Some(variant) => format!(
-                "{}.{label}.{variant:03}.{repetition:04}.{slice:03}",
-                target.name
-            ),
-            None => format!("{}.{label}.{CHECK}.{repetition:04}", target.name),
-        };
+        let id = id_of_message(&target.name, label, variant, repetition, slice);
         let recipe = Job {
             target: target.clone(),
             axes: settings.map_or_else(BTreeMap::new, |settings| settings.axes.clone()),

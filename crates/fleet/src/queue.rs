@@ -42,6 +42,16 @@ pub enum QueueError {
         /// What the queue said.
         words: String,
     },
+    /// Other processes hold it.
+    #[error(
+        "queue {name}: another process has held it for {seconds} s: end that process, or try again; nothing that was finished is lost"
+    )]
+    Busy {
+        /// The queue.
+        name: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// It is named in a way that means nothing here.
     #[error("--queue {name}: {words}")]
     Name {
@@ -69,6 +79,17 @@ pub struct Claim {
     pub receipt: String,
     /// Which delivery this is, from 1.
     pub attempt: u32,
+}
+
+/// A message that the queue gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadMessage {
+    /// Its plan, as the queue knows it: the message itself may be unreadable.
+    pub plan: String,
+    /// Its id within the plan.
+    pub message: String,
+    /// Why it was given up.
+    pub reason: String,
 }
 
 /// How far a queue is.
@@ -110,7 +131,7 @@ pub trait Queue {
     /// How far it is.
     fn counts(&mut self) -> Result<Counts, QueueError>;
     /// The dead letters with their reasons, where the queue can list them.
-    fn dead(&mut self) -> Result<Vec<(String, String)>, QueueError>;
+    fn dead(&mut self) -> Result<Vec<DeadMessage>, QueueError>;
 }
 
 /// Opens a queue by its name: `sqlite:PATH`, or `sqs://NAME` in a build with the feature `aws`.

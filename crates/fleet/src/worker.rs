@@ -4,8 +4,10 @@
 use crate::message::Message;
 use crate::queue::{Claim, Queue, QueueError};
 use crate::rows::{RowError, RowFiles};
+use crate::secret::{ReadSecret, SecretError};
 use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
 use intact_ledger::{DeadLetter, Run, Tally};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Measures what a message asks for.
@@ -16,7 +18,7 @@ pub trait Measure {
 }
 
 /// What was measured for a message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The head of its ledger.
     pub run: Run,
@@ -59,6 +61,9 @@ pub enum WorkerError {
     /// Rows could not be kept.
     #[error(transparent)]
     Rows(#[from] RowError),
+    /// A secret that messages refer to is not here: another worker may have it.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
 }
 
 /// What became of a message.
@@ -97,6 +102,8 @@ pub struct MessageHandler<'a> {
     pub store: &'a Store,
     /// Who measures.
     pub measure: &'a mut dyn Measure,
+    /// Where the secrets are that targets refer to.
+    pub secrets: &'a dyn ReadSecret,
 }
 
 impl Worker<'_> {
@@ -108,7 +115,7 @@ impl Worker<'_> {
         let done = match self.desk.handle(&claim.body, claim.attempt) {
             Ok(done) => done,
             Err(error) => {
-                // a store that is full says nothing about the message; a queue that fails as well lets it come back in time
+                // a full store or a missing secret says nothing about the message; a queue that fails as well lets it come back in time
                 let _ = self.queue.release(&claim);
                 return Err(error);
             }
@@ -161,23 +168,35 @@ impl MessageHandler<'_> {
             return Ok(MessageOutcome::AlreadyThere(message.id));
         }
         let mut rows = RowFiles::new(&message)?;
+        let (target, secrets) = message.recipe.target.with_secrets(self.secrets)?;
+        let mut filled = message.clone();
+        filled.recipe.target = target;
+        let measured = self.measure.measure(&filled, &mut rows);
+        // from here on nothing holds a secret
+        let measured = measured.and_then(|measured| {
+            secrets.hide_in(measured).map_err(|error| MeasureError {
+                words: format!("a secret is part of a word that results need: {error}"),
+                then: FailureAction::GivenUp,
+            })
+        });
         let Measured {
             run,
             tally,
             checked,
-        } = match self.measure.measure(&message, &mut rows) {
+        } = match measured {
             Ok(measured) => measured,
             Err(trouble) => {
+                let reason = secrets.hide(&trouble.words);
                 if trouble.then == FailureAction::GivenUp {
                     let letter = DeadLetter {
                         message: message.id.clone(),
-                        reason: trouble.words.clone(),
+                        reason: reason.clone(),
                     };
                     self.store.put_dead(&message.plan, &letter)?;
                 }
                 return Ok(MessageOutcome::Failed {
                     message: message.id,
-                    reason: trouble.words,
+                    reason,
                     then: trouble.then,
                 });
             }

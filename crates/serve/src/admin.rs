@@ -7,10 +7,24 @@ use std::net::IpAddr;
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// The answer to a path below `/.intact/`.
-pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &ServerTally) -> Response {
+/// The answer to a path below `/.intact/`. `asked_for_us`: the request names this server as its host, so that it comes from no page of
+/// another site whose name leads here (DNS rebinding).
+pub(crate) fn answer(
+    target: &[u8],
+    peer: IpAddr,
+    asked_for_us: bool,
+    books: &ServerTally,
+) -> Response {
     if !peer.to_canonical().is_loopback() {
-        return Response::ours(403, TEXT, "only told on the server's own machine\n".into());
+        return Response::ours(
+            403,
+            TEXT,
+            "only for clients on the server's machine\n".into(),
+        );
+    }
+    if !asked_for_us {
+        let words = "only for Host: localhost, the server's address, or a name of --name\n";
+        return Response::ours(403, TEXT, words.into());
     }
     match target.split(|&byte| byte == b'?').next().unwrap_or(b"") {
         b"/.intact/health" => Response::ours(200, TEXT, "ok\n".into()),
@@ -37,7 +51,7 @@ mod tests {
         let run = Run::new(Producer::Serve, "0", Vantage::Server, now, 0, &[]);
         let books = ServerTally::new(run, 1, None);
         let status =
-            |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), &books).status;
+            |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), true, &books).status;
         for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"] {
             assert_eq!(status(here, b"/.intact/ledger"), 200, "{here}");
         }
@@ -46,5 +60,9 @@ mod tests {
             assert_eq!(status(there, b"/.intact/health"), 403, "{there}");
         }
         assert_eq!(status("127.0.0.1", b"/.intact/"), 404);
+        let here = "127.0.0.1".parse().unwrap();
+        for path in [&b"/.intact/ledger"[..], b"/.intact/health", b"/.intact/"] {
+            assert_eq!(answer(path, here, false, &books).status, 403);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! What is to be sent is appended to [`Channel::out`] and leaves with the next flush, in as few writes (and TLS records) as it fits into,
 //! so that who writes decides what travels together. Knows nothing of HTTP.
 
+use crate::read_buffers::{ReadBuffer, ReadBuffers};
 use rustls::{ServerConfig, ServerConnection};
 use socket2::SockRef;
 use std::cell::Cell;
@@ -16,6 +17,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+
+/// Bytes of room that an idle connection keeps for what it sends.
+const KEPT: usize = 4096;
 
 /// What passed so far; shared, so that it can be recorded however a connection ends.
 #[derive(Debug, Default)]
@@ -85,13 +89,13 @@ impl Channel {
         &self.passed
     }
 
-    /// Reads; 0 is the end of the stream.
-    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Reads; nothing is the end of the stream.
+    pub(crate) async fn read(&mut self, buffers: &Rc<ReadBuffers>) -> io::Result<ReadBuffer> {
         poll_fn(|context| {
             if let Poll::Ready(Err(error)) = self.poll_flush(context) {
                 return Poll::Ready(Err(error));
             }
-            self.poll_read(context, buffer)
+            self.poll_read(context, buffers)
         })
         .await
     }
@@ -105,23 +109,30 @@ impl Channel {
     pub(crate) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
+        buffers: &Rc<ReadBuffers>,
+    ) -> Poll<io::Result<ReadBuffer>> {
+        let mut buffer = buffers.take();
         let mut wire = Wire {
             tcp: &mut self.tcp,
             context,
             passed: &self.passed,
         };
-        let read = match &mut self.tls {
-            None => wire.read(buffer),
-            Some(tls) => read_tls(tls, &mut wire, buffer),
-        };
+        let read = buffer.fill(|room| match &mut self.tls {
+            None => wire.read(room),
+            Some(tls) => read_tls(tls, &mut wire, room),
+        });
         match read {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
-            Ok(0) => self.passed.ended.set(true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                // an idle connection keeps no room for what it once sent
+                if self.out.is_empty() && self.out.capacity() > KEPT {
+                    self.out = Vec::new();
+                }
+                return Poll::Pending;
+            }
+            Ok(()) if buffer.is_empty() => self.passed.ended.set(true),
             _ => {}
         }
-        Poll::Ready(read)
+        Poll::Ready(read.map(|()| buffer))
     }
 
     /// See [`Channel::flush`].
@@ -133,13 +144,15 @@ impl Channel {
         };
         let done = match &mut self.tls {
             None => wire.write_rest(&self.out, &mut self.written),
-            Some(tls) => {
-                if !self.out.is_empty() {
-                    tls.writer().write_all(&self.out)?;
-                    self.out.clear();
+            // what the kernel did not take goes first: then all that waits is in `out`, where its size is known
+            Some(tls) => write_tls(tls, &mut wire).and_then(|()| {
+                if self.out.is_empty() {
+                    return Ok(());
                 }
+                tls.writer().write_all(&self.out)?;
+                self.out.clear();
                 write_tls(tls, &mut wire)
-            }
+            }),
         };
         match done {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
@@ -207,7 +220,8 @@ impl Channel {
     }
 
     async fn drain(&mut self) {
-        let mut rest = [0; 4096];
+        // not an array: it would be part of every task
+        let mut rest = vec![0; 4096];
         poll_fn(|context| {
             let mut wire = Wire {
                 tcp: &mut self.tcp,

@@ -117,6 +117,8 @@ pub struct Config {
     pub close: Close,
     /// What goes wrong, how often.
     pub faults: Faults,
+    /// Further names of this server, in addition to those of the loopback: `/.intact/` answers to no other `Host`.
+    pub names: Vec<String>,
 }
 
 impl Default for Config {
@@ -139,6 +141,7 @@ impl Default for Config {
             accept: Accept::Serve,
             close: Close::Goaway,
             faults: Faults::default(),
+            names: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::channel::Channel;
 use crate::config::{Accept, Close};
+use crate::read_buffers::ReadBuffer;
 use crate::record::{Record, connection_id};
 use crate::thread_state::{Peer, ThreadState};
 use crate::{http1, http2, tls};
@@ -21,8 +22,6 @@ use tokio::time::timeout;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a connection that we closed is drained, so that the client reads our answer before a RST.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Bytes read at a time.
-const READ: usize = 16 * 1024;
 /// The start of HTTP/2's preface, by which it is told from HTTP/1 where no ALPN has told (RFC 9113 section 3.3).
 const PREFACE: &[u8] = b"PRI ";
 
@@ -45,9 +44,10 @@ pub(crate) async fn serve(
     let at = host.clerk.now();
     let guest = Peer {
         peer: peer.ip(),
+        local: tcp.local_addr().ok().map(|local| local.ip()),
         since: Instant::now(),
     };
-    let mut connection = Connection::new(connection_id(&host.clerk), at);
+    let mut connection = Box::new(Connection::new(connection_id(&host.clerk), at));
     // from the server's side: local is ours
     connection.local = tcp.local_addr().ok();
     connection.peer = Some(peer);
@@ -97,9 +97,14 @@ pub(crate) async fn serve(
 }
 
 /// Ends a connection before it has begun.
-async fn dismiss(host: &Rc<ThreadState>, tcp: TcpStream, connection: Connection, close: Close) {
+async fn dismiss(
+    host: &Rc<ThreadState>,
+    tcp: TcpStream,
+    connection: Box<Connection>,
+    close: Close,
+) {
     let channel = Channel::plain(tcp);
-    let record = Record::open(&host.clerk, connection, channel.passed().clone());
+    let record = Record::open(&host.clerk, *connection, channel.passed().clone());
     leave_by(CloseReason::Ours(close), channel, host, &record).await;
 }
 
@@ -107,22 +112,22 @@ async fn dismiss(host: &Rc<ThreadState>, tcp: TcpStream, connection: Connection,
 async fn speak(
     host: &Rc<ThreadState>,
     mut channel: Channel,
-    connection: Connection,
+    connection: Box<Connection>,
     guest: Peer,
     http2: Option<bool>,
 ) {
-    let record = Record::open(&host.clerk, connection, channel.passed().clone());
-    let mut buffer = vec![0; READ];
+    let record = Record::open(&host.clerk, *connection, channel.passed().clone());
     let first = match http2 {
-        Some(http2) => Ok((0, http2)),
-        None => first_bytes(host, &mut channel, guest, &mut buffer).await,
+        Some(http2) => Ok((host.buffers.take(), http2)),
+        None => first_bytes(host, &mut channel, guest).await,
     };
+    // each in memory of its own: a task is as large as its largest part, and most connections only ever wait in the smallest
     let leave = match first {
-        Ok((filled, true)) => {
-            http2::serve(&mut channel, host, &record, guest, &buffer[..filled]).await
+        Ok((first, true)) => {
+            Box::pin(http2::serve(&mut channel, host, &record, guest, first)).await
         }
-        Ok((filled, false)) => {
-            http1::serve(&mut channel, host, &record, guest, buffer, filled).await
+        Ok((first, false)) => {
+            Box::pin(http1::serve(&mut channel, host, &record, guest, first)).await
         }
         Err(leave) => leave,
     };
@@ -134,29 +139,36 @@ async fn first_bytes(
     host: &ThreadState,
     channel: &mut Channel,
     guest: Peer,
-    buffer: &mut [u8],
-) -> Result<(usize, bool), CloseReason> {
-    let mut filled = 0;
+) -> Result<(ReadBuffer, bool), CloseReason> {
+    let mut first: Option<ReadBuffer> = None;
     loop {
-        let read = channel.read(&mut buffer[filled..]);
-        let read: io::Result<usize> = match host.patience(guest) {
+        let read = channel.read(&host.buffers);
+        let read: io::Result<ReadBuffer> = match host.patience(guest) {
             Some(limit) => match timeout(limit, read).await {
                 Ok(read) => read,
                 Err(_) => return Err(CloseReason::Ours(host.config.close)),
             },
             None => read.await,
         };
-        filled += match read {
-            Ok(count) if count > 0 => count,
+        let read = match read {
+            Ok(read) if !read.is_empty() => read,
             _ => return Err(CloseReason::Theirs),
         };
-        let start = &buffer[..filled.min(PREFACE.len())];
+        let bytes = match first.take() {
+            None => read,
+            Some(mut bytes) => {
+                bytes.append(&read);
+                bytes
+            }
+        };
+        let start = &bytes[..bytes.len().min(PREFACE.len())];
         if !PREFACE.starts_with(start) {
-            return Ok((filled, false));
+            return Ok((bytes, false));
         }
-        if filled >= PREFACE.len() {
-            return Ok((filled, true));
+        if bytes.len() >= PREFACE.len() {
+            return Ok((bytes, true));
         }
+        first = Some(bytes);
     }
 }
 

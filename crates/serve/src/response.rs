@@ -3,10 +3,13 @@
 use crate::config::Config;
 use crate::delay::Delay;
 use crate::fault::Fault;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The largest body that a path may ask for, in bytes.
 const LARGEST: u64 = 1 << 30;
+/// The longest pause that a path may ask for, in milliseconds: a day.
+const LONGEST_DELAY: u64 = 86_400_000;
 /// The largest request body that is sent back, in bytes.
 pub(crate) const LARGEST_ECHO: usize = 1 << 20;
 /// Where the server tells about itself.
@@ -114,33 +117,56 @@ impl ResponseRoutes {
 
     /// The answer to a request target.
     pub(crate) fn to(&self, target: &[u8]) -> Response {
-        let mut answer = self.usual.clone();
         let path = target.split(|&byte| byte == b'?').next().unwrap_or(b"");
-        let rest = |prefix: &[u8]| std::str::from_utf8(path.strip_prefix(prefix)?).ok();
-        let number = |prefix: &[u8]| rest(prefix)?.parse::<u64>().ok();
+        // by far the most frequent
         if path == b"/" {
-            // by far the most frequent
-        } else if path == b"/close" {
+            return self.usual.clone();
+        }
+        self.by_path(path)
+            .unwrap_or_else(|words| Response::ours(400, "text/plain", words))
+    }
+
+    /// The answer to a path, or why its last part is none that the path takes.
+    fn by_path(&self, path: &[u8]) -> Result<Response, String> {
+        let mut answer = self.usual.clone();
+        let rest = |prefix: &[u8]| path.strip_prefix(prefix).map(String::from_utf8_lossy);
+        if path == b"/close" {
             answer.closes = true;
         } else if path == b"/echo" {
             answer.body = Body::Echo;
         } else if path == b"/redirect" {
             answer.status = 302;
             answer.location = Some("/");
-        } else if let Some(bytes) = number(b"/bytes/") {
-            answer.body = Body::Filler(bytes.min(LARGEST));
-        } else if let Some(bytes) = number(b"/chunked/") {
-            answer.body = Body::Filler(bytes.min(LARGEST));
+        } else if let Some(bytes) = rest(b"/bytes/") {
+            answer.body = Body::Filler(number(&bytes, 0..=LARGEST)?);
+        } else if let Some(bytes) = rest(b"/chunked/") {
+            answer.body = Body::Filler(number(&bytes, 0..=LARGEST)?);
             answer.unannounced = true;
-        } else if let Some(ms) = number(b"/delay/") {
-            answer.extra_delay = Duration::from_millis(ms);
-        } else if let Some(status @ 200..=999) = number(b"/status/") {
-            answer.status = status as u16;
-        } else if let Some(fault) = rest(b"/fault/").and_then(|id| id.parse().ok()) {
+        } else if let Some(ms) = rest(b"/delay/") {
+            answer.extra_delay = Duration::from_millis(number(&ms, 0..=LONGEST_DELAY)?);
+        } else if let Some(status) = rest(b"/status/") {
+            answer.status = number(&status, 200..=999)? as u16;
+        } else if let Some(fault) = rest(b"/fault/") {
+            let fault = fault.parse().map_err(|error| format!("{error}\n"))?;
             answer.fault = Some(fault);
         }
-        answer
+        Ok(answer)
     }
+}
+
+/// A number as digits alone, within a range.
+fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits);
+    number
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| {
+            format!(
+                "not a whole number from {} to {}\n",
+                range.start(),
+                range.end()
+            )
+        })
 }
 
 #[cfg(test)]
@@ -154,7 +180,31 @@ mod tests {
         assert_eq!(answers.to(b"/bytes/7?x").body.len(), 7);
         assert!(answers.to(b"/chunked/7").unannounced);
         assert_eq!(answers.to(b"/status/404").status, 404);
-        assert_eq!(answers.to(b"/status/7").status, 200);
+        for bad in [
+            &b"/status/7"[..],
+            b"/status/199",
+            b"/status/1000",
+            b"/status/",
+            b"/status/20x",
+            b"/bytes/-5",
+            b"/bytes/+5",
+            b"/bytes/",
+            b"/bytes/ff",
+            b"/bytes/1073741825",
+            b"/bytes/18446744073709551616",
+            b"/bytes/99999999999999999999999999",
+            b"/bytes/\xff",
+            b"/chunked/1e3",
+            b"/delay/-1",
+            b"/delay/18446744073709551615",
+            b"/fault/none",
+        ] {
+            let name = String::from_utf8_lossy(bad);
+            assert_eq!(answers.to(bad).status, 400, "{name}");
+        }
+        assert_eq!(answers.to(b"/status/200").status, 200);
+        assert_eq!(answers.to(b"/status/999").status, 999);
+        assert_eq!(answers.to(b"/bytes/1073741824").body.len(), LARGEST);
         assert_eq!(
             answers.to(b"/delay/5").extra_delay,
             Duration::from_millis(5)

@@ -1,10 +1,12 @@
 //! What all connections of one thread share.
 
-use crate::admin;
 use crate::config::Config;
 use crate::fault::Fault;
+use crate::host::RequestHost;
+use crate::read_buffers::ReadBuffers;
 use crate::record::{Record, ThreadRecorder};
 use crate::response::{Response, ResponseRoutes, is_admin};
+use crate::{admin, host};
 use intact_experiment::Rng;
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -18,12 +20,15 @@ pub(crate) struct ThreadState {
     pub(crate) clerk: Rc<ThreadRecorder>,
     answers: ResponseRoutes,
     dice: RefCell<Rng>,
+    pub(crate) buffers: Rc<ReadBuffers>,
 }
 
 /// Who is at the other end, since when.
 #[derive(Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) peer: IpAddr,
+    /// Our address, if it is known.
+    pub(crate) local: Option<IpAddr>,
     pub(crate) since: Instant,
 }
 
@@ -43,20 +48,42 @@ impl ThreadState {
             clerk: Rc::new(clerk),
             dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
             config,
+            buffers: Rc::default(),
         }
     }
 
     /// Decides about the next request on a connection.
-    pub(crate) fn plan(&self, target: &[u8], guest: Peer, record: &Record) -> ResponsePlan {
-        if is_admin(target) {
+    pub(crate) fn plan(
+        &self,
+        target: &[u8],
+        host: RequestHost<'_>,
+        guest: Peer,
+        record: &Record,
+    ) -> ResponsePlan {
+        let hidden = is_admin(target);
+        if hidden {
             // before the answer is made, which would count the connection
             record.asked();
-            return ResponsePlan {
-                answer: admin::answer(target, guest.peer, self.clerk.books()),
-                pause: Duration::ZERO,
-                fault: None,
-                hidden: true,
-            };
+        }
+        let at_once = |answer| ResponsePlan {
+            answer,
+            pause: Duration::ZERO,
+            fault: None,
+            hidden,
+        };
+        let host = match host {
+            Ok(host) => host,
+            Err(reason) => return at_once(Response::ours(400, "text/plain", reason.to_owned())),
+        };
+        if hidden {
+            let names = &self.config.names;
+            let asked_for_us = host.is_some_and(|host| host::is_ours(host, guest.local, names));
+            return at_once(admin::answer(
+                target,
+                guest.peer,
+                asked_for_us,
+                self.clerk.books(),
+            ));
         }
         let answer = self.answers.to(target);
         let dice = &mut self.dice.borrow_mut();

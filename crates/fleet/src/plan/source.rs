@@ -7,6 +7,7 @@ use intact_ledger::{Protocol, TlsVersion, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +15,12 @@ use std::time::Duration;
 const MOST_VARIANTS: usize = 1_000;
 /// More messages than this do not fit into a queue in reasonable time.
 const MOST_MESSAGES: u64 = 1_000_000;
+
+/// The shortest time of a message, and the longest of a repetition.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Requests a second that a plan may ask for; a worker's share of the least is still a time between two requests.
+const RATES: RangeInclusive<f64> = 1e-5..=1e9;
 
 /// Why a plan cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -148,7 +155,7 @@ type Wrong<'a> = dyn Fn(&str, &str) -> PlanError + 'a;
 const NAMES: &str = "letters, digits, `-` and `_`, at most 64: it becomes part of keys";
 
 /// Whether a name can be part of a key.
-fn is_plain(text: &str) -> bool {
+pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain)
 }
@@ -161,8 +168,14 @@ fn times(source: &Source, wrong: &Wrong<'_>) -> Result<(Duration, Option<Duratio
     let limit = source.slice.as_deref().map(|text| time("slice", text));
     let limit = limit.transpose()?;
     let slice = limit.unwrap_or(duration);
-    if duration.is_zero() || slice.is_zero() || slice > duration {
-        return Err(wrong("slice", "above zero, and not longer than `duration`"));
+    if duration > LONGEST {
+        return Err(wrong("duration", "at most 366 days"));
+    }
+    if slice < SHORTEST || slice > duration {
+        return Err(wrong(
+            "slice",
+            "at least 1 ms, and not longer than `duration`",
+        ));
     }
     Ok((duration, limit))
 }
@@ -182,7 +195,9 @@ fn check_names(source: &Source, wrong: &Wrong<'_>) -> Result<(), PlanError> {
         if !is_plain(&target.name) {
             return Err(wrong("target.name", NAMES));
         }
-        acknowledged(target).map_err(|words| wrong(&format!("target {}", target.name), &words))?;
+        target
+            .may_be_sent_to()
+            .map_err(|words| wrong(&format!("target {}", target.name), &words))?;
     }
     Ok(())
 }
@@ -191,7 +206,7 @@ fn check_limits(source: &Source, wrong: &Wrong<'_>) -> Result<(), PlanError> {
     let limits = &source.limits;
     for (key, is_fine) in [
         ("limits.requests", limits.requests > 0),
-        ("limits.rate", limits.rate.is_finite() && limits.rate > 0.0),
+        ("limits.rate", RATES.contains(&limits.rate)),
         ("limits.workers", (1..=10_000).contains(&limits.workers)),
         ("limits.deliveries", (1..=100).contains(&limits.deliveries)),
         ("repetitions", source.repetitions > 0),
@@ -258,22 +273,6 @@ fn check_size(plan: &Plan, limit: Option<Duration>, wrong: &Wrong<'_>) -> Result
             .map_err(|(key, words)| wrong(key, &words))?;
     }
     Ok(())
-}
-
-/// Whether a target names its own host as acknowledged.
-pub(crate) fn acknowledged(target: &Target) -> Result<(), String> {
-    let url = url::Url::parse(&target.url).map_err(|error| format!("url: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("url: the scheme has to be http or https".to_owned());
-    }
-    let host = url.host_str().unwrap_or_default();
-    if host.eq_ignore_ascii_case(&target.i_own_this) {
-        return Ok(());
-    }
-    Err(format!(
-        "i-own-this: has to repeat the host, {host:?}, to say that load on it is allowed; it says {:?}",
-        target.i_own_this
-    ))
 }
 
 fn unique<'a>(

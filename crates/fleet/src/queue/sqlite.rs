@@ -1,8 +1,13 @@
 //! The embedded queue: an SQLite file that any number of processes of one machine share. A claim is one transaction.
+//!
+//! The file is anybody's who can write to it, so that what its columns hold is never an error here: a body of any type is handed on as
+//! text, and the worker gives it up.
 
-use super::{Claim, Counts, MARGIN, Queue, QueueError};
+use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use crate::private;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,55 +23,87 @@ CREATE TABLE IF NOT EXISTS messages (
   until_ms INTEGER NOT NULL DEFAULT 0,
   worker   TEXT,
   reason   TEXT
-);
+) STRICT;
 CREATE INDEX IF NOT EXISTS by_state ON messages (state, until_ms, seq);
 ";
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(30);
 /// How often an empty queue is looked at.
 const LOOK: Duration = Duration::from_millis(50);
+/// Between two attempts at a file that others open.
+const RETRY: Duration = Duration::from_millis(10);
+/// Messages that one transaction adds: it holds the file for milliseconds, however many there are.
+const BATCH: usize = 500;
 
 /// A queue in a file.
 pub struct SqliteQueue {
     name: String,
     file: Connection,
     deliveries: u32,
+    share: Option<Share>,
     clock: Clock,
 }
 
-/// The wall clock: what processes of one machine share beside the file.
+/// The messages of one plan, and how many of them may be with workers at once.
+struct Share {
+    /// What the ids of its messages begin with.
+    prefix: String,
+    at_once: u32,
+}
+
+/// The wall clock: all that processes of one machine share, except the file.
 type Clock = Box<dyn Fn() -> SystemTime + Send>;
 
 impl SqliteQueue {
-    /// Opens or creates the file.
+    /// Opens the file, or makes one that only its user may read.
+    ///
+    /// # Errors
+    /// It is no queue, or other processes hold it for too long.
     pub fn open(path: &Path) -> Result<SqliteQueue, QueueError> {
         let name = format!("sqlite:{}", path.display());
-        let open = || {
-            let file = Connection::open(path)?;
-            file.busy_timeout(BUSY)?;
-            file.pragma_update(None, "journal_mode", "WAL")?;
-            file.pragma_update(None, "synchronous", "NORMAL")?;
-            file.execute_batch(SCHEMA)?;
-            Ok(file)
-        };
-        match open() {
-            Ok(file) => Ok(SqliteQueue {
-                name,
-                file,
-                deliveries: 3,
-                clock: Box::new(SystemTime::now),
-            }),
-            Err(error) => Err(told(&name, &error)),
+        // messages hold header fields; SQLite gives its -wal and -shm the permissions of the file
+        private::make_file(path);
+        let deadline = Instant::now() + BUSY;
+        loop {
+            match prepare(path) {
+                // the busy timeout does not cover locks on which two could wait for each other (sqlite3_busy_handler)
+                Err(error) if is_busy(&error) && Instant::now() < deadline => {
+                    std::thread::sleep(RETRY);
+                }
+                prepared => {
+                    let file = prepared.map_err(|error| failure(&name, &error))?;
+                    return Ok(SqliteQueue {
+                        name,
+                        file,
+                        deliveries: 3,
+                        share: None,
+                        clock: Box::new(SystemTime::now),
+                    });
+                }
+            }
         }
     }
 
+    /// Takes and counts the messages of one plan only, with at most so many of them with workers at once: several coordinators of a plan
+    /// then stay within its rate, and none works on the messages of another plan.
+    #[must_use]
+    pub fn of_plan(mut self, plan: &str, at_once: u32) -> SqliteQueue {
+        self.share = Some(Share {
+            prefix: format!("{plan}/"),
+            at_once,
+        });
+        self
+    }
+
     /// How often messages that are sent from now on may be delivered.
+    #[must_use]
     pub fn with_deliveries(mut self, deliveries: u32) -> SqliteQueue {
         self.deliveries = deliveries;
         self
     }
 
     /// Takes the time from elsewhere.
+    #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> SystemTime + Send + 'static) -> SqliteQueue {
         self.clock = Box::new(clock);
         self
@@ -93,36 +130,47 @@ impl SqliteQueue {
             transaction.commit()?;
             Ok(done)
         };
-        run().map_err(|error| told(name, &error))
+        run().map_err(|error| failure(name, &error))
+    }
+
+    /// What the ids of our messages begin with; absent where all are ours.
+    fn prefix(&self) -> Option<String> {
+        self.share.as_ref().map(|share| share.prefix.clone())
     }
 
     fn try_claim(&mut self, worker: &str) -> Result<Option<Claim>, QueueError> {
         let now = self.now_ms();
+        let prefix = self.prefix();
+        let at_once = self.share.as_ref().map_or(u32::MAX, |share| share.at_once);
         self.transaction(|file| {
             file.execute(
-                "UPDATE messages SET state = 'dead', reason = coalesce(reason || '; ', '') || attempts || ' deliveries ended without an answer'
+                "UPDATE messages SET state = 'dead', reason = coalesce(reason || '; ', '') || attempts || ' deliveries ended without a result'
                  WHERE state = 'claimed' AND until_ms <= ?1 AND attempts >= most",
                 params![now],
             )?;
+            let held: u32 = file.query_row(
+                "SELECT count(*) FROM messages WHERE state = 'claimed' AND until_ms > ?1 AND (?2 IS NULL OR substr(id, 1, length(?2)) = ?2)",
+                params![now, prefix],
+                |row| row.get(0),
+            )?;
+            if held >= at_once {
+                return Ok(None);
+            }
             let next = file
                 .query_row(
                     "SELECT seq, body, attempts, hold_ms FROM messages
-                     WHERE (state = 'waiting' OR state = 'claimed') AND until_ms <= ?1 ORDER BY seq LIMIT 1",
-                    params![now],
-                    |row| {
-                        Ok((
-                            row.get::<_, i64>(0)?,
-                            row.get::<_, String>(1)?,
-                            row.get::<_, u32>(2)?,
-                            row.get::<_, i64>(3)?,
-                        ))
-                    },
+                     WHERE (state = 'waiting' OR state = 'claimed') AND until_ms <= ?1 AND (?2 IS NULL OR substr(id, 1, length(?2)) = ?2)
+                     ORDER BY seq LIMIT 1",
+                    params![now, prefix],
+                    |row| Ok((row.get(0)?, text(row, 1)?, number(row, 2)?, number(row, 3)?)),
                 )
                 .optional()?;
             let Some((seq, body, attempts, hold)) = next else {
                 return Ok(None);
             };
-            let attempt = attempts + 1;
+            let seq: i64 = seq;
+            let attempt = u32::try_from(attempts.max(0)).map_or(u32::MAX, |count| count.saturating_add(1));
+            let hold = hold.max(MARGIN.as_millis() as i64);
             file.execute(
                 "UPDATE messages SET state = 'claimed', attempts = ?2, until_ms = ?3, worker = ?4 WHERE seq = ?1",
                 params![seq, attempt, now.saturating_add(hold), worker],
@@ -134,39 +182,73 @@ impl SqliteQueue {
             }))
         })
     }
-}
 
-impl Queue for SqliteQueue {
-    fn send(&mut self, messages: &mut dyn Iterator<Item = Message>) -> Result<u64, QueueError> {
+    fn send_batch(&mut self, batch: &[Message]) -> Result<u64, QueueError> {
         let deliveries = self.deliveries;
-        let name = self.name.clone();
-        let mut new = 0;
-        let texts = messages.map(|message| {
-            let text = serde_json::to_string(&message).map_err(|error| QueueError::Failed {
-                name: name.clone(),
+        let mut rows = Vec::with_capacity(batch.len());
+        for message in batch {
+            let body = serde_json::to_string(message).map_err(|error| QueueError::Failed {
+                name: self.name.clone(),
                 words: error.to_string(),
-            });
-            (message, text)
-        });
-        let mut trouble = None;
+            })?;
+            let hold = Duration::from_millis(message.recipe.ms) + MARGIN;
+            let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
+            rows.push((format!("{}/{}", message.plan, message.id), body, hold));
+        }
         self.transaction(|file| {
             let mut insert = file.prepare(
                 "INSERT OR IGNORE INTO messages (id, body, hold_ms, most) VALUES (?1, ?2, ?3, ?4)",
             )?;
-            for (message, text) in texts {
-                match text {
-                    Ok(text) => {
-                        let hold = Duration::from_millis(message.recipe.ms) + MARGIN;
-                        let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
-                        let id = format!("{}/{}", message.plan, message.id);
-                        new += insert.execute(params![id, text, hold, deliveries])? as u64;
-                    }
-                    Err(error) => trouble = Some(error),
-                }
+            let mut new = 0;
+            for (id, body, hold) in &rows {
+                new += insert.execute(params![id, body, hold, deliveries])? as u64;
             }
-            Ok(())
-        })?;
-        trouble.map_or(Ok(new), Err)
+            Ok(new)
+        })
+    }
+}
+
+/// Opens the file and makes the table where there is none.
+fn prepare(path: &Path) -> rusqlite::Result<Connection> {
+    let mut file = Connection::open(path)?;
+    file.busy_timeout(BUSY)?;
+    file.pragma_update(None, "journal_mode", "WAL")?;
+    file.pragma_update(None, "synchronous", "NORMAL")?;
+    let is_there = "SELECT count(*) FROM sqlite_master WHERE name IN ('messages', 'by_state')";
+    let there: u32 = file.query_row(is_there, [], |row| row.get(0))?;
+    if there < 2 {
+        let transaction = file.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.commit()?;
+    }
+    Ok(file)
+}
+
+/// A column as text, whatever was put there.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => String::new(),
+    })
+}
+
+/// A column as a number, 0 where it is none.
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
+    Ok(row.get_ref(column)?.as_i64().unwrap_or(0))
+}
+
+impl Queue for SqliteQueue {
+    fn send(&mut self, messages: &mut dyn Iterator<Item = Message>) -> Result<u64, QueueError> {
+        let mut new = 0;
+        loop {
+            let batch: Vec<Message> = (&mut *messages).take(BATCH).collect();
+            if batch.is_empty() {
+                return Ok(new);
+            }
+            new += self.send_batch(&batch)?;
+        }
     }
 
     fn claim(&mut self, worker: &str, wait: Duration) -> Result<Option<Claim>, QueueError> {
@@ -234,32 +316,48 @@ impl Queue for SqliteQueue {
     }
 
     fn counts(&mut self) -> Result<Counts, QueueError> {
-        self.transaction(|file| {
-            let of = |state: &str| {
-                file.query_row(
-                    "SELECT count(*) FROM messages WHERE state = ?1",
-                    params![state],
-                    |row| row.get::<_, i64>(0),
-                )
-                .map(i64::unsigned_abs)
+        let count = || {
+            let mut counts = Counts {
+                done: Some(0),
+                dead: Some(0),
+                ..Counts::default()
             };
-            Ok(Counts {
-                waiting: of("waiting")?,
-                claimed: of("claimed")?,
-                done: Some(of("done")?),
-                dead: Some(of("dead")?),
-            })
-        })
+            let mut states = self.file.prepare(
+                "SELECT state, count(*) FROM messages WHERE ?1 IS NULL OR substr(id, 1, length(?1)) = ?1 GROUP BY state",
+            )?;
+            let mut rows = states.query(params![self.prefix()])?;
+            while let Some(row) = rows.next()? {
+                let count = number(row, 1)?.unsigned_abs();
+                match &*text(row, 0)? {
+                    "waiting" => counts.waiting = count,
+                    "claimed" => counts.claimed = count,
+                    "done" => counts.done = Some(count),
+                    _ => counts.dead = Some(count),
+                }
+            }
+            Ok(counts)
+        };
+        count().map_err(|error| failure(&self.name, &error))
     }
 
-    fn dead(&mut self) -> Result<Vec<(String, String)>, QueueError> {
-        self.transaction(|file| {
-            let mut rows = file.prepare(
-                "SELECT body, coalesce(reason, 'no reason given') FROM messages WHERE state = 'dead' ORDER BY seq",
+    fn dead(&mut self) -> Result<Vec<DeadMessage>, QueueError> {
+        let list = || {
+            let mut dead = self.file.prepare(
+                "SELECT id, coalesce(reason, 'no reason given') FROM messages
+                 WHERE state = 'dead' AND (?1 IS NULL OR substr(id, 1, length(?1)) = ?1) ORDER BY seq",
             )?;
-            let dead = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            dead.collect()
-        })
+            let letters = dead.query_map(params![self.prefix()], |row| {
+                let id = text(row, 0)?;
+                let (plan, message) = id.split_once('/').unwrap_or(("", &id));
+                Ok(DeadMessage {
+                    plan: plan.to_owned(),
+                    message: message.to_owned(),
+                    reason: text(row, 1)?,
+                })
+            })?;
+            letters.collect::<rusqlite::Result<_>>()
+        };
+        list().map_err(|error| failure(&self.name, &error))
     }
 }
 
@@ -268,9 +366,24 @@ fn receipt(claim: &Claim) -> Option<(i64, u32)> {
     Some((seq.parse().ok()?, attempt.parse().ok()?))
 }
 
-fn told(name: &str, error: &rusqlite::Error) -> QueueError {
+fn is_busy(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+    matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseBusy | DatabaseLocked)
+    )
+}
+
+/// What SQLite said, by what the caller can do.
+fn failure(name: &str, error: &rusqlite::Error) -> QueueError {
     use rusqlite::ErrorCode;
     let name = name.to_owned();
+    if is_busy(error) {
+        return QueueError::Busy {
+            name,
+            seconds: BUSY.as_secs(),
+        };
+    }
     let words = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::CannotOpen) => QueueError::Missing { name, words },

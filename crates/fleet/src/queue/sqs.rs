@@ -3,7 +3,7 @@
 //! Deliveries are counted by the queue (`ApproximateReceiveCount`); its redrive policy moves what was delivered too often to the
 //! dead-letter queue. What is given up at once is sent to `NAME-dead`, where that queue exists; its reason is in the store too.
 
-use super::{Claim, Counts, MARGIN, Queue, QueueError};
+use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::BehaviorVersion;
@@ -261,7 +261,7 @@ impl Queue for SqsQueue {
         })
     }
 
-    fn dead(&mut self) -> Result<Vec<(String, String)>, QueueError> {
+    fn dead(&mut self) -> Result<Vec<DeadMessage>, QueueError> {
         // reading a dead-letter queue hides its messages from others; reasons are in the store
         Ok(Vec::new())
     }

@@ -17,6 +17,7 @@ pub use result::{CheckResult, DeliveryResult};
 
 use crate::message::{FORMAT, Message};
 use crate::plan::Plan;
+use crate::private;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use intact_ledger::DeadLetter;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 
 /// Objects that are fetched at once.
 const AT_ONCE: usize = 16;
+/// Characters of a foreign name that become part of a key.
+const LONGEST_PART: usize = 200;
 
 /// A store of results.
 pub struct Store {
@@ -53,7 +56,7 @@ impl Store {
             remote(name)?
         } else {
             let folder = Path::new(name);
-            std::fs::create_dir_all(folder)
+            private::make_folder(folder)
                 .map_err(|error| failed(format!("cannot make the folder: {error}")))?;
             let local = object_store::local::LocalFileSystem::new_with_prefix(folder)
                 .map_err(|error| failed(error.to_string()))?;
@@ -192,19 +195,13 @@ impl Store {
 
     /// Writes down that a message was given up.
     pub fn put_dead(&self, plan: &str, letter: &DeadLetter) -> Result<(), StoreError> {
-        // what could not be read has no id of its own
-        let name: String = letter
-            .message
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .take(128)
-            .collect();
+        // what could not be read has names that anybody may have written
+        let plain = |text: &str| -> String {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            let chars = text.chars().map(|c| if is_plain(c) { c } else { '_' });
+            chars.take(LONGEST_PART).collect()
+        };
+        let (plan, name) = (plain(plan), plain(&letter.message));
         self.put(&format!("dead/plan={plan}/{name}.json"), json(letter))
     }
 

@@ -1,6 +1,6 @@
 //! Whole campaigns: every message ends exactly once in the report.
 
-use crate::rig::{Fake, plan};
+use crate::rig::{Fake, NoSecrets, plan};
 use intact_fleet::{
     Campaign, FailureAction, MessageHandler, MessageOutcome, Plan, Queue, SqliteQueue, Store,
     Worker,
@@ -40,6 +40,7 @@ impl Rig {
                 worker: "w1".to_owned(),
                 store: &self.store,
                 measure: fake,
+                secrets: &NoSecrets,
             },
         };
         let mut all = Vec::new();
@@ -86,6 +87,7 @@ fn a_message_that_was_delivered_twice_counts_once() {
         worker: "w9".to_owned(),
         store: &rig.store,
         measure: &mut fake,
+        secrets: &NoSecrets,
     };
     // two workers had it at the same time: neither saw the other's result
     assert!(matches!(
@@ -125,7 +127,7 @@ fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
         assert_eq!(fake.measured, 5);
         let dead = rig.queue.dead().unwrap();
         assert_eq!(dead.len(), 1);
-        assert_eq!(dead[0].1, "no luck");
+        assert_eq!(dead[0].reason, "no luck");
         let campaign = rig.read();
         assert_eq!(campaign.progress.finished, 5);
         if then == FailureAction::GivenUp {
@@ -143,6 +145,7 @@ fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
         worker: "w".to_owned(),
         store: &rig.store,
         measure: &mut fake,
+        secrets: &NoSecrets,
     };
     for body in [
         "",
@@ -171,6 +174,158 @@ fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
         .filter(|name| !name.to_string_lossy().starts_with("q.sqlite"))
         .collect();
     assert_eq!(outside, ["store"]);
+}
+
+/// Writes into the table of the queue as another program could.
+fn write(rig: &Rig, statement: &str) {
+    let file = rusqlite::Connection::open(rig.folder.path().join("q.sqlite")).unwrap();
+    file.busy_timeout(Duration::from_secs(30)).unwrap();
+    file.execute_batch(statement).unwrap();
+}
+
+#[test]
+fn whatever_is_in_a_row_the_worker_lives_and_the_report_counts_it_as_dead() {
+    for (body, strict) in [
+        ("CAST(x'00ff41' AS TEXT)", true),
+        ("'{\"format\": '", true),
+        ("'[]'", true),
+        ("replace(body, '\"format\":3', '\"format\":4')", true),
+        ("replace(body, '\"format\":3', '\"format\":-1')", true),
+        ("replace(body, '.0000.000\"', '.0001.000\"')", true),
+        ("x'00ff'", false),
+        ("17", false),
+        ("''", false),
+    ] {
+        let mut rig = Rig::start(2);
+        if !strict {
+            // the table of a version without types in it
+            write(
+                &rig,
+                "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;",
+            );
+        }
+        write(
+            &rig,
+            &format!("UPDATE messages SET body = {body} WHERE seq = 1"),
+        );
+        let mut fake = Fake::default();
+        let done = rig.work(&mut fake);
+        assert_eq!((done.len(), fake.measured), (4, 3), "{body}: {done:?}");
+        let dead = rig.queue.dead().unwrap();
+        let first = rig.plan.messages().next().unwrap().id;
+        assert_eq!(dead.len(), 1, "{body}");
+        assert_eq!(
+            (&*dead[0].plan, &*dead[0].message),
+            (&*rig.plan.id, &*first)
+        );
+        assert!(!dead[0].reason.is_empty(), "{body}");
+        assert_eq!(rig.queue.counts().unwrap().done, Some(3), "{body}");
+    }
+}
+
+#[test]
+fn a_row_whose_numbers_are_words_is_delivered_and_held() {
+    let mut rig = Rig::start(1);
+    write(
+        &rig,
+        "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;
+         UPDATE messages SET attempts = 'many', hold_ms = x'00' WHERE seq = 1;
+         UPDATE messages SET attempts = -7, hold_ms = -1 WHERE seq = 2;",
+    );
+    for _ in 0..2 {
+        let claim = rig.queue.claim("w", Duration::ZERO).unwrap().unwrap();
+        assert_eq!(claim.attempt, 1);
+    }
+    // neither claim has run out
+    assert_eq!(rig.queue.claim("v", Duration::ZERO).unwrap(), None);
+}
+
+#[test]
+fn names_that_are_no_part_of_a_key_end_no_worker() {
+    let mut rig = Rig::start(1);
+    let long = "x".repeat(300);
+    write(
+        &rig,
+        &format!(
+            "UPDATE messages SET body = replace(body, '\"plan\":\"', '\"plan\":\"{long}') WHERE seq = 1;
+             UPDATE messages SET body = replace(body, '\"id\":\"', '\"id\":\"{long}') WHERE seq = 2;"
+        ),
+    );
+    let mut fake = Fake::default();
+    let done = rig.work(&mut fake);
+    assert_eq!((done.len(), fake.measured), (2, 0), "{done:?}");
+    assert_eq!(rig.queue.counts().unwrap().dead, Some(2));
+}
+
+#[test]
+fn a_secret_is_read_by_the_worker_and_is_in_nothing_that_is_stored() {
+    let mut rig = Rig::start(1);
+    let text = crate::rig::TEXT.replace("REPETITIONS", "1").replace(
+        "i-own-this",
+        "headers = [\"Authorization: Bearer {env:TOKEN}\"]\ni-own-this",
+    );
+    let text = text.replace("http://host.test/", "http://host.test/?key={env:TOKEN}");
+    rig.plan = intact_fleet::parse("rig.toml".as_ref(), &text).unwrap();
+    rig.store.put_plan(&rig.plan).unwrap();
+    rig.queue.send(&mut rig.plan.messages()).unwrap();
+    let bodies: Vec<String> = rig
+        .plan
+        .messages()
+        .map(|message| serde_json::to_string(&message).unwrap())
+        .collect();
+    assert!(bodies[0].contains("{env:TOKEN}"), "{}", bodies[0]);
+    struct Token(&'static str);
+    impl intact_fleet::ReadSecret for Token {
+        fn read(&self, reference: &intact_fleet::Reference) -> Result<String, String> {
+            assert_eq!(reference.to_string(), "env:TOKEN");
+            match self.0 {
+                "" => Err("is not set".to_owned()),
+                value => Ok(value.to_owned()),
+            }
+        }
+    }
+    let mut fake = Fake::default();
+    let mut desk = MessageHandler {
+        worker: "w".to_owned(),
+        store: &rig.store,
+        measure: &mut fake,
+        secrets: &Token(""),
+    };
+    // a worker without it ends, which says nothing about the message
+    let error = desk.handle(&bodies[0], 1).unwrap_err().to_string();
+    assert_eq!(error, "target t: env:TOKEN: is not set");
+    desk.secrets = &Token("s3cret/&");
+    assert!(matches!(
+        desk.handle(&bodies[0], 1).unwrap(),
+        MessageOutcome::Measured(_)
+    ));
+    fake.trouble = Some((
+        rig.plan.messages().nth(1).unwrap().id,
+        FailureAction::GivenUp,
+    ));
+    let mut desk = MessageHandler {
+        worker: "w".to_owned(),
+        store: &rig.store,
+        measure: &mut fake,
+        secrets: &Token("no luck"),
+    };
+    // this measurer's error repeats the secret
+    let MessageOutcome::Failed { reason, .. } = desk.handle(&bodies[1], 1).unwrap() else {
+        panic!("measured");
+    };
+    assert_eq!(reason, "…");
+    let asked = fake.targets;
+    assert_eq!(asked[0].headers, ["Authorization: Bearer s3cret/&"]);
+    assert_eq!(asked[0].url, "http://host.test/?key=s3cret%2F%26");
+    for key in rig.store.keys("").unwrap() {
+        let bytes = rig.store.get(&key).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(
+            !text.contains("s3cret") && !text.contains("no luck"),
+            "{key}"
+        );
+    }
+    assert!(rig.store.keys("results").unwrap().len() == 1);
 }
 
 #[test]

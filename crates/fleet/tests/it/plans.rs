@@ -165,6 +165,213 @@ fn a_message_whose_target_was_exchanged_is_refused() {
     assert!(matches!(Message::parse(&text), Err(BadMessage::Refused(_))));
 }
 
+#[test]
+fn what_cannot_be_one_line_of_a_request_is_refused_when_the_plan_is_read() {
+    let url = "https://a.test/health";
+    let host = "i-own-this = \"a.test\"";
+    for (from, to, named) in [
+        (url, "https://a.test/\\r\\nX: 1", "url: a line end"),
+        (url, "https://a.test/\\u0000", "url: a line end"),
+        (url, "https://a.test\\t.evil.test/", "url: a line end"),
+        (url, "https://me:s3cret@a.test/", "url: user and password"),
+        (url, "https://s3cret@a.test/", "url: user and password"),
+        (url, "https://evil.test\\\\@a.test/", "url: "),
+        (url, "a.test/health", "http or https"),
+        (url, "https://a.test/{env:TOKEN", "url: the brace"),
+        (url, "https://{env:HOST}/", "i-own-this"),
+        (
+            host,
+            "i-own-this = \"a.test\"\nheaders = [\"A: b\\r\\nC: d\"]",
+            "headers: a line end",
+        ),
+        (
+            host,
+            "i-own-this = \"a.test\"\nheaders = [\"A: b\\n\"]",
+            "headers: a line end",
+        ),
+        (
+            host,
+            "i-own-this = \"a.test\"\nheaders = [\"A: \\u007f\"]",
+            "headers: a line end",
+        ),
+        (
+            host,
+            "i-own-this = \"a.test\"\nheaders = [\"A b: c\"]",
+            "headers: \"A b\"",
+        ),
+        (
+            host,
+            "i-own-this = \"a.test\"\nheaders = [\"A\"]",
+            "headers: \"A\"",
+        ),
+        (
+            host,
+            "i-own-this = \"a.test\"\nheaders = [\"A: env:\"]",
+            "env:NAME or file:PATH",
+        ),
+        (host, "i-own-this = 7", "a host, or a list of hosts"),
+    ] {
+        let text = GOOD.replace(from, to);
+        assert_ne!(text, GOOD);
+        let said = refused(&text);
+        assert!(said.contains(named), "{to}: {said}");
+        assert!(!said.contains("s3cret"), "{said}");
+    }
+}
+
+#[test]
+fn the_host_that_is_acknowledged_is_the_one_that_is_dialled() {
+    // two readings of a URL may differ in its host: what `client` dials counts
+    for url in [
+        "https://a.test@evil.test/",
+        "https://evil.test#@a.test/",
+        "https://evil.test?@a.test/",
+        "https://evil.test/@a.test/",
+    ] {
+        let text = GOOD.replace("https://a.test/health", url);
+        assert!(parse(Path::new("p.toml"), &text).is_err(), "{url}");
+    }
+    for (url, own) in [
+        ("https://A.test/", "a.TEST"),
+        ("https://[::1]:8443/", "::1"),
+        ("https://[::1]/", "[::1]"),
+    ] {
+        let text = GOOD.replace("https://a.test/health", url);
+        let text = text.replace(
+            "i-own-this = \"a.test\"",
+            &format!("i-own-this = \"{own}\""),
+        );
+        parse(Path::new("p.toml"), &text).unwrap();
+    }
+}
+
+#[test]
+fn resolve_leads_only_to_addresses_that_are_acknowledged() {
+    let own = "i-own-this = \"a.test\"";
+    let with = |own_this: &str, rule: &str| {
+        let text = GOOD.replace(
+            own,
+            &format!("i-own-this = {own_this}\nresolve = [\"{rule}\"]"),
+        );
+        parse(Path::new("p.toml"), &text)
+    };
+    for (own_this, rule, named) in [
+        (
+            "\"a.test\"",
+            "a.test:443:203.0.113.9",
+            "resolve: sends the load to \"203.0.113.9\"",
+        ),
+        (
+            "\"a.test\"",
+            "a.test:443:127.0.0.1",
+            "add \"127.0.0.1\" to `i-own-this`",
+        ),
+        (
+            "[\"a.test\", \"::1\"]",
+            "a.test:443:::1,203.0.113.9",
+            "203.0.113.9",
+        ),
+        (
+            "[\"203.0.113.9\"]",
+            "a.test:443:203.0.113.9",
+            "has to repeat the host",
+        ),
+        ("\"a.test\"", "a.test:443", "HOST:PORT:ADDRESS"),
+        ("\"a.test\"", "a.test:443:evil.test", "HOST:PORT:ADDRESS"),
+    ] {
+        let said = with(own_this, rule).unwrap_err().to_string();
+        assert!(said.contains(named), "{own_this} {rule}: {said}");
+    }
+    let plan = with(
+        "[\"a.test\", \"203.0.113.9\", \"::1\"]",
+        "a.test:443:203.0.113.9,[::1]",
+    )
+    .unwrap();
+    // and again by the worker
+    let message = plan.messages().next().unwrap();
+    let text = serde_json::to_string(&message).unwrap();
+    assert_eq!(Message::parse(&text).unwrap(), message);
+    let exchanged = text.replace("a.test:443:203.0.113.9", "a.test:443:203.0.113.7");
+    assert_ne!(exchanged, text);
+    let Err(BadMessage::Refused(reason)) = Message::parse(&exchanged) else {
+        panic!("taken");
+    };
+    assert!(reason.contains("203.0.113.7"), "{reason}");
+}
+
+#[test]
+fn a_message_that_no_plan_makes_is_refused() {
+    let message = plan(1).messages().next().unwrap();
+    let good = serde_json::to_value(&message).unwrap();
+    for (pointer, value) in [
+        ("/id", "t.here.000.0009.000".into()),
+        ("/id", "x".repeat(5000).into()),
+        ("/plan", "../../x-1".into()),
+        ("/plan", "".into()),
+        ("/target", "other".into()),
+        ("/label", "a/b".into()),
+        ("/variant", serde_json::Value::Null),
+        ("/variant_name", "../x".into()),
+        ("/variant_name", "".into()),
+        ("/recipe/ms", 0.into()),
+        ("/recipe/rate_per_s", 0.into()),
+        ("/recipe/rate_per_s", (-1).into()),
+        ("/recipe/axes/c", "4000000000".into()),
+        ("/recipe/axes/http", "9".into()),
+        (
+            "/recipe/target/headers",
+            serde_json::json!(["A: b\r\nC: d"]),
+        ),
+        ("/recipe/target/url", "http://me:x@host.test/".into()),
+        ("/recipe/target/url", "http://host.test/\r\nX: 1".into()),
+        ("/recipe/target/measure", "check".into()),
+        ("/recipe/target/name", "other".into()),
+    ] {
+        let mut bad = good.clone();
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        bad.pointer_mut(parent).unwrap()[key] = value;
+        let done = Message::parse(&bad.to_string());
+        assert!(
+            matches!(done, Err(BadMessage::Refused(_))),
+            "{pointer}: {done:?}"
+        );
+    }
+}
+
+#[test]
+fn the_reason_why_a_message_is_unreadable_repeats_nothing_of_it() {
+    let message = plan(1).messages().next().unwrap();
+    let mut bad = serde_json::to_value(&message).unwrap();
+    bad["recipe"]["target"]["headers"] = "Authorization: s3cret".into();
+    let said = Message::parse(&bad.to_string()).unwrap_err().to_string();
+    assert!(said.contains("a value of another type at line 1"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+}
+
+#[test]
+fn a_secret_in_the_plan_is_warned_of_with_what_to_write() {
+    let warnings = |headers: &str, url: &str| {
+        let text = GOOD
+            .replace("i-own-this", &format!("headers = [{headers}]\ni-own-this"))
+            .replace("https://a.test/health", url);
+        parse(Path::new("p.toml"), &text).unwrap().warnings()
+    };
+    let url = "https://a.test/?token=s3cret";
+    let said = warnings("\"Authorization: Bearer s3cret\", \"Accept: x\"", url);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].contains("write `Authorization: env:NAME`"),
+        "{said:?}"
+    );
+    assert!(said[1].contains("write `token={env:NAME}`"), "{said:?}");
+    assert!(said.iter().all(|line| !line.contains("s3cret")), "{said:?}");
+    let fine = warnings(
+        "\"Authorization: Bearer {file:/run/token}\"",
+        "https://a.test/?token={env:T}",
+    );
+    assert_eq!(fine, Vec::<String>::new());
+}
+
 const CHECKED: &str = r#"name = "cards"
 repetitions = 2
 duration = "10m"

@@ -3,8 +3,8 @@
 use crate::rig::plan;
 use intact_fleet::{Counts, Queue, SqliteQueue};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, UNIX_EPOCH};
 
 fn queue(folder: &tempfile::TempDir, deliveries: u32) -> SqliteQueue {
@@ -74,7 +74,11 @@ fn what_a_dead_worker_had_comes_back_until_it_was_too_often() {
     assert_eq!(queue.claim("w", Duration::ZERO).unwrap(), None);
     let dead = queue.dead().unwrap();
     assert_eq!(dead.len(), 1);
-    assert!(dead[0].1.contains("2 deliveries"), "{}", dead[0].1);
+    assert!(
+        dead[0].reason.contains("2 deliveries"),
+        "{}",
+        dead[0].reason
+    );
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn a_failure_counts_and_an_interruption_does_not() {
         queue.failed(&claim, "no route", false).unwrap();
     }
     assert_eq!(queue.claim("w", Duration::ZERO).unwrap(), None);
-    assert_eq!(queue.dead().unwrap()[0].1, "no route");
+    assert_eq!(queue.dead().unwrap()[0].reason, "no route");
 }
 
 #[test]
@@ -130,6 +134,127 @@ fn a_file_that_is_no_queue_is_refused_in_words() {
         .unwrap()
         .to_string();
     assert!(said.contains("sqlite:PATH"), "{said}");
+}
+
+#[test]
+fn many_that_open_one_new_queue_at_once_all_get_it() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("q.sqlite");
+        let start = Arc::new(Barrier::new(8));
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let (path, start) = (path.clone(), start.clone());
+                std::thread::spawn(move || {
+                    start.wait();
+                    let mut queue = SqliteQueue::open(&path)?;
+                    queue.send(&mut plan(3).messages())
+                })
+            })
+            .collect();
+        let sent = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap().unwrap());
+        assert_eq!(sent.sum::<u64>(), 6, "each message is new to one of them");
+    }
+}
+
+#[test]
+fn who_sends_many_messages_lets_others_in_between() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut queue = queue(&folder, 3);
+    let mut other = SqliteQueue::open(&folder.path().join("q.sqlite")).unwrap();
+    let plan = plan(800);
+    let mut sent = 0;
+    let mut taken = 0;
+    let mut messages = plan.messages().inspect(|_| {
+        sent += 1;
+        if sent % 600 == 0 {
+            // with one transaction for all, this waits for as long as another process may hold the file, and fails
+            assert!(other.claim("w", Duration::ZERO).unwrap().is_some());
+            taken += 1;
+        }
+    });
+    assert_eq!(queue.send(&mut messages).unwrap(), 1600);
+    assert_eq!(taken, 2);
+}
+
+#[test]
+fn a_file_that_another_process_holds_for_a_while_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("q.sqlite");
+    let holder = rusqlite::Connection::open(&path).unwrap();
+    holder
+        .execute_batch("CREATE TABLE other (a); BEGIN EXCLUSIVE")
+        .unwrap();
+    let opened = std::thread::spawn({
+        let path = path.clone();
+        move || SqliteQueue::open(&path).map(|mut queue| queue.counts().unwrap())
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!opened.is_finished());
+    holder.execute_batch("COMMIT").unwrap();
+    assert!(opened.join().unwrap().unwrap().is_over());
+}
+
+#[test]
+fn coordinators_of_one_queue_take_their_own_plans_and_keep_to_its_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (plan(2), plan(3));
+    let of = |plan: &intact_fleet::Plan| queue(&folder, 3).of_plan(&plan.id, 2);
+    let (mut one, mut other) = (of(&first), of(&second));
+    one.send(&mut first.messages()).unwrap();
+    other.send(&mut second.messages()).unwrap();
+    assert_eq!(
+        (
+            one.counts().unwrap().waiting,
+            other.counts().unwrap().waiting
+        ),
+        (4, 6)
+    );
+    let mine =
+        |claim: &intact_fleet::Claim, plan: &intact_fleet::Plan| claim.body.contains(&plan.id);
+    let held = one.claim("w1", Duration::ZERO).unwrap().unwrap();
+    assert!(mine(&held, &first));
+    assert!(mine(
+        &other.claim("v1", Duration::ZERO).unwrap().unwrap(),
+        &second
+    ));
+    // a second coordinator of the first plan
+    let mut again = of(&first);
+    assert!(again.claim("x1", Duration::ZERO).unwrap().is_some());
+    assert_eq!(
+        again.claim("x2", Duration::ZERO).unwrap(),
+        None,
+        "two at once"
+    );
+    assert_eq!(
+        one.claim("w2", Duration::ZERO).unwrap(),
+        None,
+        "two at once"
+    );
+    assert!(one.done(&held).unwrap());
+    assert!(again.claim("x2", Duration::ZERO).unwrap().is_some());
+    // a worker that ended takes nothing from those of the other coordinator
+    assert_eq!(one.abandon("w1").unwrap(), Some(0));
+    assert_eq!(again.abandon("x1").unwrap(), Some(1));
+    assert!(one.claim("w1", Duration::ZERO).unwrap().is_some());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_queue_and_a_store_are_their_users_alone() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mut queue = queue(&folder, 3);
+    queue.send(&mut plan(1).messages()).unwrap();
+    let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;
+    for name in ["q.sqlite", "q.sqlite-wal", "q.sqlite-shm"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    let store = folder.path().join("deep/store");
+    intact_fleet::Store::open(store.to_str().unwrap()).unwrap();
+    assert_eq!((mode("deep"), mode("deep/store")), (0o700, 0o700));
 }
 
 /// A wall clock that jumps where the test says, and its hand.

@@ -1,18 +1,31 @@
 //! A plan, and a measurer that measures nothing.
 
-use intact_fleet::{FailureAction, Measure, MeasureError, Measured, Message, Plan, RowFiles};
+use intact_fleet::{
+    FailureAction, Measure, MeasureError, Measured, Message, Plan, ReadSecret, Reference, RowFiles,
+    Target,
+};
 use intact_ledger::{Exchange, Nanos, Producer, Reuse, Round, Run, Sink, Span, Tally, Vantage};
 use std::path::Path;
 
+/// A plan of REPETITIONS x 2 variants.
+pub(crate) const TEXT: &str = "name = \"rig\"\nrepetitions = REPETITIONS\nduration = \"100ms\"\n\
+     [limits]\nrequests = 1000000\nrate = 100.0\nworkers = 2\n\
+     [[target]]\nname = \"t\"\nurl = \"http://host.test/\"\ni-own-this = \"host.test\"\n\
+     [axes]\nkeepalive = [\"on\", \"off\"]\n";
+
 /// A plan of `repetitions` x 2 variants.
 pub(crate) fn plan(repetitions: u32) -> Plan {
-    let text = format!(
-        "name = \"rig\"\nrepetitions = {repetitions}\nduration = \"100ms\"\n\
-         [limits]\nrequests = 1000000\nrate = 100.0\nworkers = 2\n\
-         [[target]]\nname = \"t\"\nurl = \"http://host.test/\"\ni-own-this = \"host.test\"\n\
-         [axes]\nkeepalive = [\"on\", \"off\"]\n"
-    );
+    let text = TEXT.replace("REPETITIONS", &repetitions.to_string());
     intact_fleet::parse(Path::new("rig.toml"), &text).unwrap()
+}
+
+/// For plans without references.
+pub(crate) struct NoSecrets;
+
+impl ReadSecret for NoSecrets {
+    fn read(&self, reference: &Reference) -> Result<String, String> {
+        panic!("{reference} was read")
+    }
 }
 
 /// Gives every message ten requests: 1 ms each with keep-alive, 3 ms without.
@@ -22,6 +35,8 @@ pub(crate) struct Fake {
     pub(crate) trouble: Option<(String, FailureAction)>,
     /// How many were measured.
     pub(crate) measured: u32,
+    /// The targets as they would be sent to.
+    pub(crate) targets: Vec<Target>,
 }
 
 impl Measure for Fake {
@@ -30,6 +45,7 @@ impl Measure for Fake {
         message: &Message,
         rows: &mut RowFiles,
     ) -> Result<Measured, MeasureError> {
+        self.targets.push(message.recipe.target.clone());
         if let Some((id, then)) = &self.trouble
             && *id == message.id
         {

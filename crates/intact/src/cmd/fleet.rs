@@ -4,6 +4,7 @@
 mod lambda;
 mod measure;
 mod run;
+mod secrets;
 mod work;
 
 pub(super) use self::work::{Config as WorkConfig, run_as_child as work_as_child};
@@ -297,7 +298,11 @@ fn load(path: &Path) -> Result<Plan, Failed> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read {}", path.display()))
         .map_err(Failed::usage)?;
-    intact_fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))
+    let plan = intact_fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))?;
+    for warning in plan.warnings() {
+        console::note(&format!("{}: {warning}", path.display()));
+    }
+    Ok(plan)
 }
 
 fn open_queue(name: &str) -> Result<Box<dyn Queue>, Failed> {
@@ -349,7 +354,9 @@ fn own(error: impl Into<anyhow::Error>) -> Failed {
         || matches!(store, Some(StoreError::Forbidden { .. }))
     {
         Failed::forbidden(error)
-    } else if matches!(store, Some(StoreError::Absent { .. })) {
+    } else if matches!(store, Some(StoreError::Absent { .. }))
+        || matches!(error.downcast_ref(), Some(WorkerError::Secret(_)))
+    {
         Failed::usage(error)
     } else {
         Failed::from(error)

@@ -106,39 +106,43 @@ fn a_campaign_of_error_pages_exits_3_unless_the_plan_expects_them() {
     }
 }
 
+/// The workers of a coordinator.
 #[cfg(target_os = "linux")]
-#[test]
-fn every_message_counts_exactly_once_though_workers_are_killed() {
-    let server = Server::start(&[]);
-    let rig = Rig::new(&server.plain(), 30, "20ms");
-    let mut child = rig.start();
-    let pid = child.id();
-    let workers = || -> Vec<String> {
-        let path = format!("/proc/{pid}/task/{pid}/children");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.split_whitespace().map(str::to_owned).collect()
-    };
-    // each kill waits for a result that the last one did not stop: only so can a campaign get on
+fn workers(coordinator: &Child) -> Vec<String> {
+    let pid = coordinator.id();
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Kills workers of these coordinators in turn, up to `most`, until one coordinator ends. Each kill waits for a result that the last one
+/// did not stop: only so can a campaign get on.
+#[cfg(target_os = "linux")]
+fn kill_workers(rig: &Rig, coordinators: &mut [&mut Child], most: usize) -> usize {
     let mut killed = 0;
-    let mut seen = 0;
-    while killed < 15 && seen < 60 {
+    let mut seen = rig.results().len();
+    while killed < most && seen < 60 {
         let there = rig.results().len();
-        let alive = workers();
+        let alive = workers(coordinators[killed % coordinators.len()]);
         if there > seen && !alive.is_empty() {
             seen = there;
-            let victim = &alive[killed % alive.len()];
-            let sent = Command::new("kill").args(["-9", victim]).output().unwrap();
+            let one = &alive[killed % alive.len()];
+            let sent = Command::new("kill").args(["-9", one]).output().unwrap();
             killed += usize::from(sent.status.success());
         }
-        if child.try_wait().unwrap().is_some() {
+        if coordinators
+            .iter_mut()
+            .any(|child| child.try_wait().unwrap().is_some())
+        {
             break;
         }
         std::thread::sleep(LOOK);
     }
-    let (report, out) = end(child);
-    assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert!(killed >= 5, "{killed} killed: {out:?}");
-    assert!(words(&out.stderr).contains("come back"), "{out:?}");
+    killed
+}
+
+/// Asserts that all of 60 messages are in the report, by the first result of each, and nothing else.
+fn assert_each_counts_once(rig: &Rig, report: &Value) {
     let messages = &report["messages"];
     assert_eq!(
         (&messages["planned"], &messages["finished"]),
@@ -146,7 +150,6 @@ fn every_message_counts_exactly_once_though_workers_are_killed() {
     );
     assert_eq!(messages["missing"], 0);
     assert_eq!(messages["dead"], Value::Array(Vec::new()));
-    // what the report counts is what the first result of each message says, no more
     let mut first = BTreeMap::new();
     for (path, bytes) in rig.results() {
         let result: Value = serde_json::from_slice(&bytes).unwrap();
@@ -163,8 +166,177 @@ fn every_message_counts_exactly_once_though_workers_are_killed() {
         .map(|group| group["latency"]["count"].as_u64().unwrap())
         .sum();
     assert_eq!(report["groups"][0]["bench"]["requests"]["total"], measured);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn every_message_counts_exactly_once_though_workers_are_killed() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 30, "20ms");
+    let mut child = rig.start();
+    let killed = kill_workers(&rig, &mut [&mut child], 15);
+    let (report, out) = end(child);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(killed >= 5, "{killed} killed: {out:?}");
+    assert!(words(&out.stderr).contains("come back"), "{out:?}");
+    assert_each_counts_once(&rig, &report);
     Schema::named("fleet").check(&report);
     Schema::named("bench").check(&report["groups"][0]["bench"]);
+}
+
+#[test]
+fn two_coordinators_of_one_campaign_share_its_messages() {
+    let server = Server::start(&[]);
+    for _ in 0..2 {
+        let rig = Rig::new(&server.plain(), 30, "5ms");
+        // both make the same queue at the same time
+        let both = [rig.start(), rig.start()];
+        for child in both {
+            let (report, out) = end(child);
+            assert_eq!(out.status.code(), Some(0), "{out:?}");
+            assert_each_counts_once(&rig, &report);
+            assert_eq!(report["messages"]["duplicates"], 0, "{out:?}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_coordinators_lose_nothing_though_workers_and_one_of_them_are_killed() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 30, "20ms");
+    let (mut first, mut second) = (rig.start(), rig.start());
+    let mut killed = kill_workers(&rig, &mut [&mut first, &mut second], 8);
+    // a coordinator that has noticed its dead workers gives back what they held; otherwise that comes back when its time is over
+    std::thread::sleep(Duration::from_millis(600));
+    first.kill().unwrap();
+    killed += kill_workers(&rig, &mut [&mut second], 8);
+    let (report, out) = end(second);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(killed >= 5, "{killed} killed: {out:?}");
+    assert_each_counts_once(&rig, &report);
+    first.wait().unwrap();
+}
+
+#[test]
+fn a_message_that_another_program_wrote_is_a_dead_letter_of_the_report() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 2, "20ms");
+    let filled = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["fleet", "run", &rig.path("plan.toml"), "--workers", "0"])
+        .args(["--dir", &rig.path("dir")])
+        .output()
+        .unwrap();
+    assert_eq!(filled.status.code(), Some(0), "{filled:?}");
+    let file = rusqlite::Connection::open(rig.path("dir/queue.sqlite")).unwrap();
+    file.execute_batch(
+        "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;
+         UPDATE messages SET body = x'00ff00ff' WHERE seq = 2; UPDATE messages SET body = NULL WHERE seq = 3;",
+    )
+    .unwrap();
+    let (report, out) = end(rig.start());
+    let messages = &report["messages"];
+    assert_eq!(
+        (&messages["finished"], &messages["missing"]),
+        (&2.into(), &0.into()),
+        "{out:?}"
+    );
+    assert_eq!(messages["dead"].as_array().unwrap().len(), 2, "{messages}");
+    assert!(words(&out.stderr).contains("given up"), "{out:?}");
+}
+
+#[test]
+fn a_secret_that_is_named_by_reference_is_in_no_file_and_no_output() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 1, "20ms");
+    let secret = rig.path("token");
+    std::fs::write(&secret, "s3cret-of-the-file\n").unwrap();
+    let path = rig.path("plan.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let url = server.plain();
+    let text = text
+        .replace(&url, &format!("{url}?token={{env:FLEET_TEST_TOKEN}}"))
+        .replace(
+            "i-own-this",
+            &format!("headers = [\"Authorization: Bearer {{env:FLEET_TEST_TOKEN}}\", \"Cookie: file:{secret}\"]\ni-own-this"),
+        );
+    std::fs::write(&path, text).unwrap();
+    let run = |token: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_intact"));
+        command.args(["fleet", "run", &path, "--json", "--dir", &rig.path("dir")]);
+        command.args(["--report", &rig.path("page.html")]);
+        command.env_remove("FLEET_TEST_TOKEN");
+        if let Some(token) = token {
+            command.env("FLEET_TEST_TOKEN", token);
+        }
+        command.output().unwrap()
+    };
+    let out = run(None);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    assert!(
+        words(&out.stderr).contains("env:FLEET_TEST_TOKEN: is not set here"),
+        "{out:?}"
+    );
+    assert!(!Path::new(&rig.path("dir")).exists());
+    let out = run(Some("s3cret-of-the-environment"));
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(
+        !words(&out.stderr).contains("the queue will hold"),
+        "{out:?}"
+    );
+    std::fs::remove_file(&secret).unwrap();
+    let mut files = Vec::new();
+    every_file(rig.folder.path(), &mut files);
+    assert!(files.len() >= 8, "{files:?}");
+    for file in files {
+        let text = words(&std::fs::read(&file).unwrap());
+        assert!(!text.contains("s3cret"), "{file:?}");
+    }
+    let printed = words(&[out.stdout, out.stderr].concat());
+    assert!(!printed.contains("s3cret"), "{printed}");
+}
+
+fn every_file(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            every_file(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn queue_store_and_plan_copies_are_their_users_alone() {
+    use std::os::unix::fs::MetadataExt;
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 1, "20ms");
+    let path = rig.path("plan.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace(
+        "i-own-this",
+        "headers = [\"Authorization: s3cret\"]\ni-own-this",
+    );
+    std::fs::write(&path, text).unwrap();
+    let (_, out) = end(rig.start());
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let told = words(&out.stderr);
+    assert!(told.contains("write `Authorization: env:NAME`"), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
+    let mut files = Vec::new();
+    every_file(Path::new(&rig.path("dir")), &mut files);
+    let mut folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    folders.dedup();
+    for file in &files {
+        let mode = std::fs::metadata(file).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{file:?}");
+    }
+    for folder in folders {
+        let mode = std::fs::metadata(folder).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{folder:?}");
+    }
 }
 
 #[test]

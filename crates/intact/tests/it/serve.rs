@@ -82,7 +82,7 @@ fn its_document_is_what_its_schema_says_live_and_at_the_end() {
     bench(&[&format!("http://{address}/"), "-n", "40", "--rounds", "2"]);
     let mut stream = TcpStream::connect(&address).unwrap();
     stream
-        .write_all(b"GET /.intact/ledger HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .write_all(b"GET /.intact/ledger HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -172,6 +172,36 @@ fn however_it_closes_both_ledgers_tell_the_same() {
             }
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_connection_costs_little_memory() {
+    const CONNECTIONS: u64 = 500;
+    let (child, address) = start(&[]);
+    let resident = || -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS"));
+        let kb = line.and_then(|line| line.split_whitespace().nth(1));
+        kb.unwrap().parse().unwrap()
+    };
+    // after a response that took much more room than the next request needs
+    let used = || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream
+            .write_all(b"GET /bytes/100000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .unwrap();
+        let mut response = vec![0; 100_000];
+        stream.read_exact(&mut response).unwrap();
+        stream
+    };
+    drop(used());
+    let before = resident();
+    let idle: Vec<TcpStream> = (0..CONNECTIONS).map(|_| used()).collect();
+    let each = resident().saturating_sub(before) / CONNECTIONS;
+    assert!(each < 12, "{each} kB");
+    drop(idle);
+    end(child, "-INT");
 }
 
 #[test]

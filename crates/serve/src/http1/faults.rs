@@ -22,7 +22,7 @@ impl Http1Connection<'_> {
     /// Answers one request by a fault; `Some`: the connection ends.
     pub(super) async fn answer_badly(
         &mut self,
-        mut request: Request,
+        mut request: Box<Request>,
         fault: Fault,
     ) -> Option<CloseReason> {
         let usual = self.host.config.close;

@@ -6,6 +6,8 @@ mod head;
 use crate::channel::Channel;
 use crate::config::Close;
 use crate::connection::CloseReason;
+use crate::host;
+use crate::read_buffers::ReadBuffer;
 use crate::record::{OpenExchange, Record};
 use crate::response::{Body, LARGEST_ECHO, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
@@ -14,6 +16,7 @@ use intact_ledger::{Failure, Nanos, Outcome, Protocol, Side};
 use intact_wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
 use std::io::{self, Write};
 use std::rc::Rc;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// The first byte of a TLS handshake (RFC 8446 section 5.1).
@@ -31,6 +34,8 @@ struct Request {
     head_only: bool,
     version: Version,
     persistent: bool,
+    /// It is answered by 400, whatever it is.
+    refused: bool,
     /// Its body, where the answer needs it.
     body: Vec<u8>,
 }
@@ -43,14 +48,13 @@ struct Http1Connection<'a> {
     guest: Peer,
 }
 
-/// Serves requests until either side ends the connection; the first `filled` bytes are in `buffer`.
+/// Serves requests until either side ends the connection; `bytes` are the first ones.
 pub(crate) async fn serve(
     channel: &mut Channel,
     host: &ThreadState,
     record: &Rc<Record>,
     guest: Peer,
-    mut buffer: Vec<u8>,
-    mut filled: usize,
+    mut bytes: ReadBuffer,
 ) -> CloseReason {
     let mut conversation = Http1Connection {
         channel,
@@ -63,11 +67,10 @@ pub(crate) async fn serve(
     // when the first byte of a head came that is not complete
     let mut begun = None;
     loop {
-        if filled > 0 {
+        if !bytes.is_empty() {
             let at = begun.take().unwrap_or_else(|| record.now());
-            let bytes = &buffer[..filled];
             if let Some(leave) = conversation
-                .take(&mut parser, bytes, at, &mut request)
+                .take(&mut parser, &bytes, at, &mut request)
                 .await
             {
                 return leave;
@@ -76,7 +79,13 @@ pub(crate) async fn serve(
                 begun = Some(at);
             }
         }
-        let read = conversation.channel.read(&mut buffer);
+        // a client that sends without end takes turns with the others
+        if bytes.is_full() {
+            yield_now().await;
+        }
+        // who waits holds no buffer
+        drop(bytes);
+        let read = conversation.channel.read(&host.buffers);
         let read = match host.patience(guest) {
             Some(limit) if request.is_none() => match timeout(limit, read).await {
                 Ok(read) => read,
@@ -85,7 +94,7 @@ pub(crate) async fn serve(
             _ => read.await,
         };
         match read {
-            Ok(count) if count > 0 => filled = count,
+            Ok(read) if !read.is_empty() => bytes = read,
             // a request that was being read ends as cut off
             _ => return CloseReason::Theirs,
         }
@@ -99,7 +108,7 @@ impl Http1Connection<'_> {
         parser: &mut RequestParser,
         mut bytes: &[u8],
         at: Nanos,
-        request: &mut Option<Request>,
+        request: &mut Option<Box<Request>>,
     ) -> Option<CloseReason> {
         loop {
             let step = match parser.parse(bytes) {
@@ -113,7 +122,8 @@ impl Http1Connection<'_> {
             match step.event {
                 None => return None,
                 Some(RequestEvent::Head(head)) => {
-                    if head.expects_continue {
+                    let begun = self.begin(&head, at);
+                    if head.expects_continue && !begun.refused {
                         self.channel
                             .out
                             .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -121,7 +131,7 @@ impl Http1Connection<'_> {
                             return Some(CloseReason::Theirs);
                         }
                     }
-                    *request = Some(self.begin(&head, at));
+                    *request = Some(begun);
                 }
                 Some(RequestEvent::Body(piece)) => {
                     if let Some(request) = request {
@@ -145,7 +155,7 @@ impl Http1Connection<'_> {
         &mut self,
         error: &Error,
         is_tls: bool,
-        request: Option<Request>,
+        request: Option<Box<Request>>,
         at: Nanos,
     ) -> CloseReason {
         self.record.announced_by.set(Some(Side::Server));
@@ -180,10 +190,17 @@ impl Http1Connection<'_> {
         CloseReason::Ours(Close::Fin)
     }
 
-    fn begin(&self, head: &RequestHead<'_>, at: Nanos) -> Request {
+    /// Begins an exchange. The request has memory of its own, so that waiting for one takes none.
+    fn begin(&self, head: &RequestHead<'_>, at: Nanos) -> Box<Request> {
         let record = self.record;
-        let mut plan = self.host.plan(head.target(), self.guest, record);
-        if head.method() == b"CONNECT" {
+        let hosts = head.headers();
+        let hosts = hosts.filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+        let hosts = hosts.map(|(_, value)| value);
+        let named = host::of_fields(hosts, head.version == Version::Http11);
+        let mut plan = self.host.plan(head.target(), named, self.guest, record);
+        // what follows a request that servers may read differently is not read
+        plan.answer.closes |= named.is_err();
+        if head.method() == b"CONNECT" && named.is_ok() {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;
         }
@@ -209,18 +226,19 @@ impl Http1Connection<'_> {
             record.announced_by.set(exchange.close_sent_by);
             pending = Some(exchange);
         }
-        Request {
+        Box::new(Request {
             pending,
             head_only: head.method() == b"HEAD",
             version: head.version,
             persistent: head.persistent() && !closes,
+            refused: named.is_err(),
             body: Vec::new(),
             plan,
-        }
+        })
     }
 
     /// Answers one request; `Some`: the connection ends.
-    async fn answer(&mut self, mut request: Request) -> Option<CloseReason> {
+    async fn answer(&mut self, mut request: Box<Request>) -> Option<CloseReason> {
         if let Some(pending) = &mut request.pending {
             pending.received();
         }
@@ -231,14 +249,14 @@ impl Http1Connection<'_> {
             request.plan.answer.body = Body::Given(std::mem::take(&mut request.body));
         }
         if let Some(fault) = request.plan.fault {
-            return self.answer_badly(request, fault).await;
+            return Box::pin(self.answer_badly(request, fault)).await;
         }
         let written = self.write(&mut request).await;
         let Request {
             pending,
             persistent,
             ..
-        } = request;
+        } = *request;
         let hidden = pending.is_none();
         if let Some(pending) = pending {
             pending.end(match written {
@@ -302,6 +320,8 @@ impl Http1Connection<'_> {
             at += piece.len() as u64;
             if out.len() >= BATCH {
                 self.channel.flush().await?;
+                // a client that takes as much as there is takes turns with the others
+                yield_now().await;
             }
         }
         if chunked && len == body.len() {

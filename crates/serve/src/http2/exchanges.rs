@@ -3,6 +3,7 @@
 use super::request::RequestHead;
 use super::session::Listener;
 use crate::config::Close;
+use crate::host;
 use crate::record::{OpenExchange, Record};
 use crate::response::{Body, LARGEST_ECHO, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
@@ -130,7 +131,8 @@ impl<'a> Exchanges<'a> {
 impl Listener for Exchanges<'_> {
     fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool {
         let record = self.record;
-        let mut plan = self.host.plan(&head.path, self.guest, record);
+        let named = host::of_fields(head.hosts(), true);
+        let mut plan = self.host.plan(&head.path, named, self.guest, record);
         if head.method == b"CONNECT" {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }

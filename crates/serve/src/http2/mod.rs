@@ -11,6 +11,7 @@ mod session;
 use crate::channel::Channel;
 use crate::config::{Close, Config};
 use crate::connection::CloseReason;
+use crate::read_buffers::ReadBuffer;
 use crate::record::Record;
 use crate::thread_state::{Peer, ThreadState};
 use exchanges::{After, Exchanges, StreamStep};
@@ -22,10 +23,9 @@ use std::io;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes read at a time.
-const READ: usize = 32 * 1024;
 /// Bytes that may wait to be sent while we still listen: a client that asks and does not read is not listened to.
 const BACKLOG: usize = 1 << 20;
 
@@ -43,7 +43,7 @@ struct Http2Connection<'a> {
 
 /// What made the loop go on.
 enum Turn {
-    Read(usize),
+    Read(ReadBuffer),
     /// There is room to send more.
     Sent,
     /// A step is due, or the patience with an idle client is over.
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     host: &ThreadState,
     record: &Rc<Record>,
     guest: Peer,
-    first: &[u8],
+    first: ReadBuffer,
 ) -> CloseReason {
     let session = Session::start(&mut channel.out);
     let mut conversation = Http2Connection {
@@ -69,15 +69,15 @@ pub(crate) async fn serve(
         guest,
         headers: lower_case(&host.config),
     };
-    match conversation.receive(first).await {
-        None => conversation.go_on().await,
-        Some(leave) => leave,
+    if let Some(leave) = conversation.receive(&first).await {
+        return leave;
     }
+    drop(first);
+    conversation.go_on().await
 }
 
 impl Http2Connection<'_> {
     async fn go_on(&mut self) -> CloseReason {
-        let mut buffer = vec![0; READ];
         loop {
             if let Some(leave) = self.work().await {
                 return leave;
@@ -93,13 +93,17 @@ impl Http2Connection<'_> {
                 .into_iter()
                 .flatten()
                 .min();
-            match self.turn(&mut buffer, until).await {
-                Turn::Read(count) => {
-                    if let Some(leave) = self.receive(&buffer[..count]).await {
+            match self.turn(until).await {
+                Turn::Read(bytes) => {
+                    if let Some(leave) = self.receive(&bytes).await {
                         return leave;
                     }
+                    // a client that sends or takes without end takes turns with the others
+                    if bytes.is_full() {
+                        yield_now().await;
+                    }
                 }
-                Turn::Sent => {}
+                Turn::Sent => yield_now().await,
                 Turn::Due => {
                     if idle_until.is_some_and(|until| until <= Instant::now()) {
                         self.stop();
@@ -156,8 +160,9 @@ impl Http2Connection<'_> {
     }
 
     /// Sends what there is to send, and waits for the next thing to do.
-    async fn turn(&mut self, buffer: &mut [u8], until: Option<Instant>) -> Turn {
+    async fn turn(&mut self, until: Option<Instant>) -> Turn {
         let more = self.session.can_send();
+        let buffers = &self.host.buffers;
         let channel = &mut *self.channel;
         let passing = poll_fn(|context| {
             let drained = match channel.poll_flush(context) {
@@ -166,10 +171,10 @@ impl Http2Connection<'_> {
                 Poll::Pending => false,
             };
             if channel.out.len() < BACKLOG
-                && let Poll::Ready(read) = channel.poll_read(context, buffer)
+                && let Poll::Ready(read) = channel.poll_read(context, buffers)
             {
                 return Poll::Ready(match read {
-                    Ok(count) if count > 0 => Turn::Read(count),
+                    Ok(bytes) if !bytes.is_empty() => Turn::Read(bytes),
                     _ => Turn::Gone,
                 });
             }

@@ -11,7 +11,9 @@ pub(crate) struct RequestHead {
     pub(crate) length: Option<u64>,
     has_scheme: bool,
     has_path: bool,
-    has_authority: bool,
+    authority: Option<Vec<u8>>,
+    /// The first `host` field.
+    host: Option<Vec<u8>>,
     regular: bool,
     /// The first rule that is broken.
     fault: Option<&'static str>,
@@ -41,6 +43,11 @@ impl RequestHead {
             | b"upgrade" => Some("a field that belongs to an HTTP/1 connection"),
             b"te" if value != b"trailers" => Some("te other than trailers"),
             b"content-length" => self.take_length(value),
+            b"host" if self.host.is_some() => Some("host twice"),
+            b"host" => {
+                self.host = Some(value.to_vec());
+                None
+            }
             _ => None,
         }
     }
@@ -56,7 +63,7 @@ impl RequestHead {
                 std::mem::replace(&mut self.has_path, true)
             }
             b"scheme" => std::mem::replace(&mut self.has_scheme, true),
-            b"authority" => std::mem::replace(&mut self.has_authority, true),
+            b"authority" => self.authority.replace(value.to_vec()).is_some(),
             _ => return Some("a pseudo-header that no request has"),
         };
         twice.then_some("a pseudo-header twice")
@@ -75,13 +82,27 @@ impl RequestHead {
         None
     }
 
+    /// The values that name the host: `:authority`, or else `host`.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &[u8]> {
+        self.authority
+            .as_deref()
+            .or(self.host.as_deref())
+            .into_iter()
+    }
+
     /// The rule that a request with these fields breaks.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let complete = if self.method == b"CONNECT" {
-            self.has_authority && !self.has_path && !self.has_scheme
+            self.authority.is_some() && !self.has_path && !self.has_scheme
         } else {
             !self.method.is_empty() && self.has_scheme && !self.path.is_empty()
         };
+        // two names of the host: an intermediary may read the other one (RFC 9113 section 8.3.1)
+        let differs = self.authority.as_ref().zip(self.host.as_ref());
+        let differs = differs.is_some_and(|(one, other)| !one.eq_ignore_ascii_case(other));
+        if differs && self.fault.is_none() {
+            return Some("a host that is not the authority");
+        }
         let incomplete = (!complete).then_some("a request without its pseudo-headers");
         self.fault.or(incomplete)
     }
@@ -89,7 +110,7 @@ impl RequestHead {
     /// The rule that trailers with these fields break.
     pub(crate) fn trailer_fault(&self) -> Option<&'static str> {
         let pseudo =
-            !self.method.is_empty() || self.has_path || self.has_scheme || self.has_authority;
+            !self.method.is_empty() || self.has_path || self.has_scheme || self.authority.is_some();
         self.fault
             .or_else(|| pseudo.then_some("a pseudo-header in trailers"))
     }

@@ -1,6 +1,7 @@
 //! The server on the wire: raw sockets and rustls see each option, and the server's own record agrees.
 
 mod admin;
+mod attacks;
 mod closing;
 mod faults;
 mod http1;

@@ -124,7 +124,7 @@ pub(crate) fn get(stream: &mut (impl Read + Write), path: &str) -> Answer {
 /// Sends a GET in HTTP/1.1.
 pub(crate) fn ask(stream: &mut impl Write, path: &str) {
     stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes())
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
         .unwrap();
     stream.flush().unwrap();
 }

@@ -2,6 +2,7 @@
 //! what is to come back is answered as `batchItemFailures`.
 
 use super::measure::Measurer;
+use super::secrets::WorkerSecrets;
 use super::{open_store, own};
 use crate::console;
 use crate::exit::{self, Failed};
@@ -115,6 +116,7 @@ impl Work {
                 worker: self.name.clone(),
                 store: &self.store,
                 measure: &mut self.measure,
+                secrets: &WorkerSecrets,
             };
             let comes_back = match desk.handle(&record.body, attempt) {
                 Ok(MessageOutcome::Measured(_)) => {

@@ -1,13 +1,14 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
 
-use super::{Shown, load, open_queue, open_store, own, report, work};
+use super::secrets::{WorkerSecrets, keep_files_private};
+use super::{Shown, load, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
-use crate::cmd::progress;
+use crate::cmd::{progress, run_header};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use intact_fleet::{Counts, Ending, Plan, Queue, SqliteQueue, Store, StoreError};
+use intact_fleet::{Counts, Ending, Plan, Queue, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -54,6 +55,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
             plan.limits.workers
         )));
     }
+    if workers > 0 {
+        check_secrets(&plan)?;
+    }
+    keep_files_private();
     let dir = args
         .dir
         .clone()
@@ -65,8 +70,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         console::note("rows are kept as CSV only: Parquet needs a build with `--features parquet`");
     }
     store.put_plan(&plan).map_err(own)?;
+    let share = work::Share {
+        plan: plan.id.clone(),
+        at_once: plan.limits.workers,
+    };
+    let open = |name: &str| share.open(name, plan.limits.deliveries);
     for (name, label) in &queues {
-        let mut queue = queue_for(name, &plan)?;
+        let mut queue = open(name)?;
         let mut messages = plan
             .messages()
             .filter(|message| label.as_ref().is_none_or(|label| *label == message.label));
@@ -77,12 +87,15 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let interrupt = Interrupt::listen()?;
+    let token = run_header::seed();
     let mut crews: Vec<Crew> = Vec::new();
     for (name, _) in &queues {
         crews.push(Crew {
             queue_name: name.clone(),
             store: store_name.clone(),
-            queue: queue_for(name, &plan)?,
+            queue: open(name)?,
+            share: share.clone(),
+            token,
             alive: Vec::new(),
             started: 0,
             fruitless: 0,
@@ -90,8 +103,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
             waiting: 0,
         });
     }
-    let share = workers.div_ceil(queues.len() as u32);
-    let ended = work_off(&mut crews, share, &plan, &store, &interrupt);
+    let each = workers.div_ceil(queues.len() as u32);
+    let ended = work_off(&mut crews, each, &plan, &store, &interrupt);
     for crew in &mut crews {
         crew.stop();
     }
@@ -118,7 +131,7 @@ type QueueOf = (String, Option<String>);
 /// The queues, and the store.
 fn places(args: &Args, plan: &Plan, dir: &Path) -> Result<(Vec<QueueOf>, String), Failed> {
     if args.queue.is_none() || args.store.is_none() {
-        std::fs::create_dir_all(dir)
+        intact_fleet::make_folder(dir)
             .with_context(|| format!("--dir: cannot make {}", dir.display()))?;
     }
     let store = args
@@ -140,26 +153,24 @@ fn places(args: &Args, plan: &Plan, dir: &Path) -> Result<(Vec<QueueOf>, String)
     Ok((queues, store))
 }
 
-fn queue_for(name: &str, plan: &Plan) -> Result<Box<dyn Queue>, Failed> {
-    match name.strip_prefix("sqlite:") {
-        Some(path) => {
-            let queue = SqliteQueue::open(path.as_ref()).map_err(own)?;
-            Ok(Box::new(queue.with_deliveries(plan.limits.deliveries)))
+/// Whether each secret that the plan refers to can be read here, where its workers run.
+fn check_secrets(plan: &Plan) -> Result<(), Failed> {
+    for target in &plan.targets {
+        for reference in target.references() {
+            intact_fleet::read_secret(&reference, &WorkerSecrets)
+                .map_err(|reason| Failed::usage(anyhow!("target {}: {reason}", target.name)))?;
         }
-        None => open_queue(name),
     }
+    Ok(())
 }
 
 /// What the queue gave up becomes part of the store.
 fn bury(queue: &mut dyn Queue, store: &Store, plan: &Plan) -> anyhow::Result<()> {
-    for (body, reason) in queue.dead()? {
-        let message = intact_fleet::Message::parse(&body);
-        if let Ok(message) = message
-            && message.plan == plan.id
-        {
+    for dead in queue.dead()? {
+        if dead.plan == plan.id {
             let letter = intact_ledger::DeadLetter {
-                message: message.id,
-                reason,
+                message: dead.message,
+                reason: dead.reason,
             };
             store.put_dead(&plan.id, &letter)?;
         }
@@ -172,6 +183,9 @@ struct Crew {
     queue_name: String,
     store: String,
     queue: Box<dyn Queue>,
+    share: work::Share,
+    /// Part of its workers' names: another coordinator's workers have other names, and what they hold stays with them.
+    token: u64,
     alive: Vec<(String, Child)>,
     started: u32,
     fruitless: u32,
@@ -184,13 +198,14 @@ struct Crew {
 impl Crew {
     fn start_one(&mut self) -> anyhow::Result<()> {
         self.started += 1;
-        let name = format!("w{}", self.started);
+        let name = format!("w{}-{:08x}", self.started, self.token);
         let mut child = internal::command()?
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start a worker")?;
-        let config = work::Config::of_worker(&self.queue_name, &self.store, &name);
+        let config =
+            work::Config::of_worker(&self.queue_name, &self.store, &name, self.share.clone());
         if let Some(stdin) = &mut child.stdin {
             // a worker that ended early reads nothing; `look` reports it
             let _ = internal::send(&Job::Work(Box::new(config)), stdin);
@@ -234,7 +249,7 @@ impl Crew {
 
 fn work_off(
     crews: &mut [Crew],
-    share: u32,
+    each: u32,
     plan: &Plan,
     store: &Store,
     interrupt: &Interrupt,
@@ -268,7 +283,7 @@ fn work_off(
                     crew.queue_name
                 ));
             }
-            let wanted = u64::from(share).min(counts.waiting + counts.claimed);
+            let wanted = u64::from(each).min(counts.waiting + counts.claimed);
             while (crew.alive.len() as u64) < wanted {
                 crew.start_one()?;
             }

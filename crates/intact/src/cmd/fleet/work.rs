@@ -1,13 +1,14 @@
 //! `intact fleet work`: one worker.
 
 use super::measure::Measurer;
+use super::secrets::{WorkerSecrets, keep_files_private};
 use super::{open_queue, open_store, own};
 use crate::cmd::internal::Control;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use clap::ValueEnum;
-use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Worker};
+use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Queue, SqliteQueue, Worker};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -42,6 +43,28 @@ pub(crate) struct Config {
     store: String,
     name: Option<String>,
     until: Until,
+    /// Which messages it takes; absent: all of the queue.
+    share: Option<Share>,
+}
+
+/// The messages of one plan, as coordinators of an embedded queue share them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Share {
+    pub(super) plan: String,
+    /// Messages that may be with workers at once.
+    pub(super) at_once: u32,
+}
+
+impl Share {
+    /// Opens a queue for the messages of this plan, where the queue can separate plans.
+    pub(super) fn open(&self, name: &str, deliveries: u32) -> Result<Box<dyn Queue>, Failed> {
+        let Some(path) = name.strip_prefix("sqlite:") else {
+            return open_queue(name);
+        };
+        let queue = SqliteQueue::open(path.as_ref()).map_err(own)?;
+        let queue = queue.with_deliveries(deliveries);
+        Ok(Box::new(queue.of_plan(&self.plan, self.at_once)))
+    }
 }
 
 impl From<Args> for Config {
@@ -51,18 +74,20 @@ impl From<Args> for Config {
             store: args.store,
             name: args.name,
             until: args.until,
+            share: None,
         }
     }
 }
 
 impl Config {
     /// A worker of `intact fleet run`: it ends when the queue is empty.
-    pub(super) fn of_worker(queue: &str, store: &str, name: &str) -> Config {
+    pub(super) fn of_worker(queue: &str, store: &str, name: &str, share: Share) -> Config {
         Config {
             queue: queue.to_owned(),
             store: store.to_owned(),
             name: Some(name.to_owned()),
             until: Until::Empty,
+            share: Some(share),
         }
     }
 }
@@ -85,11 +110,16 @@ pub(crate) fn run_as_child(config: &Config, mut parent: Control) -> Result<ExitC
 }
 
 fn work(args: &Config, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
+    keep_files_private();
     let name = args.name.clone().unwrap_or_else(|| {
         let host = host_name();
         format!("{host}-{}", std::process::id())
     });
-    let mut queue = open_queue(&args.queue)?;
+    let mut queue = match &args.share {
+        // a worker sends nothing, so that it sets no deliveries
+        Some(share) => share.open(&args.queue, 0)?,
+        None => open_queue(&args.queue)?,
+    };
     let store = open_store(&args.store)?;
     let mut measure = Measurer {
         interrupt: interrupt.clone(),
@@ -100,6 +130,7 @@ fn work(args: &Config, interrupt: &Interrupt, reports: bool) -> Result<ExitCode,
             worker: name,
             store: &store,
             measure: &mut measure,
+            secrets: &WorkerSecrets,
         },
     };
     loop {

@@ -275,6 +275,7 @@ impl Config {
             accept: args.wrongs.accept,
             close: args.limits.close,
             faults: args.wrongs.fault.clone(),
+            names: args.tls.name.clone(),
         })
     }
 }

@@ -61,6 +61,8 @@ struct Stream {
     announced: Option<u64>,
     received: u64,
     outgoing: Option<Outgoing>,
+    /// It is in [`Session::sending`].
+    queued: bool,
 }
 
 /// The state of a connection.
@@ -262,6 +264,7 @@ impl Session {
             announced: head.length,
             received: 0,
             outgoing: None,
+            queued: false,
         };
         self.streams.insert(id, stream);
         let bytes = headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize;
@@ -366,7 +369,8 @@ impl Session {
                     words: "a window above 2^31 - 1".to_owned(),
                 });
             }
-            if stream.outgoing.is_some() && stream.window > 0 && !self.sending.contains(&id) {
+            if stream.outgoing.is_some() && stream.window > 0 && !stream.queued {
+                stream.queued = true;
                 self.sending.push_back(id);
             }
         }
@@ -400,7 +404,8 @@ impl Session {
         stream.window += i64::from(increment);
         if stream.window > LARGEST_WINDOW {
             self.reset(id, ErrorCode::FLOW_CONTROL_ERROR, out, listener);
-        } else if stream.outgoing.is_some() && !self.sending.contains(&id) {
+        } else if stream.outgoing.is_some() && !stream.queued {
+            stream.queued = true;
             self.sending.push_back(id);
         }
         Ok(())
@@ -444,11 +449,14 @@ impl Session {
     }
 
     fn forget(&mut self, id: u32, past: ClosedStreams) -> bool {
-        let was_there = self.streams.remove(&id).is_some();
-        if was_there {
-            self.past.add(id, past);
+        let Some(stream) = self.streams.remove(&id) else {
+            return false;
+        };
+        if stream.queued {
+            self.sending.retain(|&other| other != id);
         }
-        was_there
+        self.past.add(id, past);
+        true
     }
 }
 

@@ -56,7 +56,9 @@ impl Session {
                 until,
                 end,
             });
-            self.sending.push_back(id);
+            if !std::mem::replace(&mut stream.queued, true) {
+                self.sending.push_back(id);
+            }
         }
     }
 
@@ -69,6 +71,7 @@ impl Session {
             let Some(stream) = self.streams.get_mut(&id) else {
                 continue;
             };
+            stream.queued = false;
             let Some(outgoing) = &mut stream.outgoing else {
                 continue;
             };
@@ -89,6 +92,7 @@ impl Session {
             let end = done && outgoing.end;
             writer::write_data(out, id, piece, end);
             if !done {
+                stream.queued = true;
                 self.sending.push_back(id);
                 continue;
             }

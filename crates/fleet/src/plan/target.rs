@@ -1,0 +1,242 @@
+//! A target of a plan: where to, who acknowledged it, what is sent with each request. The plan's reader and each worker check it by
+//! the same rules, so that a message which was changed on its way sends nothing elsewhere.
+
+use crate::secret::{self, ReadSecret, Reference, SecretError, Secrets};
+use intact_client::tls::{Credentials, Verify};
+use intact_client::{ConnectOverride, ServerUrl};
+use intact_ledger::ExpectedStatus;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A server to measure, acknowledged as one's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Target {
+    /// Its name in keys and tables.
+    pub name: String,
+    /// Its URL.
+    pub url: String,
+    /// The host again, and each address of `resolve`, as the acknowledgement that load on it is allowed.
+    pub i_own_this: Acknowledged,
+    /// How it is measured.
+    #[serde(default)]
+    pub measure: Kind,
+    /// For a check: the longest that an idle connection is watched, as `90s`; `0` leaves that out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_limit: Option<String>,
+    /// Port for variants without TLS where the URL is https with a port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_port: Option<u16>,
+    /// Port for variants with TLS where the URL is http with a port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_port: Option<u16>,
+    /// Check neither chain nor name of the certificate.
+    #[serde(default)]
+    pub insecure: bool,
+    /// PEM text of the roots to trust.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roots: Option<String>,
+    /// `host:port:address`, as curl's `--resolve`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolve: Vec<String>,
+    /// Header fields as `Name: value`; a value may be a reference to a secret.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
+    /// The statuses that count as ok: `any`, `2xx`, `404`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectedStatus>,
+}
+
+/// The hosts and addresses that load is allowed on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a host, or a list of hosts and addresses")]
+pub enum Acknowledged {
+    /// The host of the URL.
+    One(String),
+    /// The host, and the addresses of `resolve`.
+    Several(Vec<String>),
+}
+
+impl Acknowledged {
+    /// Whether it names a host or an address; brackets of IPv6 may be left out.
+    fn names(&self, host: &str) -> bool {
+        let names = match self {
+            Acknowledged::One(name) => std::slice::from_ref(name),
+            Acknowledged::Several(names) => names,
+        };
+        names
+            .iter()
+            .any(|name| bare(name).eq_ignore_ascii_case(bare(host)))
+    }
+}
+
+/// An address without its brackets.
+fn bare(host: &str) -> &str {
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    inner.unwrap_or(host)
+}
+
+/// How a target is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Requests for some time, in every variant.
+    #[default]
+    Bench,
+    /// The card of the server, once a repetition; it tries the variants itself.
+    Check,
+}
+
+impl Target {
+    /// Whom to trust.
+    pub fn credentials(&self) -> Credentials {
+        Credentials {
+            verify: match &self.roots {
+                _ if self.insecure => Verify::Insecure,
+                Some(pem) => Verify::Roots(pem.as_bytes().into()),
+                None => Verify::System,
+            },
+            certificate: None,
+        }
+    }
+
+    /// Where its URL leads.
+    pub fn route(&self) -> ConnectOverride {
+        ConnectOverride {
+            resolve: self.resolve.clone(),
+            ..ConnectOverride::default()
+        }
+    }
+
+    /// The references to secrets in its URL and header fields.
+    pub fn references(&self) -> BTreeSet<Reference> {
+        let mut found = BTreeSet::new();
+        let mut note = |reference: &Reference| {
+            found.insert(reference.clone());
+            Ok::<_, String>(String::new())
+        };
+        // what cannot be read has been refused before
+        let _ = secret::fill(&self.url, &mut note);
+        for header in &self.headers {
+            let _ = secret::fill_field(header, &mut note);
+        }
+        found
+    }
+
+    /// The same with the value of each reference in its place, and the values, to be kept out of everything that is stored.
+    pub(crate) fn with_secrets(
+        &self,
+        read: &dyn ReadSecret,
+    ) -> Result<(Target, Secrets), SecretError> {
+        let mut secrets = Secrets::default();
+        let mut filled = self.clone();
+        let of = |reason: String| SecretError {
+            target: self.name.clone(),
+            reason,
+        };
+        filled.url = secret::fill(&self.url, &mut |reference| {
+            let value = secrets.read(reference, read)?;
+            Ok(secret::percent_encoded(&value))
+        })
+        .map_err(of)?;
+        filled.headers = self
+            .headers
+            .iter()
+            .map(|header| {
+                secret::fill_field(header, &mut |reference| secrets.read(reference, read))
+            })
+            .collect::<Result<_, _>>()
+            .map_err(of)?;
+        Ok((filled, secrets))
+    }
+
+    /// A sentence for each value that looks like a secret and stands in the plan itself.
+    pub(super) fn plain_secrets(&self) -> Vec<String> {
+        let name = &self.name;
+        let of_fields = self
+            .headers
+            .iter()
+            .filter_map(|header| secret::plain_field(header))
+            .map(|field| {
+                format!("target {name}: the queue will hold the value of {field}; write `{field}: env:NAME` or `{field}: file:PATH`, and each worker reads it when it runs")
+            });
+        let of_query = secret::plain_parameters(&self.url).map(|key| {
+            format!("target {name}: the queue will hold the value of `{key}` in the URL; write `{key}={{env:NAME}}` or `{key}={{file:PATH}}`, and each worker reads it when it runs")
+        });
+        of_fields.chain(of_query).collect()
+    }
+
+    /// Whether it can be sent to as it stands: what becomes bytes on the wire is one line without control characters, the URL holds no
+    /// credentials, and its host and each address of `resolve` are acknowledged.
+    pub(crate) fn may_be_sent_to(&self) -> Result<(), String> {
+        let lines = [("url", &self.url)].into_iter();
+        let lines = lines.chain(self.resolve.iter().map(|rule| ("resolve", rule)));
+        for (key, text) in lines {
+            if text.contains(char::is_control) {
+                return Err(format!("{key}: {CONTROL}"));
+            }
+        }
+        for header in &self.headers {
+            // a tab may stand in a value (RFC 9110 section 5.5)
+            if header.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(format!("headers: {CONTROL}"));
+            }
+            secret::fill_field(header, &mut |_| Ok("x".to_owned())).map_err(|reason| {
+                let field = header.split(':').next().unwrap_or_default();
+                format!("headers: {field:?}: {reason}")
+            })?;
+        }
+        let url = secret::fill(&self.url, &mut |_| Ok("x".to_owned()));
+        let url = self.address(&url.map_err(|reason| format!("url: {reason}"))?)?;
+        if !self.i_own_this.names(&url.host) {
+            return Err(format!(
+                "i-own-this: has to repeat the host, {:?}, to say that load on it is allowed",
+                url.host
+            ));
+        }
+        for rule in &self.resolve {
+            self.check_rule(rule)?;
+        }
+        Ok(())
+    }
+
+    /// The URL as it will be dialled: another reading of it might see another host.
+    fn address(&self, url: &str) -> Result<ServerUrl, String> {
+        let Some((_, rest)) = url.split_once("://") else {
+            return Err("url: the scheme has to be http or https".to_owned());
+        };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(
+                "url: user and password do not belong in a URL: use headers = [\"Authorization: env:NAME\"]"
+                    .to_owned(),
+            );
+        }
+        ServerUrl::parse(url).map_err(|error| format!("url: {error}"))
+    }
+
+    /// Whether a rule of `resolve` is one, and leads only to addresses that are acknowledged.
+    fn check_rule(&self, rule: &str) -> Result<(), String> {
+        let route = ConnectOverride {
+            resolve: vec![rule.to_owned()],
+            ..ConnectOverride::default()
+        };
+        route
+            .endpoint("", 0)
+            .map_err(|_| format!("resolve: {rule:?} is not HOST:PORT:ADDRESS[,ADDRESS]"))?;
+        let addresses = rule.splitn(3, ':').nth(2).unwrap_or_default().split(',');
+        for address in addresses {
+            if !self.i_own_this.names(address) {
+                return Err(format!(
+                    "resolve: sends the load to {0:?}: add {0:?} to `i-own-this` to say that load on it is allowed",
+                    bare(address)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+const CONTROL: &str = "a line end or another control character cannot be sent";
