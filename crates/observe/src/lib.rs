@@ -22,8 +22,8 @@
 //!   stream, at the latest with the last byte.
 //! * **Outcome**: a client that closes or resets before the response is complete is `client-closed`. A FIN alone is a half-close: a
 //!   response that is complete after it is ok. Only a run that is stopped gives
-//!   `aborted`. An unanswered request on a reused connection is `stale`, on a fresh one `reset` or `closed`. A response whose end was
-//!   not observed did not fail: it is inferred.
+//!   `aborted`. An unanswered request is `stale`, `reset` or `closed` by [`intact_ledger::UnansweredRequest`]. A response whose end
+//!   was not observed did not fail: it is inferred.
 //! * **Body**: `body.read` is what passed to the client at the point of observation; absent where that cannot be seen.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent where a part was not observed.
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
@@ -40,6 +40,7 @@
 
 mod app_protocol;
 pub mod authority;
+mod client_turns;
 mod connection;
 mod connection_row;
 mod detect_protocol;

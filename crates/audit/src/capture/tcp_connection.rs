@@ -266,11 +266,20 @@ impl TcpConnection {
             ladder: ladder.as_deref_mut(),
         };
         let end = flow.close();
-        if let Some(Close { at, by, how }) = end {
+        if let Some(Close {
+            at,
+            by,
+            how,
+            acknowledged,
+        }) = end
+        {
             let how = match how {
                 TcpCloseKind::Rst => CloseKind::Rst,
                 TcpCloseKind::Fin => CloseKind::Fin,
             };
+            if by == Side::Server {
+                observed.note_acknowledged(acknowledged);
+            }
             observed.note_end(by, how, context.scope.nanos(at));
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));

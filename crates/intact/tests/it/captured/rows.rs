@@ -267,6 +267,12 @@ const EXPECTED: [(&str, Option<Failure>, Option<Reuse>, Side); 19] = [
         Side::Server,
     ),
     (
+        "/executed",
+        Some(Failure::Closed),
+        Some(Reuse::Reused),
+        Side::Server,
+    ),
+    (
         "/h2/1",
         Some(Failure::ClientClosed),
         Some(Reuse::Reused),

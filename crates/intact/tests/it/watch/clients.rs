@@ -337,6 +337,33 @@ except ConnectionError: print(b'')
 }
 
 #[test]
+fn a_request_that_the_server_read_before_it_closed_is_not_stale() {
+    if program("python3", "watch of an executed request").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let script = "
+import socket, sys, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+for _ in range(5):
+    s = socket.create_connection((url.hostname, url.port))
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); s.recv(1000)
+    s.sendall(b'POST /fault/close-before-answer HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 0\\r\\n\\r\\n')
+    assert s.recv(1000) == b''
+";
+    let (out, facts) = watch(&[], &["python3", "-c", script, &server.plain()]);
+    assert!(out.status.success(), "{out:?}");
+    assert_eq!(facts["requests"]["total"], 10, "{facts}");
+    assert_eq!(facts["requests"]["failed"]["closed"], 5, "{facts}");
+    let findings = facts["findings"].as_array().unwrap();
+    let has = |rule: &str| findings.iter().any(|one| one["rule"] == rule);
+    assert!(
+        has("closed-before-response") && !has("stale-reuse"),
+        "{facts}"
+    );
+}
+
+#[test]
 fn a_connection_that_was_opened_ahead_and_used_once_is_not_reused() {
     if program("python3", "watch preconnected requests").is_none() {
         return;

@@ -296,7 +296,12 @@ impl<'a> Relay<'a> {
             let at = clock.now();
             observe(observed, run, |seen, run| match came {
                 ReadResult::Bytes(bytes) => seen.read(from, bytes, at, run),
-                ReadResult::Fin => seen.end(from, CloseKind::Fin, at, run),
+                ReadResult::Fin { acknowledged } => {
+                    if let (Side::Server, Some(bytes)) = (from, acknowledged) {
+                        seen.note_acknowledged(bytes);
+                    }
+                    seen.end(from, CloseKind::Fin, at, run);
+                }
             });
         };
         // the answer first: what the program sends now may be its reply to that
@@ -312,7 +317,16 @@ impl<'a> Relay<'a> {
         };
         if let Some(side) = reset_by {
             let at = self.clock.now();
+            let is_local = far.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
             observe(observed, &mut self.run, |seen, run| {
+                // loopback delivers within send(2), and refuses to send once a RST has come
+                let had = match is_local {
+                    true => Some(out.passed_on()),
+                    false => back.acknowledged().or_else(|| socket::acknowledged(far)),
+                };
+                if let (Side::Server, Some(bytes)) = (side, had) {
+                    seen.note_acknowledged(bytes);
+                }
                 seen.end(side, CloseKind::Rst, at, run);
             });
             socket::reset_on_close(match side {
