@@ -275,6 +275,18 @@ impl ObservedConnection {
         tls.is_some_and(|tls| tls.awaits_secrets(run))
     }
 
+    /// Whether so many bytes of that side wait for secrets that are searched that its sender has to wait.
+    pub fn is_crowded(&mut self, from: Side, run: &mut dyn RunContext) -> bool {
+        let is_crowded = |tls: &TlsConnection, run: &dyn RunContext| tls.is_crowded(from, run);
+        match &mut self.tls {
+            Some(tls) if is_crowded(tls, run) => tls.look_again(run),
+            _ => return false,
+        }
+        self.take_tls(run);
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| is_crowded(tls, run))
+    }
+
     /// Records what is left, and the end of the connection. No more bytes come.
     pub fn finish(&mut self, at: Nanos, ending: Ending, run: &mut dyn RunContext) {
         if let Some(tls) = &mut self.tls {

@@ -1,6 +1,7 @@
 //! One direction of a relayed connection: read here, write there, hold what does not fit.
 
 use super::delay::Delay;
+use super::hold::Hold;
 use intact_sys::socket;
 use mio::net::TcpStream;
 use std::io::{self, Read, Write};
@@ -112,14 +113,14 @@ impl RelayDirection {
         waits && !std::mem::replace(&mut self.room_told, true)
     }
 
-    /// Passes on what there is. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
+    /// Passes on what there is, and reads nothing while the sender is on `hold`. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
     /// close that follows.
     pub(super) fn pass(
         &mut self,
-        from: &mut TcpStream,
-        to: &mut TcpStream,
+        (from, to): (&mut TcpStream, &mut TcpStream),
         scratch: &mut [u8],
         is_last: bool,
+        hold: &Hold,
         mut see: impl FnMut(ReadResult<'_>),
     ) -> Stop {
         for _ in 0..TURN {
@@ -145,7 +146,7 @@ impl RelayDirection {
                 }
                 return Stop::Ended;
             }
-            if !self.readable || self.fin || self.is_full() {
+            if !self.readable || self.fin || self.is_full() || hold.is_held() {
                 return Stop::Waiting;
             }
             if let Some(stop) = self.take(from, to, scratch, &mut see) {
