@@ -11,9 +11,8 @@ use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
-    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
-    Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span,
-    UnansweredRequest,
+    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
+    Failure, Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span, UnansweredRequest,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
@@ -165,6 +164,9 @@ impl Rows {
             self.connection.note_terms(response);
         }
         self.connection.note_origin(None);
+        if let Some(response) = response {
+            self.connection.note_server(response, run);
+        }
         self.done += 1;
         self.connection.record(run);
         let begun_at = Nanos(open.begun_at);
