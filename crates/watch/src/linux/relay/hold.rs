@@ -5,8 +5,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How long the senders of a connection are held up in total: a search takes as long.
-const LONGEST: Duration = Duration::from_secs(1);
+/// How long the senders of a connection are held up in total. A search takes a second at most, and another one may come before it.
+const LONGEST: Duration = Duration::from_secs(2);
 /// When to look again.
 const STEP: Duration = Duration::from_millis(5);
 

@@ -325,8 +325,9 @@ impl<'a> Relay<'a> {
         };
         if let Some(side) = reset_by {
             let at = self.clock.now();
-            let is_local = far.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
             observe(observed, &mut self.run, |seen, run| {
+                let peer = seen.connection().peer;
+                let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
                 // loopback delivers within send(2), and refuses to send once a RST has come
                 let had = match is_local {
                     true => Some(out.passed_on()),
