@@ -154,12 +154,13 @@ impl Destinations {
             self.served.insert(peer, destination);
         }
         let has_key = self.keys[destination].address.is_some() || connection.origin.is_some();
-        if let (Some(peer), false, false) = (connection.peer, server, shows_origin(connection))
-            && has_key
-            && by_address.is_none()
-            && !self.is_crowded
-        {
-            self.unshown.insert(peer, destination);
+        if let (Some(peer), false, false) = (connection.peer, server, shows_origin(connection)) {
+            if !is_unshown(connection) {
+                // another protocol has a destination of its own
+                self.unshown.remove(&peer);
+            } else if has_key && by_address.is_none() && !self.is_crowded {
+                self.unshown.insert(peer, destination);
+            }
         }
         destination
     }
@@ -183,7 +184,18 @@ impl Destinations {
             self.index.insert(key.clone(), served);
             return Some(served);
         }
-        let unshown = self.unshown.remove(&peer)?;
+        let unshown = *self.unshown.get(&peer)?;
+        let is_same = |old: &Origin| {
+            let names = [&old.host, &origin.host];
+            let is_named =
+                old.host == origin.host || names.iter().all(|host| is_this_machine(host));
+            old.port == peer.port() && (is_named || *old.host == *peer.ip().to_string())
+        };
+        // the name that was looked up may be another one, and the address of a tunnel is that of its proxy
+        if !self.keys[unshown].origin.as_ref().is_none_or(is_same) {
+            return None;
+        }
+        self.unshown.remove(&peer);
         let old = std::mem::replace(&mut self.keys[unshown], key.clone());
         self.index.remove(&old);
         self.index.insert(key.clone(), unshown);
