@@ -68,6 +68,17 @@ impl Channel {
         None
     }
 
+    /// Whether the peer's end is the next thing to be read. Nothing is read, and an end behind data is not found.
+    pub(crate) fn is_at_end(&self) -> bool {
+        match self.stream.peek() {
+            Ok(count) => count == 0,
+            Err(error) => {
+                let kind = error.kind();
+                kind != ErrorKind::WouldBlock && kind != ErrorKind::Interrupted
+            }
+        }
+    }
+
     /// Segments that the kernel sent again so far; `None` where it does not count.
     pub(crate) fn retransmissions(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]

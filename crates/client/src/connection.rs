@@ -46,7 +46,8 @@ pub enum State {
 pub enum Detail {
     /// None. In HTTP/2 the server gets no header table, so that equal header sections are recognised by their bytes.
     Outcome,
-    /// The fields of the last response and the server's settings. In HTTP/2 the server gets a header table, as from other clients.
+    /// The fields of the last response and the server's settings, and whether the server had ended the connection before a
+    /// request. In HTTP/2 the server gets a header table, as from other clients.
     Fields,
 }
 
@@ -88,8 +89,10 @@ pub struct HttpConnection {
     /// Bytes to send.
     out: Vec<u8>,
     ended: Option<Ended>,
-    /// When the end was read.
+    /// When the end was read, or found ahead of a request.
     end_read_at: Option<Nanos>,
+    /// An end is looked for before each request, for one more system call.
+    looks_ahead: bool,
     /// The peer is a proxy: its acknowledgements are not the server's.
     is_tunnel: bool,
     /// The FIN or the RST was seen, or we could not read on.
@@ -130,6 +133,7 @@ impl HttpConnection {
             out,
             ended: None,
             end_read_at: None,
+            looks_ahead: detail == Detail::Fields,
             is_tunnel,
             is_read_to_end: false,
             retransmissions: 0,
@@ -172,6 +176,9 @@ impl HttpConnection {
     pub fn send(&mut self, clock: &Clock) -> io::Result<()> {
         if self.out.is_empty() {
             return Ok(());
+        }
+        if self.looks_ahead && self.http.exchanges() > 1 && self.channel.is_at_end() {
+            self.end_read_at.get_or_insert(clock.now());
         }
         let sent = self.channel.send(&self.out);
         self.out.clear();

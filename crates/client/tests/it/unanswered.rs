@@ -3,6 +3,7 @@
 use crate::rig::{Driver, TlsStream, read_request, request, tls_server};
 use intact_ledger::{ClosePoint, Exchange, Failure, Method, Outcome};
 use std::io::Write;
+use std::net::Shutdown;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -29,7 +30,7 @@ fn second_request(
         read_request(&mut stream, 0).unwrap();
         stream.write_all(HELLO).unwrap();
         script(stream, &signals);
-        signals.is_closed.send(()).unwrap();
+        let _ = signals.is_closed.send(());
     });
     let mut driver = Driver::connect(address);
     let first = driver.ask(&request(Method::GET, b""));
@@ -62,6 +63,18 @@ fn a_request_onto_a_connection_that_was_closed_while_idle_is_stale() {
     assert_eq!(exchange.outcome, Outcome::Failed(Failure::Stale));
     assert_eq!(moment, Some(ClosePoint::Stale));
     assert_eq!(exchange.detail, None);
+}
+
+#[test]
+fn a_request_behind_the_fin_of_a_server_that_lingers_is_stale() {
+    let (exchange, moment) = second_request(true, |mut stream, signals| {
+        stream.sock.shutdown(Shutdown::Write).unwrap();
+        signals.is_closed.send(()).unwrap();
+        // its kernel acknowledges what it reads and drops
+        let _ = std::io::copy(&mut stream.sock, &mut std::io::sink());
+    });
+    assert_eq!(exchange.outcome, Outcome::Failed(Failure::Stale));
+    assert_eq!(moment, Some(ClosePoint::Stale));
 }
 
 #[cfg(target_os = "linux")]
