@@ -13,6 +13,7 @@ use crate::netlog;
 use crate::replay;
 use crate::zeek::{self, Joiner};
 use intact_ledger::{FingerprintKey, Sink};
+use intact_observe::KnownServers;
 use intact_wire::tls::decrypt::KeyLog;
 use std::collections::BTreeMap;
 
@@ -42,6 +43,7 @@ pub struct Audit {
     key: FingerprintKey,
     keys: KeyLog,
     numbers: IdAllocator,
+    servers: KnownServers,
     base: u64,
     network: ConnectionTable,
     pools: LogConnections,
@@ -57,6 +59,7 @@ impl Audit {
             key: FingerprintKey::new(&options.random),
             keys: options.keys,
             numbers: IdAllocator::default(),
+            servers: KnownServers::default(),
             base: options.base,
             network: ConnectionTable::new(options.ladder),
             pools: LogConnections::default(),
@@ -75,6 +78,7 @@ impl Audit {
         let mut scope = EventWriter {
             sink,
             numbers: &mut self.numbers,
+            servers: &mut self.servers,
             key: &self.key,
             base: self.base,
         };
@@ -126,6 +130,7 @@ impl Audit {
         let mut scope = EventWriter {
             sink,
             numbers: &mut self.numbers,
+            servers: &mut self.servers,
             key: &self.key,
             base: self.base,
         };

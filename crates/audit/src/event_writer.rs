@@ -1,6 +1,7 @@
 //! What every reader needs while it writes: where events go, the time base, the numbers that are still free.
 
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
+use intact_observe::KnownServers;
 
 /// What limits a result: how often that was met, the id of the caveat, and its words after the count.
 pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
@@ -16,6 +17,7 @@ pub(crate) struct IdAllocator {
 pub(crate) struct EventWriter<'a> {
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) numbers: &'a mut IdAllocator,
+    pub(crate) servers: &'a mut KnownServers,
     pub(crate) key: &'a FingerprintKey,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
     pub(crate) base: u64,

@@ -54,6 +54,31 @@ impl Channel {
         self.bytes
     }
 
+    /// Bytes that were passed to this channel so far, those that wait for the socket included. Over TLS they are a lower bound.
+    #[inline]
+    pub(crate) fn taken(&self) -> u64 {
+        self.bytes.sent + self.unsent.len() as u64
+    }
+
+    /// Bytes of ours that the peer's TCP acknowledged so far; `None` where the kernel does not count.
+    pub(crate) fn acknowledged(&self) -> Option<u64> {
+        #[cfg(target_os = "linux")]
+        return intact_sys::socket::acknowledged(&self.stream);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// Whether the peer's end is the next thing to be read. Nothing is read, and an end behind data is not found.
+    pub(crate) fn is_at_end(&self) -> bool {
+        match self.stream.peek() {
+            Ok(count) => count == 0,
+            Err(error) => {
+                let kind = error.kind();
+                kind != ErrorKind::WouldBlock && kind != ErrorKind::Interrupted
+            }
+        }
+    }
+
     /// Segments that the kernel sent again so far; `None` where it does not count.
     pub(crate) fn retransmissions(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]

@@ -12,6 +12,7 @@ mod http2;
 mod response_info;
 #[cfg(test)]
 mod tests;
+mod transport_end;
 
 pub use response_info::ResponseInfo;
 
@@ -22,11 +23,12 @@ use http1::Http1;
 use http2::Http2;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos,
-    Probes, Protocol, Setup, Side, Sink,
+    Probes, Protocol, Setup, Side, Sink, Span,
 };
 use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
+use transport_end::TransportEnd;
 
 /// What a connection can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,8 @@ pub enum State {
 pub enum Detail {
     /// None. In HTTP/2 the server gets no header table, so that equal header sections are recognised by their bytes.
     Outcome,
-    /// The fields of the last response and the server's settings. In HTTP/2 the server gets a header table, as from other clients.
+    /// The fields of the last response and the server's settings, and whether the server had ended the connection before a
+    /// request. In HTTP/2 the server gets a header table, as from other clients.
     Fields,
 }
 
@@ -86,6 +89,12 @@ pub struct HttpConnection {
     /// Bytes to send.
     out: Vec<u8>,
     ended: Option<Ended>,
+    /// When the end was read, or found ahead of a request.
+    end_read_at: Option<Nanos>,
+    /// An end is looked for before each request, for one more system call.
+    looks_ahead: bool,
+    /// The peer is a proxy: its acknowledgements are not the server's.
+    is_tunnel: bool,
     /// The FIN or the RST was seen, or we could not read on.
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
@@ -108,6 +117,7 @@ impl HttpConnection {
             connection,
             stamped,
             handshake,
+            is_tunnel,
         } = established;
         blank.connection = Some(connection.id);
         let mut out = Vec::new();
@@ -122,6 +132,9 @@ impl HttpConnection {
             connection,
             out,
             ended: None,
+            end_read_at: None,
+            looks_ahead: detail == Detail::Fields,
+            is_tunnel,
             is_read_to_end: false,
             retransmissions: 0,
         }
@@ -142,7 +155,9 @@ impl HttpConnection {
     pub fn begin(&mut self, request: &Arc<Request>, id: u64, at: Nanos, warmup: bool) {
         let setup = (self.http.exchanges() == 0).then_some(&self.connection.setup);
         let (http, out) = (&mut self.http, &mut self.out);
+        let before = self.channel.taken() + out.len() as u64;
         http.begin(request, id, at, warmup, setup, out);
+        http.note_sent_before(before);
     }
 
     /// Begins an exchange whose request was sent as early data, in HTTP/1.
@@ -161,6 +176,9 @@ impl HttpConnection {
     pub fn send(&mut self, clock: &Clock) -> io::Result<()> {
         if self.out.is_empty() {
             return Ok(());
+        }
+        if self.looks_ahead && self.http.exchanges() > 1 && self.channel.is_at_end() {
+            self.end_read_at.get_or_insert(clock.now());
         }
         let sent = self.channel.send(&self.out);
         self.out.clear();
@@ -240,14 +258,16 @@ impl HttpConnection {
         match closed {
             Ok(false) => true,
             Ok(true) => {
-                self.note_end(CloseKind::CloseNotify, Side::Server, arrival.at);
-                self.http.end(None, arrival.read, sink);
+                let ended = (CloseKind::CloseNotify, Side::Server, arrival.at);
+                self.note_end(ended, arrival.read);
+                self.end_exchanges(None, arrival.read, sink);
                 true
             }
             Err(failure) => {
-                self.note_end(CloseKind::Fin, Side::Client, arrival.read);
+                let ended = (CloseKind::Fin, Side::Client, arrival.read);
+                self.note_end(ended, arrival.read);
                 self.is_read_to_end = true;
-                self.http.end(Some(failure), arrival.read, sink);
+                self.end_exchanges(Some(failure), arrival.read, sink);
                 false
             }
         }
@@ -263,25 +283,53 @@ impl HttpConnection {
 
     /// Notes the server's FIN, after everything that was read.
     pub fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
-        self.note_end(CloseKind::Fin, Side::Server, at);
+        self.note_end((CloseKind::Fin, Side::Server, at), at);
         self.is_read_to_end = true;
-        self.http.end(None, at, sink);
+        self.end_exchanges(None, at, sink);
     }
 
     /// Notes the server's RST.
     pub fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
-        self.note_end(CloseKind::Rst, Side::Server, at);
+        self.note_end((CloseKind::Rst, Side::Server, at), at);
         self.is_read_to_end = true;
-        self.http.end(Some(Failure::Reset), at, sink);
+        self.end_exchanges(Some(Failure::Reset), at, sink);
     }
 
     /// Ends the exchanges in flight: with `failure`, or as if the stream had ended. Nothing more may begin.
     pub fn give_up(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
-        self.http.end(failure, at, sink);
+        self.end_exchanges(failure, at, sink);
     }
 
-    fn note_end(&mut self, how: CloseKind, by: Side, at: Nanos) {
+    fn note_end(&mut self, (how, by, at): (CloseKind, Side, Nanos), read_at: Nanos) {
         self.ended.get_or_insert(Ended { at, by, how });
+        self.end_read_at.get_or_insert(read_at);
+    }
+
+    /// Ends the exchanges in flight; without a failure, as the end of the stream does.
+    fn end_exchanges(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+        // the kernel is asked only where the answer matters
+        let end = match self.http.oldest() {
+            Some(_) if self.http.exchanges() > 1 => self.transport_end(failure, at),
+            _ => TransportEnd::default(),
+        };
+        self.http.end(failure, at, &end, sink);
+    }
+
+    fn transport_end(&self, failure: Option<Failure>, at: Nanos) -> TransportEnd {
+        let sent = self.channel.bytes().sent;
+        let peer = self.connection.peer;
+        let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
+        TransportEnd {
+            read_at: self.end_read_at.unwrap_or(at),
+            sent,
+            acknowledged: match failure {
+                _ if self.is_tunnel => None,
+                // loopback delivers within send(2), and refuses to send once a RST has come
+                Some(Failure::Reset) if is_local => Some(sent),
+                _ => self.channel.acknowledged(),
+            },
+            round_trip: self.connection.setup.connect.map(Span::nanos),
+        }
     }
 
     /// How the stream ended, if it did.
@@ -309,10 +357,7 @@ impl HttpConnection {
     /// When the oldest exchange in flight was due; absent when none is in flight.
     #[inline]
     pub fn oldest(&self) -> Option<Nanos> {
-        match &self.http {
-            HttpState::Http1(http1) => http1.oldest(),
-            HttpState::Http2(http2) => http2.oldest(),
-        }
+        self.http.oldest()
     }
 
     /// Exchanges begun.
@@ -467,11 +512,17 @@ impl HttpState {
         }
     }
 
-    /// Takes the end of the stream, or its failure: the exchanges in flight end.
-    fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+    /// Takes the end of the stream, or its failure: the exchanges in flight end. `end` shows which requests the peer had.
+    fn end(
+        &mut self,
+        failure: Option<Failure>,
+        at: Nanos,
+        end: &TransportEnd,
+        sink: &mut impl Sink,
+    ) {
         match self {
-            HttpState::Http1(http1) => http1.end(failure, at, sink),
-            HttpState::Http2(http2) => http2.end(failure, at, sink),
+            HttpState::Http1(http1) => http1.end(failure, at, end, sink),
+            HttpState::Http2(http2) => http2.end(failure, at, end, sink),
         }
     }
 
@@ -481,6 +532,24 @@ impl HttpState {
         match self {
             HttpState::Http1(http1) => http1.exchanges(),
             HttpState::Http2(http2) => http2.exchanges(),
+        }
+    }
+
+    /// When the oldest exchange in flight was due.
+    #[inline]
+    fn oldest(&self) -> Option<Nanos> {
+        match self {
+            HttpState::Http1(http1) => http1.oldest(),
+            HttpState::Http2(http2) => http2.oldest(),
+        }
+    }
+
+    /// Notes how many bytes the connection had taken before the exchange that began last.
+    #[inline]
+    fn note_sent_before(&mut self, bytes: u64) {
+        match self {
+            HttpState::Http1(http1) => http1.note_sent_before(bytes),
+            HttpState::Http2(http2) => http2.note_sent_before(bytes),
         }
     }
 

@@ -31,6 +31,8 @@ pub struct Established {
     pub stamped: bool,
     /// What was seen of the TLS handshake.
     pub handshake: HandshakeFacts,
+    /// Whether the peer is a proxy, and the server is behind its tunnel.
+    pub is_tunnel: bool,
 }
 
 /// What was seen of a TLS handshake beside what the ledger records; all of it absent or zero without TLS.
@@ -489,6 +491,7 @@ impl Dial {
             connection: self.connection.clone(),
             stamped: self.stamped,
             handshake: self.handshake,
+            is_tunnel: matches!(self.plan.proxy, Proxy::Tunnel { .. }),
         }))
     }
 

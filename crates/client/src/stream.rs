@@ -27,6 +27,15 @@ impl Stream {
         }
     }
 
+    /// How much of the next byte is there, without reading it. A Unix socket refuses a send after the peer's end, and is not asked.
+    pub(crate) fn peek(&self) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(tcp) => tcp.peek(&mut [0]),
+            #[cfg(unix)]
+            Stream::Unix(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     /// The error that the socket holds, if any.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         match self {

@@ -26,6 +26,7 @@ pub use versions::{
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Requests, TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
+use crate::rules::{Server, ServerLimit};
 use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
@@ -146,6 +147,12 @@ impl CheckFacts {
             Some(target) if target.failure.is_some() => Some("the first request failed"),
             Some(_) => self.errors.is_all().then_some(ONLY_ERRORS),
         }
+    }
+
+    /// The line of configuration against that limit, where the server names a product that is known.
+    fn server_advice(&self, limit: ServerLimit) -> Option<String> {
+        let product = self.target.as_ref()?.server.as_deref()?;
+        Server::named(product)?.advice(limit)
     }
 
     /// Whether a connection carried a second request in HTTP/1.1 or 2; absent when neither was answered.

@@ -25,6 +25,7 @@ mod pool_per_worker;
 mod pool_too_small;
 mod ports_running_out;
 mod retried_request;
+mod server;
 mod server_closes_early;
 mod slower_when_reused;
 mod stale_reuse;
@@ -37,6 +38,7 @@ mod waits;
 pub(crate) use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
 pub use client::{Client, Remedy};
+pub(crate) use server::{Server, ServerLimit};
 pub(crate) use server_closes_early::WHY_RESET;
 
 use crate::finding::Finding;

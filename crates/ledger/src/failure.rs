@@ -109,25 +109,53 @@ failures! {
 /// Nanoseconds by which the end of a connection may be noticed late, in addition to its way to the observer.
 const NOTICED_LATE: u64 = 1_000_000;
 
-impl Failure {
-    /// The kind of a request whose connection the peer ended, `by_reset` or not, before the first byte of the response.
+/// The detail of an exchange whose request the peer had received.
+const RECEIVED: &str =
+    "the server had received the request when it ended the connection: it may have executed it";
+
+/// A request without a response, and the order of that request and the peer's end of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnansweredRequest {
+    /// Another exchange used the connection before.
+    pub is_reused: bool,
+    /// The peer ended the connection by a RST.
+    pub by_reset: bool,
+    /// Nanoseconds from the first byte of the request to the end; absent where the end came first.
+    pub end_after: Option<u64>,
+    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end; absent where that is unknown.
+    pub is_acknowledged: Option<bool>,
+    /// Nanoseconds of the transport handshake; absent where it was not observed.
+    pub round_trip: Option<u64>,
+}
+
+impl UnansweredRequest {
+    /// How the exchange failed, and its detail.
     ///
-    /// It is `stale` only where the peer can have closed a reused connection before the request reached it (RFC 9112 section
-    /// 9.5): the end came `after_request` nanoseconds after the request was sent, at most a `round_trip` of nanoseconds later.
-    /// Otherwise the peer had received the request, and may have executed it.
-    pub fn without_response(
-        is_reused: bool,
-        by_reset: bool,
-        after_request: u64,
-        round_trip: Option<u64>,
-    ) -> Failure {
-        let crossing = round_trip.unwrap_or(0).saturating_add(NOTICED_LATE);
-        if is_reused && after_request <= crossing {
+    /// It is `stale` only on a reused connection that the peer can have closed before the request reached it (RFC 9112 section
+    /// 9.5). Otherwise the peer had received the request, and may have executed it.
+    pub fn failure(self) -> (Failure, Option<&'static str>) {
+        let is_received = self.is_received();
+        let kind = if self.is_reused && !is_received {
             Failure::Stale
-        } else if by_reset {
+        } else if self.by_reset {
             Failure::Reset
         } else {
             Failure::Closed
+        };
+        (kind, (self.is_reused && is_received).then_some(RECEIVED))
+    }
+
+    /// Whether the peer may have received a byte of the request before it ended the connection.
+    fn is_received(self) -> bool {
+        let Some(end_after) = self.end_after else {
+            return false;
+        };
+        match self.is_acknowledged {
+            Some(true) => true,
+            // a FIN carries the number of the last byte that was received
+            Some(false) if !self.by_reset => false,
+            // a RST need not, so the time decides: the end can have crossed the request
+            _ => end_after > self.round_trip.unwrap_or(0).saturating_add(NOTICED_LATE),
         }
     }
 }
@@ -142,19 +170,61 @@ impl fmt::Display for Failure {
 mod tests {
     use super::*;
 
+    const MS: u64 = 1_000_000;
+
+    fn unanswered(by_reset: bool, after_ms: u64, is_acknowledged: Option<bool>) -> Failure {
+        let request = UnansweredRequest {
+            is_reused: true,
+            by_reset,
+            end_after: Some(after_ms * MS),
+            is_acknowledged,
+            round_trip: Some(30 * MS),
+        };
+        request.failure().0
+    }
+
     #[test]
     fn a_close_that_cannot_have_preceded_the_request_is_not_stale() {
-        const MS: u64 = 1_000_000;
-        let kind = |reused, reset, after| {
-            Failure::without_response(reused, reset, after * MS, Some(30 * MS))
+        assert_eq!(unanswered(true, 0, None), Failure::Stale);
+        assert_eq!(
+            unanswered(false, 31, None),
+            Failure::Stale,
+            "it crossed the FIN"
+        );
+        assert_eq!(unanswered(false, 32, None), Failure::Closed);
+        assert_eq!(unanswered(true, 32, None), Failure::Reset);
+        let fresh = UnansweredRequest {
+            end_after: Some(0),
+            ..UnansweredRequest::default()
         };
-        assert_eq!(kind(true, true, 0), Failure::Stale);
-        assert_eq!(kind(true, false, 31), Failure::Stale, "it crossed the FIN");
-        assert_eq!(kind(true, false, 32), Failure::Closed);
-        assert_eq!(kind(true, true, 32), Failure::Reset);
-        assert_eq!(kind(false, false, 0), Failure::Closed);
-        let without = Failure::without_response(true, false, 2 * MS, None);
-        assert_eq!(without, Failure::Closed, "an unknown path proves nothing");
+        assert_eq!(fresh.failure(), (Failure::Closed, None));
+        let without = UnansweredRequest {
+            is_reused: true,
+            end_after: Some(2 * MS),
+            ..fresh
+        };
+        let (kind, detail) = without.failure();
+        assert_eq!(kind, Failure::Closed, "an unknown path proves nothing");
+        assert_eq!(detail, Some(RECEIVED));
+    }
+
+    #[test]
+    fn an_acknowledgement_decides_before_the_time() {
+        // executed and closed at once
+        assert_eq!(unanswered(false, 0, Some(true)), Failure::Closed);
+        assert_eq!(unanswered(true, 0, Some(true)), Failure::Reset);
+        // the request was lost on its way, and the server closed while idle
+        assert_eq!(unanswered(false, 900, Some(false)), Failure::Stale);
+        assert_eq!(unanswered(true, 1, Some(false)), Failure::Stale);
+        // a RST may come before an acknowledgement that was delayed
+        assert_eq!(unanswered(true, 900, Some(false)), Failure::Reset);
+        let after_the_end = UnansweredRequest {
+            is_reused: true,
+            // a server that lingers acknowledges what it never reads
+            is_acknowledged: Some(true),
+            ..UnansweredRequest::default()
+        };
+        assert_eq!(after_the_end.failure(), (Failure::Stale, None));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use connection::{
 pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
-pub use failure::{Failure, Outcome, SetupPhase};
+pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};

@@ -1,6 +1,7 @@
 //! One observed connection: bytes of both sides with their times in, ledger rows out.
 
 use crate::app_protocol::{AppProtocol, HeldBytes};
+use crate::client_turns::ClientTurns;
 use crate::request_inference::{InferredExchange, RequestInference};
 use crate::rows::Rows;
 use crate::run_context::RunContext;
@@ -21,6 +22,7 @@ pub struct ObservedConnection {
     /// Encrypted bytes of each direction that wait for secrets.
     max_waiting: usize,
     bytes: ConnectionBytes,
+    turns: ClientTurns,
     /// When the server's direction ended.
     server_ended_at: Option<Nanos>,
     /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
@@ -38,6 +40,7 @@ impl ObservedConnection {
             inference: RequestInference::default(),
             max_waiting: MAX_WAITING,
             bytes: ConnectionBytes::default(),
+            turns: ClientTurns::default(),
             server_ended_at: None,
             tcp_keepalive_s: None,
         }
@@ -72,7 +75,7 @@ impl ObservedConnection {
 
     /// Takes the next bytes of one side.
     pub fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
-        self.count(from, bytes.len() as u64);
+        self.count(from, bytes.len() as u64, at);
         if from == Side::Client {
             self.rows.hears_client = true;
         }
@@ -86,7 +89,8 @@ impl ObservedConnection {
         }
     }
 
-    fn count(&mut self, from: Side, len: u64) {
+    fn count(&mut self, from: Side, len: u64, at: Nanos) {
+        self.turns.note(from, self.bytes.sent, at);
         match from {
             Side::Client => self.bytes.sent += len,
             Side::Server => self.bytes.received += len,
@@ -171,7 +175,7 @@ impl ObservedConnection {
 
     /// Takes note of bytes of one side that were not observed; the next ones came at `at`.
     pub fn lose(&mut self, from: Side, len: u64, at: Nanos, run: &mut dyn RunContext) {
-        self.count(from, len);
+        self.count(from, len, at);
         self.rows.has_gap = true;
         let len = match &mut self.tls {
             Some(tls) => {
@@ -184,6 +188,14 @@ impl ObservedConnection {
         self.app.lose(from, len, at.0, &mut self.rows, run);
         // behind what is left of a message that the gap cuts off
         self.rows.lose(from);
+    }
+
+    /// The server's TCP had acknowledged that number of the client's bytes when it ended the connection, its FIN or RST included.
+    /// To be called before the end is noted.
+    pub fn note_acknowledged(&mut self, bytes: u64) {
+        if self.rows.end.is_none() {
+            self.rows.acknowledged = self.turns.acknowledged(bytes);
+        }
     }
 
     /// Takes note of the FIN or RST of one side. The first one decides who closed.
@@ -261,6 +273,18 @@ impl ObservedConnection {
     pub fn awaits_secrets(&self, run: &dyn RunContext) -> bool {
         let tls = self.tls.as_ref();
         tls.is_some_and(|tls| tls.awaits_secrets(run))
+    }
+
+    /// Whether so many bytes of that side wait for secrets that are searched that its sender has to wait.
+    pub fn is_crowded(&mut self, from: Side, run: &mut dyn RunContext) -> bool {
+        let is_crowded = |tls: &TlsConnection, run: &dyn RunContext| tls.is_crowded(from, run);
+        match &mut self.tls {
+            Some(tls) if is_crowded(tls, run) => tls.look_again(run),
+            _ => return false,
+        }
+        self.take_tls(run);
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| is_crowded(tls, run))
     }
 
     /// Records what is left, and the end of the connection. No more bytes come.

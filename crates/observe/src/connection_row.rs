@@ -2,6 +2,7 @@
 
 use crate::authority::{host_of, of_absolute_form, split_authority};
 use crate::run_context::RunContext;
+use crate::server_product;
 use crate::user_agent::product;
 use intact_ledger::{Connection, Event, Nanos, Origin, Protocol, Scheme};
 use intact_wire::exchange::{Request, Response};
@@ -15,6 +16,8 @@ pub(crate) struct ConnectionRow {
     recorded: Option<Connection>,
     /// The origin is that of a request.
     has_authority: bool,
+    /// A response came.
+    has_answered: bool,
 }
 
 impl ConnectionRow {
@@ -31,6 +34,7 @@ impl ConnectionRow {
             row,
             recorded: None,
             has_authority: false,
+            has_answered: false,
         }
     }
 
@@ -120,6 +124,16 @@ impl ConnectionRow {
         let terms = &mut self.row.terms;
         terms.timeout_s = terms.timeout_s.or(response.keep_alive.timeout_s);
         terms.max = terms.max.or(response.keep_alive.max);
+    }
+
+    /// The first response names the server, once for each origin and product of the run.
+    pub(crate) fn note_server(&mut self, response: &Response, run: &mut dyn RunContext) {
+        if std::mem::replace(&mut self.has_answered, true) {
+            return;
+        }
+        let product = server_product::of_response(response);
+        self.row.server =
+            product.filter(|product| run.is_new_server(self.row.origin.as_ref(), product));
     }
 
     /// Notes how many streams the server allows.

@@ -1,7 +1,7 @@
 //! The outcome of an exchange, from how `wire` saw it end and how its connection ended.
 
 use crate::{FirstEnd, Side};
-use intact_ledger::{Certainty, CloseKind, Failure, Outcome, Side as LedgerSide};
+use intact_ledger::{Certainty, Failure, Outcome, Side as LedgerSide, UnansweredRequest};
 use intact_wire::exchange::Outcome as SeenOutcome;
 
 /// What decides an outcome in addition to how the exchange was seen to end.
@@ -13,12 +13,8 @@ pub(crate) struct Circumstances {
     pub(crate) is_unobserved: bool,
     /// Bytes may be missing in the middle.
     pub(crate) is_partial: bool,
-    /// Another exchange used the connection before.
-    pub(crate) is_reused: bool,
-    /// Nanoseconds from the last byte of the request to the end of the connection.
-    pub(crate) end_after_request: u64,
-    /// Nanoseconds of the transport handshake.
-    pub(crate) round_trip: Option<u64>,
+    /// Decides where no byte of a response came.
+    pub(crate) request: UnansweredRequest,
 }
 
 /// How an exchange ended, for its row.
@@ -65,7 +61,6 @@ impl Circumstances {
         let is_by_client = self
             .end
             .is_some_and(|end| end.by == Some(LedgerSide::Client));
-        let is_reset = self.end.is_some_and(|end| end.how == CloseKind::Rst);
         let failed = Judgement::failed;
         match outcome {
             SeenOutcome::Complete => Judgement {
@@ -91,8 +86,14 @@ impl Circumstances {
             SeenOutcome::Unanswered | SeenOutcome::Cut if self.end.is_none() => {
                 failed(Failure::Aborted)
             }
-            SeenOutcome::Unanswered => self.judge_unanswered(is_reset),
-            SeenOutcome::Cut if !is_reset => failed(Failure::Truncated),
+            SeenOutcome::Unanswered => {
+                let (kind, detail) = self.request.failure();
+                Judgement {
+                    detail,
+                    ..failed(kind)
+                }
+            }
+            SeenOutcome::Cut if !self.request.by_reset => failed(Failure::Truncated),
             SeenOutcome::Cut => failed(Failure::Reset),
             SeenOutcome::Reset {
                 by: Side::Client, ..
@@ -101,24 +102,6 @@ impl Circumstances {
             ),
             SeenOutcome::Reset { .. } => failed(Failure::StreamReset),
             SeenOutcome::Refused => failed(Failure::Refusal),
-        }
-    }
-
-    /// The outcome of a request that the server did not respond to before it ended the connection.
-    fn judge_unanswered(self, is_reset: bool) -> Judgement {
-        let Circumstances {
-            is_reused,
-            end_after_request,
-            round_trip,
-            ..
-        } = self;
-        let kind = Failure::without_response(is_reused, is_reset, end_after_request, round_trip);
-        let is_known = is_reused && kind != Failure::Stale;
-        Judgement {
-            detail: is_known.then_some(
-                "the server had received the request when it ended the connection: it may have executed it",
-            ),
-            ..Judgement::failed(kind)
         }
     }
 }

@@ -22,10 +22,11 @@
 //!   stream, at the latest with the last byte.
 //! * **Outcome**: a client that closes or resets before the response is complete is `client-closed`. A FIN alone is a half-close: a
 //!   response that is complete after it is ok. Only a run that is stopped gives
-//!   `aborted`. An unanswered request on a reused connection is `stale`, on a fresh one `reset` or `closed`. A response whose end was
-//!   not observed did not fail: it is inferred.
+//!   `aborted`. An unanswered request is `stale`, `reset` or `closed` by [`intact_ledger::UnansweredRequest`]. A response whose end
+//!   was not observed did not fail: it is inferred.
 //! * **Body**: `body.read` is what passed to the client at the point of observation; absent where that cannot be seen.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent where a part was not observed.
+//! * **Server**: the product of the last `Via`, else of `Server`, on the first connection of the run that names it for its origin.
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
 //! * **Partial heads**: a request of HTTP/1 whose head is cut off or malformed is an exchange. Its target is absent where the line is
 //!   not whole. A response of that kind ends with the last byte before the next message; it is ok and inferred where bytes are
@@ -40,6 +41,7 @@
 
 mod app_protocol;
 pub mod authority;
+mod client_turns;
 mod connection;
 mod connection_row;
 mod detect_protocol;
@@ -50,6 +52,7 @@ mod record_sizes;
 mod request_inference;
 mod rows;
 mod run_context;
+mod server_product;
 mod tls_connection;
 mod tls_facts;
 pub mod user_agent;
@@ -58,6 +61,7 @@ pub use connection::{ObservedConnection, Opaque};
 pub use detect_protocol::{DetectedProtocol, detect_client, detect_server};
 pub use intact_wire::Side;
 pub use run_context::RunContext;
+pub use server_product::{KnownServers, server_product};
 pub use tls_connection::Sealed;
 
 use intact_ledger::{CloseKind, Nanos};

@@ -35,7 +35,7 @@ pub(crate) enum RecordSizes {
     Close,
     /// Of HTTP/2, but no request and no response.
     Control,
-    /// Several WINDOW_UPDATEs of a client in one record, where it speaks HTTP/2; a short request may have the same size.
+    /// Several WINDOW_UPDATEs of a client, where it speaks HTTP/2; short requests may have the same size.
     Updates,
     /// A PING, or a request whose fields were all sent before.
     Doubtful,
@@ -112,7 +112,7 @@ impl Sizes {
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
             (Side::Client, 1, PING) => RecordSizes::Doubtful,
-            (Side::Client, 1, _) if is_updates(plain) => RecordSizes::Updates,
+            (Side::Client, _, _) if is_updates(plain, records) => RecordSizes::Updates,
             // begins and leaves: another connection was quicker
             (Side::Client, 2.., _)
                 if place != HandshakePosition::Later && burst.last == self.overhead + ALERT =>
@@ -137,9 +137,11 @@ impl Sizes {
     }
 }
 
-/// Whether the sizes are those of some WINDOW_UPDATEs: of the connection and of streams.
-fn is_updates(plain: u64) -> bool {
-    plain.is_multiple_of(WINDOW_UPDATE) && plain / WINDOW_UPDATE <= MAX_UPDATES
+/// Whether the size of so many records is that of some WINDOW_UPDATEs in each: of the connection and of streams. A client that
+/// downloads fast sends many at once.
+fn is_updates(plain: u64, records: u64) -> bool {
+    let updates = plain / WINDOW_UPDATE;
+    plain.is_multiple_of(WINDOW_UPDATE) && (records..=records * MAX_UPDATES).contains(&updates)
 }
 
 /// Whether a client's first burst is its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
@@ -201,6 +203,13 @@ mod tests {
         assert_eq!(sizes_of(SIZES, Client, 1, 26, Later), Control);
         // the connection's WINDOW_UPDATE and a stream's, while a body comes
         assert_eq!(sizes_of(SIZES, Client, 1, 43, Later), Updates);
+        // three records with five updates, in one read; and two requests
+        let burst_of = |records: u64, plain: u64| {
+            sizes_of(SIZES, Client, records, records * 17 + plain, Later)
+        };
+        assert_eq!(burst_of(3, 5 * 13), Updates);
+        assert_eq!(burst_of(3, 10 * 13), Data);
+        assert_eq!(burst_of(2, 80), Data);
         // the tenth request of ten
         assert_eq!(sizes_of(SIZES, Client, 1, 32, Later), Data);
         assert_eq!(sizes_of(SIZES, Client, 2, 45, Later), Close);

@@ -1,6 +1,7 @@
 //! The rows of one connection while it goes on: `wire`'s events become exchanges, and what they show of the connection becomes
 //! its row. The decisions are in the crate's documentation.
 
+use crate::client_turns::Acknowledged;
 use crate::connection::Carried;
 use crate::connection_row::ConnectionRow;
 use crate::exchange_row::{self, Times};
@@ -10,8 +11,8 @@ use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
-    Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
-    Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span,
+    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
+    Failure, Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span, UnansweredRequest,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
@@ -46,6 +47,10 @@ pub(crate) struct Rows {
     is_stale: bool,
     announced_by: Option<Side>,
     pub(crate) end: Option<FirstEnd>,
+    /// What the server had at its end.
+    pub(crate) acknowledged: Acknowledged,
+    /// A proxy granted a tunnel: its acknowledgements are not the server's.
+    is_tunnel: bool,
     /// Set once no more bytes come.
     pub(crate) ending: Option<Ending>,
 }
@@ -71,6 +76,8 @@ impl Rows {
             is_stale: false,
             announced_by: None,
             end: None,
+            acknowledged: Acknowledged::Unknown,
+            is_tunnel: false,
             ending: None,
         }
     }
@@ -157,10 +164,13 @@ impl Rows {
             self.connection.note_terms(response);
         }
         self.connection.note_origin(None);
+        if let Some(response) = response {
+            self.connection.note_server(response, run);
+        }
         self.done += 1;
         self.connection.record(run);
-        let sent = request.map(|request| request.ended_at.unwrap_or(request.head_at));
-        let judgement = self.judge(outcome, open.ordinal, sent);
+        let begun_at = Nanos(open.begun_at);
+        let judgement = self.judge(outcome, open.ordinal, begun_at);
         let end = self.end_of(seen, outcome, &open, at);
         let row = self.row(seen, open, end, judgement, run.next_exchange());
         self.last_end = self.last_end.max(Some(row.end));
@@ -237,20 +247,25 @@ impl Rows {
         }
     }
 
-    /// Judges an exchange whose request was sent at `sent`.
-    fn judge(&mut self, outcome: SeenOutcome, ordinal: u32, sent: Option<u64>) -> Judgement {
+    /// Judges an exchange whose request began at `begun`.
+    fn judge(&mut self, outcome: SeenOutcome, ordinal: u32, begun: Nanos) -> Judgement {
         let is_unobserved = self.ending == Some(Ending::Unobserved);
-        let end = self.end.map(|end| end.at);
+        let end = self.end.filter(|end| end.at >= begun);
         let setup = &self.connection.row.setup;
         let judgement = Circumstances {
             end: self.end,
             is_unobserved,
             is_partial: self.is_late || self.has_gap || is_unobserved,
-            is_reused: ordinal > 1 || self.is_late,
-            end_after_request: end
-                .zip(sent)
-                .map_or(0, |(end, sent)| end.since(Nanos(sent))),
-            round_trip: setup.connect.map(Span::nanos),
+            request: UnansweredRequest {
+                is_reused: ordinal > 1 || self.is_late,
+                by_reset: self.end.is_some_and(|end| end.how == CloseKind::Rst),
+                end_after: end.map(|end| end.at.since(begun)),
+                is_acknowledged: match self.is_tunnel {
+                    true => None,
+                    false => self.acknowledged.covers(begun),
+                },
+                round_trip: setup.connect.map(Span::nanos),
+            },
         }
         .judge(outcome);
         let is_cut = matches!(outcome, SeenOutcome::Unanswered | SeenOutcome::Cut);
@@ -305,6 +320,7 @@ impl Rows {
         self.open.begun -= 1;
         self.is_readable = false;
         self.client_spoke = false;
+        self.is_tunnel = true;
         self.wait = SetupWait::default();
         let target = seen.request.as_ref().map(|request| &request.target[..]);
         self.connection.enter_tunnel(target, Nanos(granted.head_at));

@@ -1,9 +1,10 @@
 //! The run that an observed connection belongs to: where rows go, and where TLS secrets come from.
 
 use crate::Side;
-use intact_ledger::{Event, FingerprintKey, Nanos};
+use intact_ledger::{Event, FingerprintKey, Nanos, Origin};
 use intact_wire::exchange::Exchange;
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
+use std::sync::Arc;
 
 /// What a connection needs from the run that observes it. The producer implements it.
 pub trait RunContext {
@@ -28,6 +29,12 @@ pub trait RunContext {
     fn is_searching(&self, client_random: &[u8; 32]) -> bool {
         let _ = client_random;
         false
+    }
+
+    /// Whether no connection to this origin has named this product of a server yet.
+    fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
+        let _ = (origin, product);
+        true
     }
 
     /// A connection is over whose requests were inferred, and may be more: streams of HTTP/2 that overlap cannot be distinguished.

@@ -23,6 +23,8 @@ const ALERT_LENS: [u64; 2] = [19, 35];
 pub(crate) struct TlsConnection {
     reading: TlsReading,
     decryptor: Decryptor,
+    /// Encrypted bytes of each direction that may wait for secrets.
+    max_waiting: usize,
     keys: KeyLog,
     access: Access,
     /// The process in whose memory secrets may be searched, until a search has begun or secrets were logged.
@@ -119,6 +121,7 @@ impl TlsConnection {
         TlsConnection {
             reading,
             decryptor: Decryptor::new(if expects { max_waiting } else { 0 }),
+            max_waiting,
             keys: KeyLog::default(),
             access: if expects {
                 Access::Hoped
@@ -193,6 +196,11 @@ impl TlsConnection {
     pub(crate) fn awaits_secrets(&self, run: &dyn RunContext) -> bool {
         let hello = self.decryptor.facts().client_hello.as_ref();
         self.access == Access::Hoped && hello.is_some_and(|hello| run.is_searching(&hello.random))
+    }
+
+    /// Whether so much of that side waits for secrets that are searched that its sender has to wait.
+    pub(crate) fn is_crowded(&self, from: Side, run: &dyn RunContext) -> bool {
+        self.decryptor.waiting(from) >= self.max_waiting / 2 && self.awaits_secrets(run)
     }
 
     /// Gives up on secrets that have not come in time, or in any case when the connection `is_over`.

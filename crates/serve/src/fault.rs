@@ -29,7 +29,7 @@ choices! {
 
 impl Fault {
     /// The failure that a careful client counts; `None` where the answer is good and only the connection is not.
-    pub fn failure(self, protocol: Protocol, reused: bool) -> Option<Failure> {
+    pub fn failure(self, protocol: Protocol) -> Option<Failure> {
         Some(match self {
             Fault::Stall | Fault::StallMidBody | Fault::Trickle => Failure::Timeout,
             Fault::ResetMidBody if protocol == Protocol::Http2 => Failure::StreamReset,
@@ -37,7 +37,6 @@ impl Fault {
             Fault::TruncatedBody => Failure::Truncated,
             Fault::Garbage | Fault::BadChunk => Failure::Malformed,
             Fault::EndlessInterim | Fault::EndlessHead => Failure::TooLarge,
-            Fault::CloseBeforeAnswer if reused => Failure::Stale,
             Fault::CloseBeforeAnswer => Failure::Closed,
             Fault::TwoAnswers | Fault::KeepAliveThenClose => return None,
         })

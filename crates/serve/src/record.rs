@@ -247,9 +247,8 @@ impl OpenExchange {
         exchange.end = self.record.now();
         exchange.outcome = outcome;
         if let Some(fault) = self.fault {
-            let reused = exchange.reuse == Some(Reuse::Reused);
             exchange.outcome = fault
-                .failure(self.version, reused)
+                .failure(self.version)
                 .map_or(Outcome::Ok, Outcome::Failed);
             exchange.detail = Some(format!("fault: {fault}").into());
         }

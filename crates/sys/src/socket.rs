@@ -71,6 +71,17 @@ pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
     count.checked_sub(1)
 }
 
+/// Payload in bytes that the peer's TCP acknowledged on a connection that was opened here; `None` where the kernel does not
+/// count.
+pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
+    // linux/tcp.h: tcpi_bytes_acked
+    const BYTES_ACKED: usize = 120;
+    let info: [u8; BYTES_ACKED + 8] = tcp_info(socket)?;
+    let count = u64::from_ne_bytes(*info[BYTES_ACKED..].first_chunk()?);
+    // the SYN takes one sequence number
+    count.checked_sub(1)
+}
+
 /// Segments that the kernel sent again on a connection, its SYN included; `None` where it does not count.
 pub fn retransmissions(socket: &impl AsFd) -> Option<u32> {
     // linux/tcp.h: tcpi_total_retrans

@@ -115,6 +115,10 @@ pub struct Response {
     pub announced_len: Option<u64>,
     /// The terms of `Keep-Alive` (HTTP/1).
     pub keep_alive: KeepAlive,
+    /// `Server`.
+    pub server: Option<Vec<u8>>,
+    /// The last `Via`.
+    pub via: Option<Vec<u8>>,
     /// It says or implies that the connection ends with it (HTTP/1).
     pub close: bool,
     /// It was asked for: `false` for a 408 before the server closes, for example.

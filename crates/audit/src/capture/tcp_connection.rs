@@ -7,7 +7,7 @@ use super::ladder::{Ladder, LadderBuilder};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     CloseKind, Connection, ConnectionId, DialFailure, Event, Failure, FingerprintKey, Nanos,
-    SetupPhase, Span,
+    Origin, SetupPhase, Span,
 };
 use intact_observe::{Ending, ObservedConnection, Opaque, RunContext, TlsReading};
 use intact_wire::Side;
@@ -15,6 +15,7 @@ use intact_wire::exchange::Exchange as Seen;
 use intact_wire::tcp::{Close, Flow, Limits, Run, Segment, TcpCloseKind};
 use intact_wire::tls::decrypt::KeyLog;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What may wait for a hole to be filled, per direction.
 const LIMITS: Limits = Limits {
@@ -92,6 +93,10 @@ impl RunContext for CaptureContext<'_, '_> {
 
     fn add_secrets(&mut self, client_random: &[u8; 32], into: &mut KeyLog) -> bool {
         into.copy_from(self.keys, client_random)
+    }
+
+    fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
+        self.scope.servers.is_new(origin, product)
     }
 
     fn note_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
@@ -266,11 +271,20 @@ impl TcpConnection {
             ladder: ladder.as_deref_mut(),
         };
         let end = flow.close();
-        if let Some(Close { at, by, how }) = end {
+        if let Some(Close {
+            at,
+            by,
+            how,
+            acknowledged,
+        }) = end
+        {
             let how = match how {
                 TcpCloseKind::Rst => CloseKind::Rst,
                 TcpCloseKind::Fin => CloseKind::Fin,
             };
+            if by == Side::Server {
+                observed.note_acknowledged(acknowledged);
+            }
             observed.note_end(by, how, context.scope.nanos(at));
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));

@@ -329,6 +329,7 @@ fn connection(entry: &Entry, begun: Nanos, scope: &mut EventWriter<'_>) -> Conne
         .zip(port)
         .map(|(address, port)| SocketAddr::new(address, port));
     connection.agent.clone_from(&entry.agent);
+    connection.server.clone_from(&entry.server);
     connection.protocol = entry.protocol;
     if entry.protocol == Some(Protocol::Http3) {
         connection.transport = Transport::Quic;

@@ -67,6 +67,8 @@ pub(crate) struct Entry {
     pub(crate) id: Option<Box<str>>,
     /// What the client calls itself.
     pub(crate) agent: Option<Arc<str>>,
+    /// What the server calls itself.
+    pub(crate) server: Option<Arc<str>>,
     pub(crate) client_closes: bool,
     pub(crate) server_closes: bool,
     pub(crate) terms: KeepAliveTerms,
@@ -95,6 +97,7 @@ impl Entry {
             address: None,
             id: None,
             agent: None,
+            server: None,
             client_closes: false,
             server_closes: false,
             terms: KeepAliveTerms::default(),

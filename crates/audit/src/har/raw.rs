@@ -4,6 +4,7 @@ use crate::client::{Entry, Timings};
 use crate::fields::{add_terms, closes, failure, nanos_of_ms, protocol, split};
 use crate::lenient::Lenient;
 use crate::timestamp;
+use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
 
@@ -202,6 +203,9 @@ impl RawEntry {
     fn read_fields(&self, entry: &mut Entry) {
         let (request, response) = (&self.request.headers, &self.response.headers);
         entry.agent = fields(request, "user-agent").find_map(|value| product(&value));
+        let server = fields(response, "server").next();
+        let via = fields(response, "via").last();
+        entry.server = server_product(server.as_deref(), via.as_deref());
         entry.client_closes = fields(request, "connection").any(|value| closes(&value));
         entry.server_closes = fields(response, "connection").any(|value| closes(&value));
         for value in fields(response, "keep-alive") {

@@ -170,6 +170,7 @@ impl Assembler {
                     let is_new = socket.agent.is_none() && request.agent.is_some();
                     if is_new {
                         socket.agent.clone_from(&request.agent);
+                        socket.server.clone_from(&request.server);
                         socket.revise(scope);
                     }
                     Some((socket.tell(scope), &*socket))

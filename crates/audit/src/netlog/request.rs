@@ -9,6 +9,7 @@ use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
     Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
 };
+use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(super) struct Request {
     body: u64,
     failed: Option<Failure>,
     pub(super) agent: Option<Arc<str>>,
+    /// What the server calls itself.
+    pub(super) server: Option<Arc<str>>,
 }
 
 impl Request {
@@ -90,13 +93,19 @@ impl Request {
         let line = params.headers.first().map_or("", String::as_str);
         let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
         self.status = status.or(self.status);
+        let (mut server, mut via) = (None, None);
         for (name, value) in head_fields(params) {
-            if name.eq_ignore_ascii_case("keep-alive") {
+            if name.eq_ignore_ascii_case("server") {
+                server = Some(value);
+            } else if name.eq_ignore_ascii_case("via") {
+                via = Some(value);
+            } else if name.eq_ignore_ascii_case("keep-alive") {
                 fields::add_terms(&mut self.terms, value);
             } else if name.eq_ignore_ascii_case("connection") && fields::closes(value) {
                 self.close_sent_by.get_or_insert(Side::Server);
             }
         }
+        self.server = server_product(server, via).or(self.server.take());
         self.last_byte = Some(at);
     }
 

@@ -35,6 +35,7 @@ pub(super) struct Socket {
     pub(super) protocol: Option<Protocol>,
     pub(super) terms: KeepAliveTerms,
     pub(super) agent: Option<Arc<str>>,
+    pub(super) server: Option<Arc<str>>,
     pub(super) announced_by: Option<Side>,
     closed_by: (Option<Side>, Option<CloseKind>),
     /// Requests given to it, and those of them that are not over.
@@ -230,6 +231,7 @@ impl Socket {
         connection.failed = self.failed.clone();
         connection.terms = self.terms;
         connection.agent.clone_from(&self.agent);
+        connection.server.clone_from(&self.server);
         connection.certainty = Certainty::Exact;
         connection
     }

@@ -97,6 +97,23 @@ fn streams_requests_and_closers_are_those_that_tshark_sees() {
 }
 
 #[test]
+fn the_first_connection_to_an_origin_has_the_product_of_its_server() {
+    let outcome = audited("nginx-curl.pcap");
+    let mut named = BTreeMap::new();
+    for connection in outcome.connections() {
+        if let Some(server) = connection.server.as_deref() {
+            assert_eq!(server, "nginx/1.22.1");
+            let origin = connection.origin.as_ref().unwrap().to_string();
+            *named.entry(origin).or_insert(0) += 1;
+        }
+    }
+    assert!(
+        !named.is_empty() && named.values().all(|count| *count == 1),
+        "{named:?}"
+    );
+}
+
+#[test]
 fn an_old_request_of_one_line_is_an_exchange_too() {
     let outcome = audited("http_09.pcap");
     assert_eq!(outcome.connections().len(), 5);

@@ -66,6 +66,7 @@ fn a_netlog_tells_of_tls_and_of_who_closed() {
         connection.agent.as_deref(),
         Some("HeadlessChrome/156.0.0.0")
     );
+    assert_eq!(connection.server.as_deref(), Some("nginx/1.22.1"));
     let plain = audited("netlog/plain.json.gz");
     let by_client = plain
         .rows

@@ -3,6 +3,7 @@
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
 use intact_ledger::{Certainty, Failure, Outcome as Ended, Protocol, SetupPhase};
+use std::collections::BTreeSet;
 
 fn audited(name: &str) -> Outcome {
     reading::file(&format!("har/{name}"), KeyLog::default())
@@ -49,6 +50,22 @@ fn a_port_is_not_taken_for_an_id() {
     let outcome = audited("mitm-firefox.har");
     assert_eq!(totals(&outcome), (2, 5, 1, 3));
     assert_eq!(outcome.accounts[0].skipped, 9);
+}
+
+#[test]
+fn a_connection_has_the_product_of_its_server_or_of_the_proxy_in_front() {
+    let servers = |name: &str| {
+        let outcome = audited(name);
+        let all = outcome.connections().into_iter();
+        let named: BTreeSet<String> = all
+            .filter_map(|one| one.server.as_deref().map(str::to_owned))
+            .collect();
+        named.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(servers("humanssuck.har"), ["nginx"]);
+    // `Via: 1.1 NUMBER.cloudfront.net (CloudFront)`, and `Server: AmazonS3` behind it
+    assert!(servers("mitm-firefox.har").contains(&"CloudFront".to_owned()));
+    assert!(servers("chrome-devtools.har").is_empty());
 }
 
 #[test]

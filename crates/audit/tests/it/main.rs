@@ -13,4 +13,5 @@ mod reading;
 mod skip;
 mod suites;
 mod tshark;
+mod unanswered;
 mod zeek;

@@ -6,6 +6,7 @@ pub(crate) const RAW: u32 = 101;
 
 pub(crate) const SYN: u8 = 0x02;
 pub(crate) const FIN: u8 = 0x01;
+pub(crate) const RST: u8 = 0x04;
 pub(crate) const ACK: u8 = 0x10;
 
 /// A capture in the format of tcpdump, a millisecond between packets.

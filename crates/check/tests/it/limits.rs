@@ -2,7 +2,8 @@
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
-use intact_ledger::Event;
+use intact_ledger::{Event, Failure};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -105,6 +106,46 @@ fn serve_with_a_sweep(stream: TcpStream) {
             Err(_) => return,
         }
     }
+}
+
+/// Executes the second request of a connection, and closes at once.
+fn serve_once(stream: TcpStream) {
+    let mut reader = BufReader::new(stream);
+    if read_head(&mut reader).unwrap_or(false) && respond(&mut reader).is_ok() {
+        let _ = read_head(&mut reader);
+    }
+}
+
+/// Counts how exchanges failed.
+#[derive(Default)]
+struct Failures(BTreeMap<Failure, u32>);
+
+impl CheckProgress for Failures {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Exchange(exchange) = event
+            && let Some(kind) = exchange.outcome.failure()
+        {
+            *self.0.entry(kind).or_default() += 1;
+        }
+    }
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
+    fn waiting(&mut self, _: Duration) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_request_that_was_executed_before_the_close_is_not_stale() {
+    let mut config = Config::new(&server(serve_once)).unwrap();
+    config.max_time = Duration::from_secs(5);
+    config.idle_limit = Duration::from_millis(500);
+    let mut failures = Failures::default();
+    let check = Check::new(config).unwrap();
+    check.run(Clock::start(), None, &mut failures).unwrap();
+    let kinds: Vec<Failure> = failures.0.into_keys().collect();
+    assert!(kinds.contains(&Failure::Closed), "{kinds:?}");
+    assert!(!kinds.contains(&Failure::Stale), "{kinds:?}");
 }
 
 #[test]

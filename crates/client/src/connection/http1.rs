@@ -1,6 +1,6 @@
 //! HTTP/1.0 and 1.1 on one connection, one exchange at a time.
 
-use super::{Detail, ResponseInfo, State, exchange_record};
+use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
 use crate::{Arrival, Request, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Setup, Side, Sink,
@@ -19,6 +19,8 @@ pub(super) struct Http1 {
     watch: Stopwatch,
     in_flight: bool,
     served: u32,
+    /// Bytes that the connection had taken before the request in flight.
+    sent_before: u64,
     pub(super) announced_by: Option<Side>,
     /// Nothing more may be sent.
     over: bool,
@@ -40,6 +42,7 @@ impl Http1 {
             watch: Stopwatch::default(),
             in_flight: false,
             served: 0,
+            sent_before: 0,
             announced_by: None,
             over: false,
             moment: ClosePoint::Unused,
@@ -93,6 +96,12 @@ impl Http1 {
     #[inline]
     pub(super) fn sent(&mut self, at: Nanos) {
         Stopwatch::sent(&mut self.exchange, at);
+    }
+
+    /// See [`super::HttpState::note_sent_before`].
+    #[inline]
+    pub(super) fn note_sent_before(&mut self, bytes: u64) {
+        self.sent_before = bytes;
     }
 
     /// Adds retransmissions to the exchange in flight.
@@ -199,21 +208,27 @@ impl Http1 {
     }
 
     /// See [`super::HttpState::end`].
-    pub(super) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+    pub(super) fn end(
+        &mut self,
+        failure: Option<Failure>,
+        at: Nanos,
+        end: &TransportEnd,
+        sink: &mut impl Sink,
+    ) {
         if !self.in_flight {
             self.over = true;
             return;
         }
         let kind = match failure {
             Some(Failure::Reset) | None if !self.watch.begun() => {
-                if self.served > 1 {
+                let (is_reused, by_reset) = (self.served > 1, failure.is_some());
+                let (kind, detail) =
+                    end.failure(&self.exchange, is_reused, by_reset, self.sent_before);
+                if kind == Failure::Stale {
                     self.moment = ClosePoint::Stale;
-                    Failure::Stale
-                } else if failure.is_none() {
-                    Failure::Closed
-                } else {
-                    Failure::Reset
                 }
+                self.exchange.detail = detail.map(Arc::from);
+                kind
             }
             Some(kind) => kind,
             None if self.parser.finish() == Eof::Complete => {

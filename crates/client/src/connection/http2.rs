@@ -2,7 +2,7 @@
 //!
 //! The first exchange is alone in flight. The others follow its response, so that only one waits for the setup.
 
-use super::{Detail, ResponseInfo, State, exchange_record};
+use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
 use crate::{Arrival, Request, ResponseError, Stopwatch, is_tls_alert, judge};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Protocol, Setup,
@@ -51,6 +51,8 @@ struct Stream {
     request: Arc<Request>,
     exchange: Exchange,
     watch: Stopwatch,
+    /// Bytes that the connection had taken before its request.
+    sent_before: u64,
     /// The send is not noted yet.
     unsent: bool,
     /// Interim (1xx) responses so far.
@@ -80,6 +82,8 @@ pub(super) struct Http2 {
     in_flight: usize,
     most: usize,
     begun: u64,
+    /// The place of the exchange that began last.
+    last_begun: usize,
     answered: bool,
     /// The header block of the last request.
     block: Vec<u8>,
@@ -124,6 +128,7 @@ impl Http2 {
             in_flight: 0,
             most: streams,
             begun: 0,
+            last_begun: 0,
             answered: false,
             block: Vec::new(),
             repeats: false,
@@ -160,6 +165,7 @@ impl Http2 {
         self.in_flight += 1;
         self.moment = ClosePoint::MidExchange;
         self.ids[place] = stream_id;
+        self.last_begun = place;
         let max_frame = self.server.max_frame_size as usize;
         let frames = self.block.len().div_ceil(max_frame).max(1);
         let bodiless = request.body.is_empty();
@@ -203,6 +209,7 @@ impl Http2 {
             request: request.clone(),
             exchange,
             watch: Stopwatch::default(),
+            sent_before: 0,
             unsent: false,
             interim: 0,
             body_sent: 0,
@@ -259,6 +266,14 @@ impl Http2 {
         for stream in self.streams.iter_mut().filter(|stream| stream.unsent) {
             stream.unsent = false;
             Stopwatch::sent(&mut stream.exchange, at);
+        }
+    }
+
+    /// See [`super::HttpState::note_sent_before`].
+    #[inline]
+    pub(super) fn note_sent_before(&mut self, bytes: u64) {
+        if let Some(stream) = self.streams.get_mut(self.last_begun) {
+            stream.sent_before = bytes;
         }
     }
 
@@ -543,7 +558,13 @@ impl Http2 {
     }
 
     /// See [`super::HttpState::end`].
-    pub(super) fn end(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+    pub(super) fn end(
+        &mut self,
+        failure: Option<Failure>,
+        at: Nanos,
+        end: &TransportEnd,
+        sink: &mut impl Sink,
+    ) {
         self.over = true;
         if self.in_flight == 0 {
             return;
@@ -553,13 +574,22 @@ impl Http2 {
             let Some(place) = self.place(id) else {
                 continue;
             };
-            let heard = self.streams[place].watch.begun();
+            let stream = &mut self.streams[place];
             let kind = match failure {
-                Some(Failure::Reset) | None if !heard && self.answered => {
-                    moment = ClosePoint::Stale;
-                    Failure::Stale
+                Some(Failure::Reset) | None if !stream.watch.begun() => {
+                    let by_reset = failure.is_some();
+                    let (kind, detail) = end.failure(
+                        &stream.exchange,
+                        self.answered,
+                        by_reset,
+                        stream.sent_before,
+                    );
+                    if kind == Failure::Stale {
+                        moment = ClosePoint::Stale;
+                    }
+                    stream.exchange.detail = detail.map(Arc::from);
+                    kind
                 }
-                None if !heard => Failure::Closed,
                 None => Failure::Truncated,
                 Some(kind) => kind,
             };

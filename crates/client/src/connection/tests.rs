@@ -70,7 +70,7 @@ fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSumma
         HttpState::Http1(http1) => http1.unsolicited_status,
         HttpState::Http2(_) => None,
     };
-    http.end(None, Nanos(2), &mut sink);
+    http.end(None, Nanos(2), &TransportEnd::default(), &mut sink);
     let response = http.response().cloned().unwrap();
     let exchange = sink.0.unwrap();
     ExchangeSummary {

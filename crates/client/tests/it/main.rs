@@ -2,4 +2,5 @@
 
 mod rig;
 mod tls;
+mod unanswered;
 mod verification;

@@ -12,6 +12,7 @@ use rcgen::KeyPair;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -24,6 +25,17 @@ const RESOLVER: Token = Token(1);
 
 /// A TLS stream as a server has it.
 pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
+
+/// Reads a request head, and a body of this many bytes.
+pub(crate) fn read_request(stream: &mut TlsStream, body: usize) -> Option<()> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    stream.read_exact(&mut vec![0; body]).ok()
+}
 
 /// A TLS server that runs a script on its only connection, in a thread that ends with the test process.
 pub(crate) fn tls_server(script: impl FnOnce(TlsStream) + Send + 'static) -> SocketAddr {
@@ -124,9 +136,19 @@ impl Driver {
 
     /// Sends a request and reads until its exchange is over.
     pub(crate) fn ask(&mut self, request: &Arc<Request>) -> Exchange {
+        self.begin(request);
+        self.answer()
+    }
+
+    /// Sends a request, and reads nothing.
+    pub(crate) fn begin(&mut self, request: &Arc<Request>) {
         let id = self.http.exchanges() + 1;
         self.http.begin(request, id, self.clock.now(), false);
         self.http.send(&self.clock).unwrap();
+    }
+
+    /// Reads until the exchange in flight is over.
+    pub(crate) fn answer(&mut self) -> Exchange {
         self.drive(|driver| !driver.exchanges.0.is_empty());
         self.exchanges.0.remove(0)
     }

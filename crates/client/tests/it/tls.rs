@@ -1,23 +1,12 @@
 //! TLS: how it ends, and data larger than its buffers.
 
-use crate::rig::{Driver, TlsStream, request, tls_server};
+use crate::rig::{Driver, TlsStream, read_request, request, tls_server};
 use intact_client::State;
 use intact_ledger::{CloseKind, ClosePoint, Method, Outcome, Side};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-
-/// Reads a request head, and a body of this many bytes.
-fn read_request(stream: &mut TlsStream, body: usize) -> Option<()> {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte).ok()?;
-        head.push(byte[0]);
-    }
-    stream.read_exact(&mut vec![0; body]).ok()
-}
 
 /// Sends a response and close_notify, then `rest` as it is, all in one write.
 fn respond_and_close(stream: &mut TlsStream, rest: &[u8]) {

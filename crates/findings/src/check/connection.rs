@@ -3,7 +3,7 @@
 use super::{CheckFacts, Target, finding};
 use crate::failure_remedy::failure_remedy;
 use crate::finding::{Finding, Severity};
-use crate::rules::WHY_RESET;
+use crate::rules::{ServerLimit, WHY_RESET};
 use crate::statement::{Statement, Value, statement, text};
 use intact_ledger::{CloseKind, Failure};
 use intact_units::number::{time, timer, whole_percent};
@@ -184,6 +184,11 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     found
 }
 
+/// What keeps connections, by product.
+const KEEP: &str = "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`";
+/// What raises the limit of requests, by product.
+const REQUESTS: &str = "nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`";
+
 fn never_kept(facts: &CheckFacts) -> Finding {
     let answers = facts
         .versions
@@ -208,8 +213,15 @@ fn never_kept(facts: &CheckFacts) -> Finding {
     Finding {
         evidence: answers.fold(Statement::default(), Statement::and),
         cost_ms: setup,
-        cost_share: setup.zip(fall.cold("total")).map(|(setup, total)| setup / total.median),
-        fix: "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy is in front, let the proxy keep connections".into(),
+        cost_share: setup
+            .zip(fall.cold("total"))
+            .map(|(setup, total)| setup / total.median),
+        fix: Statement::text(format!(
+            "{}; if a proxy is in front, let the proxy keep connections",
+            facts
+                .server_advice(ServerLimit::EveryResponse)
+                .unwrap_or_else(|| KEEP.to_owned())
+        )),
         ..finding(
             facts,
             "connection-not-kept",
@@ -256,11 +268,11 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     Some(Finding {
         evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),
         fix: if is_reset {
-            WHY_RESET
+            WHY_RESET.into()
         } else {
-            "raise the limit: nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`"
-        }
-        .into(),
+            let line = facts.server_advice(ServerLimit::Requests);
+            Statement::text(format!("raise the limit: {}", line.as_deref().unwrap_or(REQUESTS)))
+        },
         risk: (!announced).then(|| {
             "an unannounced end loses the request in flight: most clients retry GET, few retry POST".into()
         }),

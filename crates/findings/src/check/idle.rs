@@ -2,6 +2,7 @@
 
 use super::{CheckFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
 use crate::finding::{Finding, Severity};
+use crate::rules::ServerLimit;
 use crate::statement::{Statement, Value, list, statement, timer_s};
 use intact_units::number::{tick, timer};
 
@@ -53,6 +54,9 @@ fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     })
 }
 
+/// The idle limit, by product.
+const IDLE: &str = "nginx `keepalive_timeout 75s`, Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout = 65_000`, gunicorn `--keep-alive 75`";
+
 /// Shorter than what common balancers keep towards their servers.
 fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let measured = idle.measured_s?;
@@ -74,7 +78,10 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             "load balancers that keep idle connections longer: {balancers}",
             balancers = list(longer)
         ),
-        fix: "behind such a balancer set the server's limit above the balancer's: nginx `keepalive_timeout 75s` (650s for Google), Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout = 65_000`, gunicorn `--keep-alive 75`".into(),
+        fix: Statement::text(format!(
+            "behind such a balancer set the server's limit above the balancer's (75 s, 650 s for Google): {}",
+            facts.server_advice(ServerLimit::Idle).unwrap_or_else(|| IDLE.to_owned())
+        )),
         risk: Some("a balancer that sends into a connection that the server closes responds to its client with 502".into()),
         ..finding(
             facts,

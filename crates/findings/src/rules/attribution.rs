@@ -1,6 +1,6 @@
 //! Cost attribution: assigns each avoidable setup of a destination to one rule.
 
-use super::{Client, Doc};
+use super::{Client, Doc, Server, ServerLimit};
 use crate::figures::NANOS_PER_MS;
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, statement};
@@ -65,6 +65,16 @@ impl ClaimedOpenings<'_> {
         let openings = connections(self.openings);
         let text = format!("{openings:#} opened {why}");
         Statement::written(text, vec![("openings", openings)])
+    }
+
+    /// What to do about a limit of the server: `general` for a server that is not recognised, else `known` and its line of
+    /// configuration.
+    pub(super) fn server_fix(&self, limit: ServerLimit, general: &str, known: &str) -> Statement {
+        let server = Server::recognise(self.counts);
+        match server.and_then(|server| server.advice(limit)) {
+            Some(line) => Statement::text(format!("{known}. {line}")),
+            None => Statement::text(general),
+        }
     }
 
     /// A finding that costs what was claimed.

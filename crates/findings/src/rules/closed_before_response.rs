@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) static DOC: Doc = Doc {
     id: "closed-before-response",
     what: "The server ended the connection after it had received the request, without one byte of a response. It may have executed the request: this is no `stale-reuse`, and a retry is not safe.",
-    evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the end came later than one round trip after the request, so the close cannot have preceded it.",
+    evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the server's TCP had acknowledged the request, or the end came later than one round trip after it: the close cannot have preceded the request.",
     threshold: "One is enough. An error where the request may not be repeated (POST, PATCH), else a warning. Inferred exchanges do not count.",
     false_positives: "A server that closes at once on purpose, such as one that rejects a client.",
     fix: "Find out why the server ends connections with a request in hand: a crash, a worker that is recycled, a timeout of its own. Give requests that are not idempotent an idempotency key before they are repeated",

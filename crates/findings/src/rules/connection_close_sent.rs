@@ -1,6 +1,6 @@
 //! `connection-close-sent`: one side says with each exchange that the connection will end.
 
-use super::{Attribution, Doc, Remedy};
+use super::{Attribution, Doc, Remedy, ServerLimit};
 use crate::finding::Finding;
 use crate::statement::{Value, statement, text};
 use crate::traffic::OpenReason;
@@ -23,6 +23,9 @@ const OF_KNOWN_CLIENT: &str = "Leave `Connection: close` out of the requests";
 /// Where a server's announcement comes from.
 const OF_SERVER: &str = "Let the server keep connections: look for `Connection: close` set by hand, nginx `keepalive_timeout 0;`, Apache `KeepAlive Off`, Node `server.maxRequestsPerSocket = 1`, Python's http.server without `protocol_version = \"HTTP/1.1\"`, sync workers of gunicorn, or a proxy that adds it. The client is not the cause";
 
+/// The same, of a server that is known.
+const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
+
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let sides = [
         (OpenReason::ClientAnnounced, "client"),
@@ -40,11 +43,12 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
             let is_known = client.is_some_and(|one| one.advice(Remedy::StopClosing).is_some());
             let mut finding = one.finding(&DOC, said, one.claim.statement());
             finding.fix = match (side, is_known) {
-                ("server", _) => OF_SERVER,
-                (_, true) => OF_KNOWN_CLIENT,
-                (_, false) => OF_CLIENT,
-            }
-            .into();
+                ("server", _) => {
+                    one.server_fix(ServerLimit::EveryResponse, OF_SERVER, OF_KNOWN_SERVER)
+                }
+                (_, true) => OF_KNOWN_CLIENT.into(),
+                (_, false) => OF_CLIENT.into(),
+            };
             finding.in_words_of(client, Remedy::StopClosing)
         })
     });

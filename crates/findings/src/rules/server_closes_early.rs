@@ -1,7 +1,7 @@
 //! `server-closes-early`: the server's cap on requests, or its idle limit, ends connections that are still wanted.
 
 use super::attribution::ClaimedOpenings;
-use super::{Attribution, Doc, Fold, Remedy};
+use super::{Attribution, Doc, Fold, Remedy, ServerLimit};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, nanos, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason, server_limit};
@@ -28,11 +28,17 @@ const RESTART: u64 = 2_000_000_000;
 const RESTARTED: &str = "Nothing, if the server was restarted or drained at that moment";
 /// The remedy for a limit of requests.
 const REQUESTS: &str = "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, Node `server.maxRequestsPerSocket`)";
+/// The same, of a server that is known.
+const REQUESTS_OF_KNOWN: &str = "Raise the server's request limit";
 /// Its risk.
 const BALANCE: &str =
     "A connection that lives longer stays with one server behind a load balancer for longer";
 /// The remedy for an idle limit.
 const IDLE: &str = "Raise the server's idle limit (nginx `keepalive_timeout`, Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout`) above the client's pauses, or set the client's below it";
+
+/// The same, of a server that is known.
+const IDLE_OF_KNOWN: &str =
+    "Raise the server's idle limit above the client's pauses, or set the client's below it";
 
 /// The ends of one kind at a destination.
 #[derive(Clone, Copy)]
@@ -141,7 +147,7 @@ impl ServerClosesEarly {
                 one.opened("because the server ends connections after a number of requests")
             };
             let mut finding = one.finding(&DOC, said, evidence);
-            finding.fix = REQUESTS.into();
+            finding.fix = one.server_fix(ServerLimit::Requests, REQUESTS, REQUESTS_OF_KNOWN);
             finding.risk = Some(BALANCE.into());
             if is_once {
                 finding.severity = Severity::Info;
@@ -173,7 +179,7 @@ impl ServerClosesEarly {
             };
             let said = one.opened("because the server closed the last one while it was idle");
             let mut finding = one.finding(&DOC, said, evidence);
-            finding.fix = IDLE.into();
+            finding.fix = one.server_fix(ServerLimit::Idle, IDLE, IDLE_OF_KNOWN);
             finding.in_words_of(one.client, Remedy::ShortenIdle)
         });
         found.collect()

@@ -140,6 +140,8 @@ pub struct Counts {
     pub commands: BTreeMap<Arc<str>, u64>,
     /// What their clients call themselves.
     pub agents: BTreeMap<Arc<str>, u64>,
+    /// What their servers call themselves.
+    pub servers: BTreeMap<Arc<str>, u64>,
     /// The processes, the first sixteen.
     pub pids: BTreeSet<u32>,
     /// What was inferred.
@@ -213,6 +215,9 @@ impl Counts {
         if let Some(agent) = &connection.agent {
             count_name(&mut self.agents, agent, sign);
         }
+        if let Some(server) = &connection.server {
+            count_name(&mut self.servers, server, sign);
+        }
         self.terms(connection.terms.timeout_s, connection.terms.max_streams);
         self.infer(&connection.certainty);
         self.protocols.retain(|_, count| *count > 0);
@@ -221,6 +226,7 @@ impl Counts {
         self.dials_failed.retain(|_, count| *count > 0);
         self.commands.retain(|_, count| *count > 0);
         self.agents.retain(|_, count| *count > 0);
+        self.servers.retain(|_, count| *count > 0);
     }
 
     fn handshake(&mut self, tls: &Tls, sign: Sign) {

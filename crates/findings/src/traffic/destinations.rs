@@ -3,7 +3,9 @@
 use super::destination::{Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
 use super::open_reason::OpenReason;
-use intact_ledger::{Caveat, Close, Connection, Exchange, Origin, Run, Scheme, Transport, Vantage};
+use intact_ledger::{
+    Caveat, Close, Connection, ConnectionBytes, Exchange, Origin, Run, Scheme, Transport, Vantage,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -101,6 +103,8 @@ pub struct Destinations {
     /// Further names of the origin of a destination: `127.0.0.1` and `localhost` are one server.
     pub aliases: BTreeMap<usize, BTreeSet<Arc<str>>>,
     is_crowded: bool,
+    /// Connections that carried bytes of an unknown protocol, and belong to a destination by their address.
+    unread: u64,
 }
 
 impl Destinations {
@@ -116,13 +120,15 @@ impl Destinations {
             unshown: HashMap::new(),
             aliases: BTreeMap::new(),
             is_crowded: false,
+            unread: 0,
         }
     }
 
     /// The index of a connection's destination, which is added if it is new.
     pub(super) fn of(&mut self, connection: &Connection) -> usize {
         let key = DestinationKey::of(connection, self.vantage);
-        let known = self.index.get(&key).copied();
+        let by_address = self.find_by_address(connection);
+        let known = by_address.or_else(|| self.index.get(&key).copied());
         let known = known.or_else(|| self.find_same_server(&key, connection));
         let destination = match known {
             Some(index) => index,
@@ -148,11 +154,13 @@ impl Destinations {
             self.served.insert(peer, destination);
         }
         let has_key = self.keys[destination].address.is_some() || connection.origin.is_some();
-        if let (Some(peer), false, false) = (connection.peer, server, shows_origin(connection))
-            && has_key
-            && !self.is_crowded
-        {
-            self.unshown.insert(peer, destination);
+        if let (Some(peer), false, false) = (connection.peer, server, shows_origin(connection)) {
+            if !is_unshown(connection) {
+                // another protocol has a destination of its own
+                self.unshown.remove(&peer);
+            } else if has_key && by_address.is_none() && !self.is_crowded {
+                self.unshown.insert(peer, destination);
+            }
         }
         destination
     }
@@ -176,7 +184,18 @@ impl Destinations {
             self.index.insert(key.clone(), served);
             return Some(served);
         }
-        let unshown = self.unshown.remove(&peer)?;
+        let unshown = *self.unshown.get(&peer)?;
+        let is_same = |old: &Origin| {
+            let names = [&old.host, &origin.host];
+            let is_named =
+                old.host == origin.host || names.iter().all(|host| is_this_machine(host));
+            old.port == peer.port() && (is_named || *old.host == *peer.ip().to_string())
+        };
+        // the name that was looked up may be another one, and the address of a tunnel is that of its proxy
+        if !self.keys[unshown].origin.as_ref().is_none_or(is_same) {
+            return None;
+        }
+        self.unshown.remove(&peer);
         let old = std::mem::replace(&mut self.keys[unshown], key.clone());
         self.index.remove(&old);
         self.index.insert(key.clone(), unshown);
@@ -203,12 +222,47 @@ impl Destinations {
         index
     }
 
+    /// The destination of a connection that has shown no origin and no other protocol: the origin of the name that was looked up
+    /// for it, else the one that others found at its address.
+    fn find_by_address(&self, connection: &Connection) -> Option<usize> {
+        if self.vantage == Vantage::Server || !is_unshown(connection) {
+            return None;
+        }
+        let peer = connection.peer?;
+        let by_address = self.served.get(&peer).copied();
+        let Some(origin) = &connection.origin else {
+            return by_address;
+        };
+        let named = [Scheme::Https, Scheme::Http]
+            .into_iter()
+            .find_map(|scheme| {
+                let named = Origin {
+                    scheme,
+                    ..origin.clone()
+                };
+                let key = DestinationKey {
+                    origin: Some(named),
+                    address: None,
+                    client: None,
+                    agent: None,
+                };
+                self.index.get(&key).copied()
+            });
+        // the address of a tunnel is that of its proxy
+        named.or(by_address.filter(|_| origin.port == peer.port()))
+    }
+
     /// A connection that ended without showing its origin belongs to the origin that others found at its address.
-    pub(super) fn assign_by_address(&mut self, live: &mut OpenConnection) {
-        let shown = shows_origin(&live.connection);
-        let lost = live.exchanges == 0 && !shown && live.connection.protocol.is_none();
-        let served = live.connection.peer.and_then(|peer| self.served.get(&peer));
-        if let (true, Some(&destination)) = (lost, served) {
+    pub(super) fn assign_by_address(&mut self, live: &mut OpenConnection, close: &Close) {
+        if live.exchanges > 0 {
+            return;
+        }
+        let Some(destination) = self.find_by_address(&live.connection) else {
+            return;
+        };
+        let is_unread = close.exchanges.is_none() && close.bytes != ConnectionBytes::default();
+        self.unread += u64::from(is_unread);
+        if destination != live.destination {
             self.count(live.destination, &live.connection, Sign::Remove);
             self.count_reason(live.destination, live.why, Sign::Remove);
             live.destination = destination;
@@ -259,6 +313,15 @@ impl Destinations {
                 format!("more than {DESTINATIONS} destinations: the later ones are counted together as (others)"),
             ));
         }
+        if self.unread > 0 {
+            caveats.push(Caveat::new(
+                "assigned-by-address",
+                format!(
+                    "connections whose bytes could not be read as HTTP: {}. They count for the origin that others found at the same address",
+                    self.unread
+                ),
+            ));
+        }
         if self.counts.len() > DETAILED {
             caveats.push(Caveat::new(
                 "coarse-destinations",
@@ -273,6 +336,11 @@ impl Destinations {
 fn shows_origin(connection: &Connection) -> bool {
     let origin = connection.origin.as_ref();
     origin.is_some_and(|origin| origin.scheme != Scheme::Tcp)
+}
+
+/// Whether a connection has shown neither an origin nor another protocol than HTTP.
+fn is_unshown(connection: &Connection) -> bool {
+    !shows_origin(connection) && connection.protocol.is_none()
 }
 
 /// Whether a host is a name or an address of this machine.

@@ -226,7 +226,7 @@ impl Tracker {
         let close = &closed.close;
         self.now = self.now.max(close.at);
         let mut live = self.pools.take(closed.connection)?;
-        self.destinations.assign_by_address(&mut live);
+        self.destinations.assign_by_address(&mut live, close);
         let why = OpenReason::end_of(&live, close);
         let mut waiters = std::mem::take(&mut live.waiters).into_iter();
         let mut replaced = live.is_retiring();

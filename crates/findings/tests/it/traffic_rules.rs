@@ -355,6 +355,94 @@ fn advice_names_the_side_and_the_runtime() {
     );
 }
 
+/// A connection of which only the address is known, or the name that was looked up for it.
+fn unshown(id: u64, at: u64, host: &str, port: u16) -> Value {
+    let mut one = opened(id, at, None);
+    one["origin"] = json!({"scheme": "tcp", "host": host, "port": port});
+    one
+}
+
+#[test]
+fn connections_of_unknown_protocol_belong_to_the_origin_of_their_address() {
+    let origins = |facts: &ObservedFacts| {
+        let all = facts.destinations.iter();
+        all.map(|one| one.origin.clone()).collect::<Vec<_>>()
+    };
+    let mut rows = vec![opened(1, 0, Some("api.example")), exchange(1, 0, 20, 1)];
+    // ended with bytes that were not read, still open, never established
+    rows.push(unshown(2, 10, "127.0.0.1", 8080));
+    let mut unread = closed(2, 50, "server", "idle", 0);
+    (unread["exchanges"], unread["moment"]) = (Value::Null, Value::Null);
+    rows.push(unread);
+    rows.push(unshown(3, 60, "127.0.0.1", 8080));
+    let mut failed = unshown(4, 70, "127.0.0.1", 8080);
+    failed["failed"] = json!({"phase": "connect", "kind": "connect-timeout"});
+    rows.push(failed);
+    let all = facts(&rows);
+    assert_eq!(origins(&all), ["http://api.example:8080"]);
+    let connections = &all.destinations[0].figures.connections;
+    assert_eq!(connections.opened, 3);
+    assert_eq!(connections.failed.values().sum::<u64>(), 1);
+    let caveat = all
+        .caveats
+        .iter()
+        .find(|one| one.id == "assigned-by-address");
+    assert!(
+        caveat.unwrap().message.contains("as HTTP: 1."),
+        "{caveat:?}"
+    );
+
+    // another protocol, another origin that shows later, a tunnel: its address is that of the proxy
+    let mut redis = unshown(5, 80, "127.0.0.1", 8080);
+    redis["protocol"] = json!("redis");
+    let mut other = opened(3, 60, Some("b.example"));
+    other["event"] = json!("revised");
+    rows.extend([redis, other, unshown(6, 90, "c.example", 443)]);
+    let all = facts(&rows);
+    let expected = [
+        "http://api.example:8080",
+        "http://b.example:8080",
+        "tcp://127.0.0.1:8080",
+        "tcp://c.example:443",
+    ];
+    let mut got = origins(&all);
+    got.sort();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn advice_for_a_server_that_names_itself_is_its_line_of_configuration() {
+    let fix = |products: &[&str]| {
+        let mut rows = Vec::new();
+        for id in 0..6 {
+            let mut one = opened(id, id * 100, Some("api.example"));
+            if let Some(product) = products.get(id as usize) {
+                one["server"] = json!(product);
+            }
+            rows.push(one);
+            let mut one = exchange(id, id * 100, id * 100 + 20, 1);
+            one["close_sent_by"] = json!("server");
+            rows.push(one);
+            rows.push(closed(id, id * 100 + 21, "server", "after-exchange", 1));
+        }
+        of_rule(&facts(&rows), "connection-close-sent")
+            .remove(0)
+            .fix
+    };
+    let apache = fix(&["Apache/2.4.62"]);
+    assert!(
+        apache.contains("Apache: `KeepAlive On`") && !apache.contains("nginx"),
+        "{apache}"
+    );
+    // which of the two ends the connections is unknown
+    for unknown in [fix(&[]), fix(&["shop/1.0"]), fix(&["nginx", "gunicorn"])] {
+        assert!(
+            unknown.contains("nginx `keepalive_timeout 0;`") && unknown.contains("gunicorn"),
+            "{unknown}"
+        );
+    }
+}
+
 #[test]
 fn a_page_with_a_warning_ends_with_the_next_commands() {
     let mut rows = Vec::new();

@@ -202,6 +202,10 @@ pub struct Connection {
     /// What the client calls itself: the product of its first `User-Agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
+    /// What the server, or the last proxy before the client, calls itself: the product of `Via`, else of `Server`. Where
+    /// connections are observed, the first one to an origin that names a product has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Arc<str>>,
     /// What carries the bytes.
     #[serde(default)]
     pub transport: Transport,
@@ -249,6 +253,7 @@ impl Connection {
             peer: None,
             owner: None,
             agent: None,
+            server: None,
             transport: Transport::Tcp,
             protocol: None,
             tls: None,

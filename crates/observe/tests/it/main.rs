@@ -217,6 +217,49 @@ fn a_server_that_ends_after_it_had_the_request_is_not_stale() {
 }
 
 #[test]
+fn an_acknowledged_request_is_not_stale_however_soon_the_end_came() {
+    let second = |acknowledged: u64| {
+        let one = Observed::new().client(3, GET).server(4, OK);
+        let mut one = one.client(5, GET);
+        one.connection.note_acknowledged(acknowledged);
+        let one = one.end(Server, CloseKind::Fin, 5);
+        one.finish(5, Ending::Observed).outcomes()[1]
+    };
+    let len = GET.len() as u64;
+    assert_eq!(second(2 * len), Some(Failure::Closed));
+    assert_eq!(second(len), Some(Failure::Stale));
+    // behind a proxy's tunnel, the proxy acknowledges
+    let one = Observed::new().client(1, b"CONNECT a.example:80 HTTP/1.1\r\n\r\n");
+    let one = one.server(2, b"HTTP/1.1 200 OK\r\n\r\n");
+    let mut one = one.client(3, GET).server(4, OK).client(5, GET);
+    one.connection.note_acknowledged(1 << 20);
+    let one = one.end(Server, CloseKind::Fin, 5);
+    let outcomes = one.finish(5, Ending::Observed).outcomes();
+    assert_eq!(outcomes, [None, Some(Failure::Stale)]);
+}
+
+#[test]
+fn the_first_response_names_the_server_in_one_product() {
+    let named = |fields: &str| {
+        let response = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 0\r\n\r\n");
+        let one = Observed::new()
+            .client(3, GET)
+            .server(4, response.as_bytes());
+        let later = b"HTTP/1.1 200 OK\r\nServer: later\r\nContent-Length: 0\r\n\r\n";
+        let one = one.client(5, GET).server(6, later);
+        let server = one.finish(9, Ending::Unobserved).connection.unwrap().server;
+        server.map(|name| name.to_string())
+    };
+    assert_eq!(
+        named("Server: nginx/1.22.1 (x)\r\n").as_deref(),
+        Some("nginx/1.22.1")
+    );
+    let via = "Via: 1.1 inner\r\nServer: gunicorn\r\nVia: 1.1 varnish\r\n";
+    assert_eq!(named(via).as_deref(), Some("varnish"));
+    assert_eq!(named(""), None);
+}
+
+#[test]
 fn the_connect_of_an_http10_client_announces_no_end() {
     let one = Observed::new().client(3, b"CONNECT api.example:443 HTTP/1.0\r\n\r\n");
     let one = one.server(4, b"HTTP/1.0 200 Connection established\r\n\r\n");

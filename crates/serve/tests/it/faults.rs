@@ -128,7 +128,7 @@ fn http1_connections_end_without_an_answer_or_against_the_word() {
     assert_counted(
         &server.end(),
         Fault::CloseBeforeAnswer,
-        Some(Failure::Stale),
+        Some(Failure::Closed),
     );
 
     let server = rig();
@@ -281,8 +281,8 @@ fn faults_come_as_often_as_asked_for_and_again_with_their_seed() {
 #[test]
 fn every_fault_says_what_a_careful_client_counts() {
     for &fault in Fault::ALL {
-        let http1 = fault.failure(Protocol::Http11, false);
-        let http2 = fault.failure(Protocol::Http2, false);
+        let http1 = fault.failure(Protocol::Http11);
+        let http2 = fault.failure(Protocol::Http2);
         assert_eq!(http1.is_some(), http2.is_some(), "{fault}");
     }
 }

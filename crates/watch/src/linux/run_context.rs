@@ -2,9 +2,10 @@
 
 use crate::platform::secrets::Keys;
 use crate::{Config, Numbers, WatchSink};
-use intact_ledger::{Caveat, Event, FingerprintKey, Owner};
-use intact_observe::TlsReading;
+use intact_ledger::{Caveat, Event, FingerprintKey, Origin, Owner};
+use intact_observe::{KnownServers, TlsReading};
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The run that all observed connections share.
@@ -13,6 +14,7 @@ pub(crate) struct RunContext<'a> {
     fingerprint_key: FingerprintKey,
     numbers: Numbers,
     keys: Option<Keys>,
+    servers: KnownServers,
     faults: u64,
     differences: u64,
     /// Connections whose inferred requests may be more.
@@ -35,6 +37,7 @@ impl<'a> RunContext<'a> {
             fingerprint_key: FingerprintKey::new(&config.fingerprint_key),
             numbers: config.numbers.clone(),
             keys,
+            servers: KnownServers::default(),
             faults: 0,
             differences: 0,
             lower_bounds: 0,
@@ -134,6 +137,10 @@ impl intact_observe::RunContext for RunContext<'_> {
             let _ = into.add_line(line);
         }
         !lines.is_empty()
+    }
+
+    fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
+        self.servers.is_new(origin, product)
     }
 
     fn note_lower_bound(&mut self) {

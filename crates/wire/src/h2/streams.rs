@@ -23,6 +23,8 @@ pub(super) struct Head {
     path: Vec<u8>,
     authority: Option<Vec<u8>>,
     agent: Option<Vec<u8>>,
+    server: Option<Vec<u8>>,
+    via: Option<Vec<u8>>,
     status: u16,
     content_length: Option<u64>,
 }
@@ -213,6 +215,8 @@ impl Head {
             b":path" => head.path = field.value.to_vec(),
             b":authority" => head.authority = Some(field.value.to_vec()),
             b"user-agent" => head.agent = Some(field.value.to_vec()),
+            b"server" => head.server = Some(field.value.to_vec()),
+            b"via" => head.via = Some(field.value.to_vec()),
             b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
             b":status" => {
                 head.status = decimal(field.value)
@@ -242,6 +246,8 @@ impl Head {
         Response {
             status: self.status,
             announced_len: self.content_length,
+            server: self.server,
+            via: self.via,
             started_at,
             head_at,
             head_len,

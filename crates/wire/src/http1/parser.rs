@@ -99,6 +99,14 @@ impl<'a, S> MessageHead<'a, S> {
         self.headers().find(name)
     }
 
+    /// The last field with that name, letter case ignored.
+    pub(super) fn last_field(&self, name: &[u8]) -> Option<&'a [u8]> {
+        let named = self
+            .headers()
+            .filter(|(own, _)| own.eq_ignore_ascii_case(name));
+        named.last().map(|(_, value)| value)
+    }
+
     /// The head as sent, with its empty line; its length is the header bytes of this message.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {

@@ -39,6 +39,8 @@ impl ResponseHead<'_> {
                 _ => None,
             },
             keep_alive: self.keep_alive,
+            server: self.header("server").map(<[u8]>::to_vec),
+            via: self.last_field(b"via").map(<[u8]>::to_vec),
             close: !self.persistent(),
             solicited: self.solicited,
             ..Response::default()

@@ -23,6 +23,8 @@ pub struct Close {
     pub how: TcpCloseKind,
     /// When, in nanoseconds.
     pub at: u64,
+    /// Bytes of the other side that this one had acknowledged by then, this segment included.
+    pub acknowledged: u64,
 }
 
 /// One TCP connection.
@@ -130,6 +132,7 @@ impl Flow {
                 by: from,
                 how,
                 at: segment.at,
+                acknowledged: other.acknowledged(),
             });
         }
     }

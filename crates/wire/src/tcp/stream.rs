@@ -96,6 +96,11 @@ impl Stream {
         &self.facts
     }
 
+    /// The highest offset that the receiver has acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acked
+    }
+
     /// Bytes that wait for a hole to be filled.
     pub fn waiting(&self) -> usize {
         self.waiting_bytes

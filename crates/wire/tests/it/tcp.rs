@@ -300,7 +300,8 @@ fn a_flow_tells_how_it_opened_and_who_closed_first() {
         Some(Close {
             by: Side::Server,
             how: TcpCloseKind::Fin,
-            at: 5
+            at: 5,
+            acknowledged: 2,
         })
     );
     assert_eq!(flow.stream(Side::Client).facts().rst_at, Some(6));

@@ -134,6 +134,14 @@ except ConnectionResetError:
     pass
 one.close()
 
+# the server reads a request on a kept connection, and closes at once
+one = dial()
+get(one, "/executed")
+one.sendall(head("/fault/close-before-answer"))
+while one.recv(4096):
+    pass
+one.close()
+
 # HTTP/2 in the clear: two streams together, one later, one that the client resets
 def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload

@@ -216,7 +216,7 @@ fn serve(folder: &Path) -> (Child, [String; 2]) {
 
 /// What each connection must show, so that two observers that are wrong alike do not pass: the outcome of its last exchange, how
 /// the last exchange reused it, and who closed.
-const EXPECTED: [(&str, Option<Failure>, Option<Reuse>, Side); 19] = [
+const EXPECTED: [(&str, Option<Failure>, Option<Reuse>, Side); 20] = [
     ("/keep", None, Some(Reuse::Reused), Side::Client),
     ("/bodies", None, Some(Reuse::Reused), Side::Client),
     ("/echo/slow", None, Some(Reuse::Fresh), Side::Client),
@@ -263,6 +263,12 @@ const EXPECTED: [(&str, Option<Failure>, Option<Reuse>, Side); 19] = [
     (
         "/stale",
         Some(Failure::Stale),
+        Some(Reuse::Reused),
+        Side::Server,
+    ),
+    (
+        "/executed",
+        Some(Failure::Closed),
         Some(Reuse::Reused),
         Side::Server,
     ),

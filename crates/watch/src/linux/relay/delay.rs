@@ -24,6 +24,11 @@ impl Delay {
         }
     }
 
+    /// How many bytes are on their way.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether the sender must wait.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= WINDOW

@@ -1,6 +1,8 @@
 //! One direction of a relayed connection: read here, write there, hold what does not fit.
 
 use super::delay::Delay;
+use super::hold::Hold;
+use intact_sys::socket;
 use mio::net::TcpStream;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -14,7 +16,10 @@ pub(super) enum ReadResult<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
     /// The end of the stream.
-    Fin,
+    Fin {
+        /// Bytes that the source's TCP had acknowledged by then.
+        acknowledged: Option<u64>,
+    },
 }
 
 /// Why a pass over a direction stopped.
@@ -51,6 +56,8 @@ pub(super) struct RelayDirection {
     ended: bool,
     /// How many bytes have left the source.
     taken: u64,
+    /// Bytes that the source's TCP had acknowledged at its end.
+    acknowledged: Option<u64>,
     /// Whether the sink tells when it has room.
     room_told: bool,
     /// Where a distance is emulated.
@@ -84,6 +91,17 @@ impl RelayDirection {
         self.taken
     }
 
+    /// How many bytes the sink has taken.
+    pub(super) fn passed_on(&self) -> u64 {
+        let underway = self.delay.as_ref().map_or(0, |delay| delay.bytes());
+        self.taken - (self.held.len() - self.written + underway) as u64
+    }
+
+    /// Bytes that the source's TCP had acknowledged at its end.
+    pub(super) fn acknowledged(&self) -> Option<u64> {
+        self.acknowledged
+    }
+
     /// Whether the end of the stream was passed on.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
@@ -95,14 +113,14 @@ impl RelayDirection {
         waits && !std::mem::replace(&mut self.room_told, true)
     }
 
-    /// Passes on what there is. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
+    /// Passes on what there is, and reads nothing while the sender is on `hold`. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
     /// close that follows.
     pub(super) fn pass(
         &mut self,
-        from: &mut TcpStream,
-        to: &mut TcpStream,
+        (from, to): (&mut TcpStream, &mut TcpStream),
         scratch: &mut [u8],
         is_last: bool,
+        hold: &Hold,
         mut see: impl FnMut(ReadResult<'_>),
     ) -> Stop {
         for _ in 0..TURN {
@@ -119,7 +137,8 @@ impl RelayDirection {
                 if !self.ended {
                     self.ended = true;
                     if self.shown_late {
-                        see(ReadResult::Fin);
+                        let acknowledged = self.acknowledged;
+                        see(ReadResult::Fin { acknowledged });
                     }
                     if !is_last {
                         let _ = to.shutdown(Shutdown::Write);
@@ -127,7 +146,7 @@ impl RelayDirection {
                 }
                 return Stop::Ended;
             }
-            if !self.readable || self.fin || self.is_full() {
+            if !self.readable || self.fin || self.is_full() || hold.is_held() {
                 return Stop::Waiting;
             }
             if let Some(stop) = self.take(from, to, scratch, &mut see) {
@@ -148,11 +167,13 @@ impl RelayDirection {
         match from.read(scratch) {
             Ok(0) => {
                 self.fin = true;
+                self.acknowledged = socket::acknowledged(from);
                 if let Some(delay) = &mut self.delay {
                     delay.depart_end(Instant::now());
                 }
                 if !self.shown_late {
-                    see(ReadResult::Fin);
+                    let acknowledged = self.acknowledged;
+                    see(ReadResult::Fin { acknowledged });
                 }
             }
             Ok(count) => {
@@ -170,12 +191,16 @@ impl RelayDirection {
                 match to.write(bytes) {
                     Ok(written) => self.held.extend_from_slice(&bytes[written..]),
                     Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
-                    Err(_) => return Some(Stop::SinkReset),
+                    Err(_) => {
+                        self.held.extend_from_slice(bytes);
+                        return Some(Stop::SinkReset);
+                    }
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => {
+                self.acknowledged = socket::acknowledged(from);
                 let Some(delay) = &mut self.delay else {
                     return Some(Stop::SourceReset);
                 };

@@ -5,6 +5,7 @@
 
 mod delay;
 mod direction;
+mod hold;
 mod probes;
 
 use crate::platform::relay_command::{
@@ -14,6 +15,7 @@ use crate::platform::run_context::RunContext;
 use crate::platform::secrets::Keys;
 use crate::{Clock, Config, WatchSink};
 use direction::{ReadResult, RelayDirection, Stop};
+use hold::Hold;
 use intact_ledger::{CloseKind, ConnectionId, Nanos};
 use intact_observe::{Ending, ObservedConnection, RunContext as _, Side};
 use intact_sys::process::SocketLocation;
@@ -49,6 +51,8 @@ struct RelayedPair {
     far: TcpStream,
     out: RelayDirection,
     back: RelayDirection,
+    /// The holds of the program and of the server.
+    holds: [Hold; 2],
     /// Where the program's socket is found, until its options were looked at for the last time.
     place: Option<SocketLocation>,
     /// The program has, and its options were looked at once.
@@ -252,6 +256,7 @@ impl<'a> Relay<'a> {
             far,
             out: RelayDirection::over(self.distance, false),
             back: RelayDirection::over(self.distance, true),
+            holds: Default::default(),
             place,
             has_spoken: false,
             observed: Some(observed),
@@ -286,25 +291,33 @@ impl<'a> Relay<'a> {
             far,
             out,
             back,
+            holds,
             observed,
             place,
             has_spoken,
         } = &mut **link;
         let clock = self.clock;
         let run = &mut self.run;
+        for from in [Side::Client, Side::Server] {
+            look_at_hold(&holds[from as usize], from, observed, run);
+        }
         let mut see = |from: Side, came: ReadResult<'_>| {
-            let at = clock.now();
-            observe(observed, run, |seen, run| match came {
-                ReadResult::Bytes(bytes) => seen.read(from, bytes, at, run),
-                ReadResult::Fin => seen.end(from, CloseKind::Fin, at, run),
+            let (at, hold) = (clock.now(), &holds[from as usize]);
+            observe(observed, run, |seen, run| {
+                take(seen, run, (from, at), came, hold);
             });
         };
         // the answer first: what the program sends now may be its reply to that
         let scratch = &mut self.scratch;
         let is_last = out.has_ended();
-        let back_stop = back.pass(far, near, scratch, is_last, |came| see(Side::Server, came));
+        let [client, server] = &*holds;
+        let back_stop = back.pass((far, near), scratch, is_last, server, |came| {
+            see(Side::Server, came);
+        });
         let is_last = back.has_ended();
-        let out_stop = out.pass(near, far, scratch, is_last, |came| see(Side::Client, came));
+        let out_stop = out.pass((near, far), scratch, is_last, client, |came| {
+            see(Side::Client, came);
+        });
         let reset_by = match (back_stop, out_stop) {
             (Stop::SourceReset, _) | (_, Stop::SinkReset) => Some(Side::Server),
             (Stop::SinkReset, _) | (_, Stop::SourceReset) => Some(Side::Client),
@@ -313,6 +326,16 @@ impl<'a> Relay<'a> {
         if let Some(side) = reset_by {
             let at = self.clock.now();
             observe(observed, &mut self.run, |seen, run| {
+                let peer = seen.connection().peer;
+                let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
+                // loopback delivers within send(2), and refuses to send once a RST has come
+                let had = match is_local {
+                    true => Some(out.passed_on()),
+                    false => back.acknowledged().or_else(|| socket::acknowledged(far)),
+                };
+                if let (Side::Server, Some(bytes)) = (side, had) {
+                    seen.note_acknowledged(bytes);
+                }
                 seen.end(side, CloseKind::Rst, at, run);
             });
             socket::reset_on_close(match side {
@@ -334,7 +357,9 @@ impl<'a> Relay<'a> {
             let registry = self.poll.registry();
             await_room(registry, near, near_token(id), back);
             await_room(registry, far, far_token(id), out);
-            if let Some(due) = out.next().into_iter().chain(back.next()).min() {
+            let now = Instant::now();
+            let held = holds.iter().filter_map(|hold| hold.next(now));
+            if let Some(due) = out.next().into_iter().chain(back.next()).chain(held).min() {
                 self.arrivals.insert((due, id));
             }
             // the program awaits its answer by now, and not us
@@ -360,6 +385,47 @@ fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut
         let both = Interest::READABLE | Interest::WRITABLE;
         // a sink that cannot be waited for is tried again whenever its source speaks
         let _ = registry.reregister(sink, token, both);
+    }
+}
+
+/// Ends the hold of a sender where its bytes wait no longer.
+fn look_at_hold(
+    hold: &Hold,
+    from: Side,
+    observed: &mut Option<ObservedConnection>,
+    run: &mut RunContext<'_>,
+) {
+    if hold.is_held() {
+        // an observation that has failed waits for nothing
+        let mut is_crowded = false;
+        observe(observed, run, |seen, run| {
+            is_crowded = seen.is_crowded(from, run);
+        });
+        hold.note(is_crowded, Instant::now());
+    }
+}
+
+/// Shows what came from one side to its observation.
+fn take(
+    seen: &mut ObservedConnection,
+    run: &mut RunContext<'_>,
+    (from, at): (Side, Nanos),
+    came: ReadResult<'_>,
+    hold: &Hold,
+) {
+    match came {
+        ReadResult::Bytes(bytes) => {
+            seen.read(from, bytes, at, run);
+            if seen.is_crowded(from, run) {
+                hold.note(true, Instant::now());
+            }
+        }
+        ReadResult::Fin { acknowledged } => {
+            if let (Side::Server, Some(bytes)) = (from, acknowledged) {
+                seen.note_acknowledged(bytes);
+            }
+            seen.end(from, CloseKind::Fin, at, run);
+        }
     }
 }
 

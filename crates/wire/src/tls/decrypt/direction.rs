@@ -69,6 +69,11 @@ impl DirectionDecryptor {
         self.lost
     }
 
+    /// How many bytes of records wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting_bytes
+    }
+
     /// Gives up: what waits is dropped and nothing is taken any more.
     pub(super) fn lose(&mut self) {
         self.lost = true;

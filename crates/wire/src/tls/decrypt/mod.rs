@@ -115,6 +115,14 @@ impl Decryptor {
         self.unsupported().unwrap_or(Status::Waiting)
     }
 
+    /// How many bytes of records of that side wait for keys.
+    pub fn waiting(&self, from: Side) -> usize {
+        match from {
+            Side::Client => self.client.waiting(),
+            Side::Server => self.server.waiting(),
+        }
+    }
+
     /// Why no secret can help, where the version or the suite is not read here.
     pub fn unsupported(&self) -> Option<Status> {
         let hello = self.watcher.facts().server_hello.as_ref()?;

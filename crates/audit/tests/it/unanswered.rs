@@ -1,0 +1,77 @@
+//! Requests without a response in a capture: an acknowledgement shows whether the server had the request before it closed.
+
+use crate::packets::{ACK, Capture, End, FIN, RAW, RST, Tcp, plain};
+use crate::reading;
+use intact_audit::KeyLog;
+use intact_ledger::{ClosePoint, Failure};
+
+const REQUEST: &[u8] = b"POST /b HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n";
+
+/// A connection with a complete exchange.
+fn used() -> Tcp {
+    Tcp::opened(40_000).exchange("/a")
+}
+
+/// The outcome of the last exchange, whether its detail warns of an execution, and the close point.
+fn last(tcp: &Tcp) -> (Option<Failure>, bool, Option<ClosePoint>) {
+    let capture = Capture::of(RAW, &tcp.all(), plain);
+    let outcome = reading::bytes(&capture, KeyLog::default()).unwrap();
+    let exchanges: Vec<_> = outcome.exchanges().collect();
+    assert_eq!(exchanges.len(), 2);
+    let connection = outcome.connections()[0].id;
+    let close = &outcome.end_of(connection).unwrap().close;
+    let detail = exchanges[1].detail.as_deref().unwrap_or_default();
+    (
+        exchanges[1].outcome.failure(),
+        detail.ends_with("it may have executed it"),
+        close.moment,
+    )
+}
+
+#[test]
+fn an_end_that_acknowledges_the_request_came_after_it() {
+    for (flags, kind) in [(FIN, Failure::Closed), (RST, Failure::Reset)] {
+        let mut tcp = used().say(End::Client, REQUEST);
+        tcp.send(End::Server, flags | ACK, b"");
+        // a millisecond after the request: the time alone would say stale
+        let expected = (Some(kind), true, Some(ClosePoint::MidExchange));
+        assert_eq!(last(&tcp), expected);
+    }
+}
+
+#[test]
+fn an_acknowledgement_before_the_end_counts_as_well() {
+    let mut tcp = used().say(End::Client, REQUEST).say(End::Server, b"");
+    tcp.send(End::Server, RST, b"");
+    let expected = (Some(Failure::Reset), true, Some(ClosePoint::MidExchange));
+    assert_eq!(last(&tcp), expected);
+}
+
+#[test]
+fn a_server_that_closed_while_idle_makes_the_request_stale() {
+    let expected = (Some(Failure::Stale), false, Some(ClosePoint::Stale));
+    // the FIN came before the request
+    let mut tcp = used();
+    tcp.send(End::Server, FIN | ACK, b"");
+    tcp = tcp.say(End::Client, REQUEST);
+    let closed_before = tcp.packets.len();
+    tcp.send(End::Server, RST, b"");
+    assert_eq!(last(&tcp), expected);
+    // a server that lingers acknowledges what it never reads
+    tcp.packets.truncate(closed_before);
+    tcp.send(End::Server, ACK, b"");
+    tcp.send(End::Server, RST, b"");
+    assert_eq!(last(&tcp), expected);
+    // the two crossed: the FIN does not acknowledge the request
+    let mut crossed = used();
+    crossed.send(End::Server, FIN | ACK, b"");
+    crossed = crossed.say(End::Client, REQUEST);
+    let last_two = crossed.packets.len() - 2;
+    crossed.packets.swap(last_two, last_two + 1);
+    crossed.send(End::Server, RST, b"");
+    assert_eq!(last(&crossed), expected);
+    // nothing is there any more, and the RST says no more than that
+    let mut forgotten = used().say(End::Client, REQUEST);
+    forgotten.send(End::Server, RST, b"");
+    assert_eq!(last(&forgotten), expected);
+}

@@ -1,0 +1,41 @@
+//! The end of a connection as its transport shows it: which requests the server had received before it.
+//!
+//! Must not decide what that means: [`UnansweredRequest`] does, for all producers.
+
+use intact_ledger::{Exchange, Failure, Nanos, UnansweredRequest};
+
+/// What is known of the transport when exchanges end without a response.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TransportEnd {
+    /// When the end was read.
+    pub(super) read_at: Nanos,
+    /// Bytes that the kernel took from us.
+    pub(super) sent: u64,
+    /// Bytes of ours that the peer's TCP acknowledged, where that is known.
+    pub(super) acknowledged: Option<u64>,
+    /// Nanoseconds of the transport handshake.
+    pub(super) round_trip: Option<u64>,
+}
+
+impl TransportEnd {
+    /// How an exchange failed of whose response no byte came, and its detail. Its request followed `sent_before` bytes.
+    pub(super) fn failure(
+        &self,
+        exchange: &Exchange,
+        is_reused: bool,
+        by_reset: bool,
+        sent_before: u64,
+    ) -> (Failure, Option<&'static str>) {
+        let sent_at = exchange.spans.send.map_or(exchange.at, |send| send.end);
+        // an end that was read earlier came earlier, and so did one that kept the kernel from taking a byte
+        let is_earlier = self.read_at <= sent_at || self.sent <= sent_before;
+        let request = UnansweredRequest {
+            is_reused,
+            by_reset,
+            end_after: (!is_earlier).then(|| self.read_at.since(sent_at)),
+            is_acknowledged: self.acknowledged.map(|bytes| bytes > sent_before),
+            round_trip: self.round_trip,
+        };
+        request.failure()
+    }
+}

@@ -1,0 +1,104 @@
+//! The product that a server names in `Server`, or the last proxy before the client in `Via`. Comments name hosts, modules and
+//! builds, and are not kept.
+
+use crate::user_agent::product;
+use intact_ledger::Origin;
+use intact_wire::exchange::Response;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Origins and products that are remembered.
+const MOST: usize = 4096;
+
+/// What ends the connection of a response calls itself: the product of the last `Via` (RFC 9110 section 7.6.3), else that of
+/// `Server` (section 10.2.4).
+pub fn server_product(server: Option<&str>, via: Option<&str>) -> Option<Arc<str>> {
+    match via.and_then(last_proxy) {
+        Some(proxy) => product(proxy),
+        None => {
+            let server = server?;
+            // Python's own servers name the language first
+            let named = server
+                .split(' ')
+                .find(|word| !word.is_empty() && !word.starts_with("Python/"));
+            product(named.unwrap_or(server))
+        }
+    }
+}
+
+/// The name of the last proxy of a `Via`: its product where a comment has it, else its pseudonym.
+fn last_proxy(via: &str) -> Option<&str> {
+    let via = via.trim();
+    let (entry, comment) = match via.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')) {
+        Some((entry, comment)) => (entry, Some(comment)),
+        None => (via, None),
+    };
+    let entry = entry.rsplit(',').next()?;
+    // a version of the protocol, then who received it
+    let name = entry.split_ascii_whitespace().nth(1)?;
+    Some(comment.filter(|text| !text.is_empty()).unwrap_or(name))
+}
+
+/// The product of an observed response.
+pub(crate) fn of_response(response: &Response) -> Option<Arc<str>> {
+    let text = |field: &Option<Vec<u8>>| {
+        let field = field.as_deref()?;
+        std::str::from_utf8(field).ok().map(str::to_owned)
+    };
+    server_product(
+        text(&response.server).as_deref(),
+        text(&response.via).as_deref(),
+    )
+}
+
+/// The products that the connections of a run have named. One connection for each origin and product has it in its row.
+#[derive(Debug, Default)]
+pub struct KnownServers {
+    known: HashSet<(Option<Origin>, Arc<str>)>,
+}
+
+impl KnownServers {
+    /// Whether no connection to this origin has named the product yet.
+    pub fn is_new(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
+        self.known.len() < MOST && self.known.insert((origin.cloned(), product.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_its_product_and_a_proxy_in_front_of_it_counts() {
+        let of = |server: &str, via: &str| {
+            let via = (!via.is_empty()).then_some(via);
+            let product = server_product(Some(server), via);
+            product.map(|name| name.to_string()).unwrap_or_default()
+        };
+        assert_eq!(of("nginx/1.22.1", ""), "nginx/1.22.1");
+        assert_eq!(of("Apache/2.4.62 (Debian) OpenSSL/3", ""), "Apache/2.4.62");
+        assert_eq!(of("Jetty(9.4.z-SNAPSHOT)", ""), "Jetty");
+        assert_eq!(of("Python/3.11 aiohttp/3.9.1", ""), "aiohttp/3.9.1");
+        assert_eq!(of("BaseHTTP/0.6 Python/3.11.2", ""), "BaseHTTP/0.6");
+        assert_eq!(of("nginx", "1.1 varnish (Varnish/7.1)"), "Varnish/7.1");
+        assert_eq!(of("nginx", "1.1 a.internal, 1.1 google"), "google");
+        assert_eq!(of("nginx", "2 Caddy"), "Caddy");
+        assert_eq!(of("", ""), "");
+        assert_eq!(of("\u{1b}[31m", ""), "");
+    }
+
+    #[test]
+    fn a_long_product_is_cut() {
+        let long = "x".repeat(10_000);
+        assert_eq!(server_product(Some(&long), None).unwrap().len(), 64);
+    }
+
+    #[test]
+    fn an_origin_has_each_product_once() {
+        let mut servers = KnownServers::default();
+        let nginx: Arc<str> = "nginx".into();
+        assert!(servers.is_new(None, &nginx));
+        assert!(!servers.is_new(None, &nginx));
+        assert!(servers.is_new(None, &"envoy".into()));
+    }
+}
