@@ -4,7 +4,7 @@ use crate::recorder::RowPolicy;
 use crate::variant_plan::VariantPlan;
 use intact_client::tls::{self, Credentials, Settings, Trust};
 use intact_client::{
-    AddressError, ConnectOverride, Endpoint, FieldError, Plan, Proxy, Request, RequestSpec,
+    AddressError, ConnectOverride, Endpoint, Plan, Proxy, Request, RequestError, RequestSpec,
     ServerUrl,
 };
 use intact_experiment::{Axes, AxisValues, TlsChoice};
@@ -32,9 +32,9 @@ pub enum ConfigError {
         /// The option that names it.
         option: &'static str,
     },
-    /// A header field cannot be sent as given.
+    /// A part of the request cannot be sent as given.
     #[error(transparent)]
-    Header(#[from] FieldError),
+    Request(#[from] RequestError),
     /// A value makes no sense.
     #[error("{option}: {reason}")]
     Value {
