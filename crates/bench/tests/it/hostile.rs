@@ -49,7 +49,7 @@ fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Tota
 }
 
 /// The outcomes that were counted.
-fn outcomes(record: &Record) -> Vec<String> {
+pub(crate) fn outcomes(record: &Record) -> Vec<String> {
     let (ok, failed) = record.outcomes();
     let mut ids: Vec<String> = failed.into_iter().map(|(id, _)| id).collect();
     if ok > 0 {
@@ -92,6 +92,27 @@ fn check(hostile: &Hostile, protocol: Protocol, secure: bool) -> Option<String> 
     (!fits || !agrees || took > HANG).then(|| format!("{told}; expected {expected:?}"))
 }
 
+/// Runs all trials, several at a time, because most of them wait for timeouts; what was wrong.
+pub(crate) fn in_parallel<T: Send>(
+    trials: Vec<T>,
+    run: impl Fn(&T) -> Option<String> + Sync,
+) -> Vec<String> {
+    let queue = Mutex::new(trials.into_iter());
+    let next = || queue.lock().unwrap().next();
+    thread::scope(|scope| {
+        let work = || {
+            std::iter::from_fn(&next)
+                .filter_map(|trial| run(&trial))
+                .collect::<Vec<_>>()
+        };
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap())
+            .collect()
+    })
+}
+
 #[test]
 fn every_hostile_server_is_survived_and_counted_by_kind() {
     let mut checks: Vec<(&Hostile, Protocol, bool)> = Vec::new();
@@ -101,20 +122,8 @@ fn every_hostile_server_is_survived_and_counted_by_kind() {
             checks.extend([(hostile, protocol, false), (hostile, protocol, true)]);
         }
     }
-    // most of them wait for timeouts, so several can share a processor
-    let queue = Mutex::new(checks.into_iter());
-    let next = || queue.lock().unwrap().next();
-    let wrong: Vec<String> = thread::scope(|scope| {
-        let work = || {
-            std::iter::from_fn(&next)
-                .filter_map(|(hostile, protocol, secure)| check(hostile, protocol, secure))
-                .collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
+    let wrong = in_parallel(checks, |(hostile, protocol, secure)| {
+        check(hostile, *protocol, *secure)
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

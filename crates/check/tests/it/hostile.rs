@@ -26,9 +26,9 @@ const HANG: Duration = Duration::from_secs(60);
 
 /// What was told of a check's connections and exchanges.
 #[derive(Default)]
-struct Told {
-    connections: Vec<Connection>,
-    exchanges: Vec<Exchange>,
+pub(crate) struct Told {
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) exchanges: Vec<Exchange>,
 }
 
 impl CheckProgress for Told {
@@ -190,6 +190,27 @@ fn told_of_other(card: &ServerProfile) -> bool {
     contact.is_some_and(|contact| contact.other_scheme.is_some())
 }
 
+/// Runs all trials, several at a time, because most of them wait for timeouts; what was wrong.
+pub(crate) fn in_parallel<T: Send>(
+    trials: Vec<T>,
+    run: impl Fn(&T) -> Option<String> + Sync,
+) -> Vec<String> {
+    let queue = Mutex::new(trials.into_iter());
+    let next = || queue.lock().unwrap().next();
+    thread::scope(|scope| {
+        let work = || {
+            std::iter::from_fn(&next)
+                .filter_map(|trial| run(&trial))
+                .collect::<Vec<_>>()
+        };
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap())
+            .collect()
+    })
+}
+
 #[test]
 fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hostile");
@@ -205,20 +226,9 @@ fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
             }));
         }
     }
-    // most of them wait for timeouts, so several can share a processor
-    let queue = Mutex::new(trials.into_iter());
-    let next = || queue.lock().unwrap().next();
-    let wrong: Vec<String> = thread::scope(|scope| {
-        let work = || {
-            std::iter::from_fn(&next)
-                .flat_map(|trial| trial.run())
-                .collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
+    let wrong = in_parallel(trials, |trial| {
+        let wrong = trial.run();
+        (!wrong.is_empty()).then(|| wrong.join("\n"))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
