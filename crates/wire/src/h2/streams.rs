@@ -23,7 +23,9 @@ pub(super) struct Head {
     path: Vec<u8>,
     authority: Option<Vec<u8>>,
     agent: Option<Vec<u8>>,
+    /// 0 where there is none, or more than one: readers differ in which they take.
     status: u16,
+    has_status: bool,
     content_length: Option<u64>,
 }
 
@@ -215,9 +217,9 @@ impl Head {
             b"user-agent" => head.agent = Some(field.value.to_vec()),
             b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
             b":status" => {
-                head.status = decimal(field.value)
-                    .and_then(|status| u16::try_from(status).ok())
-                    .unwrap_or(0);
+                let status = decimal(field.value).and_then(|status| u16::try_from(status).ok());
+                head.status = status.filter(|_| !head.has_status).unwrap_or(0);
+                head.has_status = true;
             }
             b"content-length" => head.content_length = decimal(field.value),
             _ => {}
