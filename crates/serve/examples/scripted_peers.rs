@@ -2,9 +2,9 @@
 //!
 //! Prints a line per peer: its name, its URL, and the outcomes that a careful client's requests have. So any client can be tried on them.
 
-use intact_ledger::{Outcome, TlsVersion};
+use intact_ledger::Outcome;
+use intact_serve::CertificateAuthority;
 use intact_serve::hostile::{Script, ScriptedServer};
-use intact_serve::{CertificateAuthority, TlsConfig};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,16 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let authority = Arc::new(CertificateAuthority::make(&[])?);
     let mut servers = Vec::new();
     for script in Script::read_all(Path::new(&folder))? {
-        let mut versions = vec![TlsVersion::Tls12];
-        if !script.tls12 {
-            versions.push(TlsVersion::Tls13);
-        }
-        let tls = TlsConfig {
-            authority: authority.clone(),
-            versions,
-            tickets: 2,
-            early_data: 0,
-        };
+        let tls = script.tls_config(&authority);
         let expect: Vec<&str> = script.expect.iter().map(id).collect();
         for tls in [None, Some(&tls)] {
             if script.needs_tls && tls.is_none() {
@@ -32,7 +23,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let server = ScriptedServer::start(&script, tls)?;
             let scheme = if tls.is_some() { "https" } else { "http" };
             let name = script.name.replace(' ', "-");
-            println!("{name} {scheme}://{}/ {}", server.address(), expect.join(","));
+            println!(
+                "{name} {scheme}://{}/ {}",
+                server.address(),
+                expect.join(",")
+            );
             servers.push(server);
         }
     }

@@ -20,7 +20,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// How many peers are tried at a time.
+const WORKERS: usize = 16;
 
 /// One hostile server.
 #[derive(Clone, Debug)]
@@ -171,6 +175,27 @@ impl Hostile {
         let files = toml_files(folder)?;
         files.iter().map(|path| Hostile::read(path)).collect()
     }
+}
+
+/// Tries all of them, 16 at a time, because most wait for timeouts. Returns what was wrong.
+pub fn in_parallel<T: Send>(
+    trials: Vec<T>,
+    run: impl Fn(&T) -> Option<String> + Sync,
+) -> Vec<String> {
+    let wrong = Mutex::new(Vec::new());
+    let queue = Mutex::new(trials.into_iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                for found in std::iter::from_fn(next).filter_map(|trial| run(&trial)) {
+                    let mut wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                    wrong.push(found);
+                }
+            });
+        }
+    });
+    wrong.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads a file of this layout.

@@ -5,17 +5,13 @@ use crate::rig::{Record, config, run};
 use intact_bench::Length;
 use intact_experiment::TlsChoice;
 use intact_ledger::{Outcome, Protocol};
-use intact_serve::hostile::Hostile;
+use intact_serve::hostile::{Hostile, in_parallel};
 use intact_serve::{TestServer, Totals};
 use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the engine waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How many files are tried at once.
-const WORKERS: usize = 16;
 /// No hang: far more than a handful of timeouts in a row.
 const HANG: Duration = Duration::from_secs(30);
 
@@ -90,27 +86,6 @@ fn check(hostile: &Hostile, protocol: Protocol, secure: bool) -> Option<String> 
     let (here, there) = (record.opened(), totals.connections.opened);
     let agrees = here == there || (lost && here < there);
     (!fits || !agrees || took > HANG).then(|| format!("{told}; expected {expected:?}"))
-}
-
-/// Runs all trials, several at a time, because most of them wait for timeouts; what was wrong.
-pub(crate) fn in_parallel<T: Send>(
-    trials: Vec<T>,
-    run: impl Fn(&T) -> Option<String> + Sync,
-) -> Vec<String> {
-    let queue = Mutex::new(trials.into_iter());
-    let next = || queue.lock().unwrap().next();
-    thread::scope(|scope| {
-        let work = || {
-            std::iter::from_fn(&next)
-                .filter_map(|trial| run(&trial))
-                .collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
-    })
 }
 
 #[test]

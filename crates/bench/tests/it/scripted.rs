@@ -1,14 +1,14 @@
 //! Every script of `fixtures/hostile/scripts/` against the engine, plain and over TLS: each request ends as the file says, in time and
 //! within bounded memory, and Ctrl-C ends the run whatever the peer does.
 
-use crate::hostile::{in_parallel, outcomes};
+use crate::hostile::outcomes;
 use crate::rig::{Everything, Record, config, run};
 use intact_bench::{Bench, BenchObserver, Config, Gauge, Length, Position};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_experiment::TlsChoice;
-use intact_ledger::{Outcome, Protocol, Row, Tally, TlsVersion};
-use intact_serve::hostile::{Script, ScriptedServer};
+use intact_ledger::{Outcome, Protocol, Row, Tally};
+use intact_serve::hostile::{Script, ScriptedServer, in_parallel};
 use intact_serve::{CertificateAuthority, TlsConfig};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,20 +37,10 @@ impl Trial {
         let scripts = Script::read_all(Path::new(folder)).unwrap();
         assert!(scripts.len() >= 100, "files are missing");
         let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-        let tls = |script: &Script| TlsConfig {
-            authority: authority.clone(),
-            versions: if script.tls12 {
-                vec![TlsVersion::Tls12]
-            } else {
-                vec![TlsVersion::Tls12, TlsVersion::Tls13]
-            },
-            tickets: 2,
-            early_data: 0,
-        };
         let mut all = Vec::new();
         for script in scripts {
             all.push(Trial {
-                tls: Some(tls(&script)),
+                tls: Some(script.tls_config(&authority)),
                 script: script.clone(),
             });
             if !script.needs_tls {

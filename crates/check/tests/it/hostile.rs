@@ -7,20 +7,16 @@ use intact_client::tls::Verify;
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase,
 };
-use intact_serve::hostile::{Expect, Hostile};
+use intact_serve::hostile::{Expect, Hostile, in_parallel};
 use intact_serve::{TestServer, Totals};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a check waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it watches idle connections.
 const IDLE_LIMIT: Duration = Duration::from_secs(1);
-/// How many files are tried at once.
-const WORKERS: usize = 16;
 /// No hang: far more than the waits of one check together.
 const HANG: Duration = Duration::from_secs(60);
 
@@ -188,27 +184,6 @@ impl Trial<'_> {
 fn told_of_other(card: &ServerProfile) -> bool {
     let contact = card.contact.as_ref();
     contact.is_some_and(|contact| contact.other_scheme.is_some())
-}
-
-/// Runs all trials, several at a time, because most of them wait for timeouts; what was wrong.
-pub(crate) fn in_parallel<T: Send>(
-    trials: Vec<T>,
-    run: impl Fn(&T) -> Option<String> + Sync,
-) -> Vec<String> {
-    let queue = Mutex::new(trials.into_iter());
-    let next = || queue.lock().unwrap().next();
-    thread::scope(|scope| {
-        let work = || {
-            std::iter::from_fn(&next)
-                .filter_map(|trial| run(&trial))
-                .collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
-    })
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Every script of `fixtures/hostile/scripts/` under a check: it comes to its end within its budget and in time, and each response ends as the
 //! file says a careful client's do.
 
-use crate::hostile::{Told, in_parallel};
+use crate::hostile::Told;
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::tls::Verify;
 use intact_client::{Clock, Family};
-use intact_ledger::{Event, Failure, Method, Outcome, Protocol, TlsVersion};
-use intact_serve::hostile::{Script, ScriptedServer};
+use intact_ledger::{Event, Failure, Method, Outcome, Protocol};
+use intact_serve::hostile::{Script, ScriptedServer, in_parallel};
 use intact_serve::{CertificateAuthority, TlsConfig};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -32,20 +32,10 @@ fn trials() -> Vec<Trial> {
     let scripts = Script::read_all(Path::new(folder)).unwrap();
     assert!(scripts.len() >= 100, "files are missing");
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-    let tls = |script: &Script| TlsConfig {
-        authority: authority.clone(),
-        versions: if script.tls12 {
-            vec![TlsVersion::Tls12]
-        } else {
-            vec![TlsVersion::Tls12, TlsVersion::Tls13]
-        },
-        tickets: 2,
-        early_data: 0,
-    };
     scripts
         .into_iter()
         .map(|script| Trial {
-            tls: script.needs_tls.then(|| tls(&script)),
+            tls: script.needs_tls.then(|| script.tls_config(&authority)),
             script,
         })
         .collect()

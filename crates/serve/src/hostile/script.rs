@@ -4,10 +4,13 @@
 //! content type; `raw` goes to the transport as it is.
 
 use super::{HostileError, ValueError, outcomes};
-use intact_ledger::Outcome;
+use crate::certificate_authority::CertificateAuthority;
+use crate::config::TlsConfig;
+use intact_ledger::{Outcome, TlsVersion};
 use intact_units::duration::or_seconds;
 use serde::Deserialize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One peer that follows a script, for one version of HTTP.
@@ -22,7 +25,7 @@ pub struct Script {
     /// Whether it only makes sense over TLS.
     pub needs_tls: bool,
     /// Whether TLS 1.2 is all that it speaks.
-    pub tls12: bool,
+    tls12: bool,
     /// Sent once, after the request has come.
     pub(super) start: Vec<Step>,
     /// Sent again and again after that.
@@ -98,6 +101,20 @@ impl Script {
             all.extend(Script::read(&path)?);
         }
         Ok(all)
+    }
+
+    /// The TLS that the peer speaks, with a certificate of this CA.
+    pub fn tls_config(&self, authority: &Arc<CertificateAuthority>) -> TlsConfig {
+        let mut versions = vec![TlsVersion::Tls12];
+        if !self.tls12 {
+            versions.push(TlsVersion::Tls13);
+        }
+        TlsConfig {
+            authority: authority.clone(),
+            versions,
+            tickets: 2,
+            early_data: 0,
+        }
     }
 
     /// Reads one file: a script for each version of HTTP that it names.

@@ -117,7 +117,10 @@ fn two_statuses_are_none_and_a_response_needs_a_request() {
     pieces.push((Server, frames(|out| write_data(out, 3, b"hello", true))));
     pieces.push((Client, script.get(1, "/a")));
     let two = script.block(Server, &[(":status", "200"), (":status", "404")]);
-    pieces.push((Server, frames(|out| write_headers(out, 1, &two, true, 16_384))));
+    pieces.push((
+        Server,
+        frames(|out| write_headers(out, 1, &two, true, 16_384)),
+    ));
     pieces.push((Client, script.get(3, "/b")));
     pieces.push((Server, script.head(3, "204", true)));
     assert_eq!(statuses(&pieces), [Some(0), Some(204)]);
