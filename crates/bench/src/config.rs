@@ -4,14 +4,16 @@ use crate::recorder::RowPolicy;
 use crate::variant_plan::VariantPlan;
 use intact_client::tls::{self, Credentials, Settings, Trust};
 use intact_client::{
-    AddressError, ConnectOverride, Endpoint, FieldError, Plan, Proxy, Request, RequestSpec,
+    AddressError, ConnectOverride, Endpoint, Plan, Proxy, Request, RequestError, RequestSpec,
     ServerUrl,
 };
 use intact_experiment::{Axes, AxisValues, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 /// Why a configuration cannot be run. Each message names the option that helps.
@@ -32,9 +34,9 @@ pub enum ConfigError {
         /// The option that names it.
         option: &'static str,
     },
-    /// A header field cannot be sent as given.
+    /// A part of the request cannot be sent as given.
     #[error(transparent)]
-    Header(#[from] FieldError),
+    Request(#[from] RequestError),
     /// A value makes no sense.
     #[error("{option}: {reason}")]
     Value {
@@ -192,6 +194,21 @@ fn by_scheme(
     })
 }
 
+/// Looks a name up, for no longer than `timeout`: getaddrinfo(3) has no limit of its own.
+fn look_up(host: &str, port: u16, timeout: Duration) -> Result<Vec<SocketAddr>, String> {
+    let (sender, receiver) = channel();
+    let name = (host.to_owned(), port);
+    thread::spawn(move || {
+        let found = name.to_socket_addrs().map(Iterator::collect);
+        // who asked may have given up
+        let _ = sender.send(found);
+    });
+    let found: std::io::Result<Vec<SocketAddr>> = receiver
+        .recv_timeout(timeout)
+        .map_err(|_| "no answer of the name server within --timeout".to_owned())?;
+    found.map_err(|error| error.to_string())
+}
+
 impl Config {
     /// The URL, taken apart.
     pub(crate) fn address(&self) -> Result<ServerUrl, ConfigError> {
@@ -321,13 +338,13 @@ impl Config {
     ) -> Result<Endpoint, ConfigError> {
         match route.endpoint(host, port)? {
             Endpoint::Name { host, port, family } if self.look_up_once => {
-                use std::net::ToSocketAddrs;
-                let found: Vec<SocketAddr> = (&*host, port)
-                    .to_socket_addrs()
-                    .map_err(|error| ConfigError::Value {
+                let found =
+                    look_up(&host, port, self.timeout).map_err(|error| ConfigError::Value {
                         option: "--dns once",
                         reason: format!("{host}: {error}"),
-                    })?
+                    })?;
+                let found: Vec<_> = found
+                    .into_iter()
                     .filter(|address| family.allows(address))
                     .collect();
                 Ok(Endpoint::Addresses(found.into()))

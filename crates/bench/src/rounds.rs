@@ -403,6 +403,7 @@ impl RoundRunner<'_> {
                 .map(|(before, after)| after.saturating_sub(before)),
         };
         self.record(Event::Round(&record));
+        self.tally.cell(Some(variant as u32), Some(round)).pack();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::plans::is_local;
 use intact_client::tls::{Credentials, SettingsError};
-use intact_client::{AddressError, ConnectOverride, Family, FieldError, ServerUrl};
+use intact_client::{AddressError, ConnectOverride, Family, RequestError, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
@@ -16,9 +16,9 @@ pub enum ConfigError {
     /// The URL, or a rule that leads elsewhere, cannot be used.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A header field cannot be sent as given.
+    /// A part of the request cannot be sent as given.
     #[error(transparent)]
-    Header(#[from] FieldError),
+    Request(#[from] RequestError),
     /// A request that was named beside the URL's cannot be sent as given.
     #[error(
         "{0:?} is no request to try: write 'METHOD /path' or '/path', the path with its slash and without spaces"

@@ -11,6 +11,9 @@ use intact_ledger::{
 };
 use std::sync::Arc;
 
+/// Reads of a connection before the deadline and Ctrl-C are looked at.
+const READS_PER_TURN: u32 = 4;
+
 /// An exchange that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
@@ -120,16 +123,18 @@ impl Line {
         self.http.flush();
     }
 
-    /// Reads what is there, no longer than until then: a server that never pauses keeps it coming.
-    pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8], until: Nanos) {
+    /// Reads some of what is there. Returns whether more may be: a server that never pauses keeps it coming, and the caller looks at
+    /// its deadline and at Ctrl-C in between.
+    pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8]) -> bool {
         self.http.flush();
         self.http.receive_buffered(clock, &mut self.last);
-        while self.http.ended().is_none() {
+        let mut reads = 0;
+        while reads < READS_PER_TURN && self.http.ended().is_none() {
             let timestamps = TimestampConverter::read(clock);
             let last = &mut self.last;
             match self.http.receive(buffer, clock, &timestamps, last) {
-                Received::Bytes { at, .. } if at < until => {}
-                _ => break,
+                Received::Bytes { .. } => reads += 1,
+                Received::Nothing | Received::Ended => break,
             }
         }
         self.send(clock);
@@ -137,6 +142,7 @@ impl Line {
             self.http.give_up(None, clock.now(), &mut self.last);
         }
         self.note();
+        reads == READS_PER_TURN
     }
 
     /// Gives the exchange in flight up.

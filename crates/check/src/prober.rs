@@ -257,7 +257,7 @@ impl<'a> Prober<'a> {
         line.begin(&request, id, &self.clock, !send);
         let deadline = now.after(self.timeout);
         loop {
-            line.pump(&self.clock, &mut self.buffer, deadline);
+            let more = line.pump(&self.clock, &mut self.buffer);
             if let Some(mut answered) = line.answered.take() {
                 answered.exchange.tag = tag.map(Into::into);
                 self.observer.event(Event::Exchange(&answered.exchange));
@@ -269,6 +269,8 @@ impl<'a> Prober<'a> {
                 line.give_up(Failure::Aborted, now);
             } else if now >= deadline {
                 line.give_up(Failure::Timeout, now);
+            } else if more {
+                continue;
             } else {
                 self.wait(deadline.min(self.over_at))?;
                 continue;
@@ -307,8 +309,9 @@ impl<'a> Prober<'a> {
         leave: bool,
     ) -> Result<(), StopReason> {
         loop {
+            let mut more = false;
             for line in &mut *lines {
-                line.pump(&self.clock, &mut self.buffer, until);
+                more |= line.pump(&self.clock, &mut self.buffer);
             }
             let now = self.clock.now();
             if now >= until || leave && lines.iter().all(|line| line.ended().is_some()) {
@@ -318,7 +321,9 @@ impl<'a> Prober<'a> {
                 return Err(StopReason::Stopped);
             }
             self.observer.waiting(self.clock.until(until));
-            self.wait(until)?;
+            if !more {
+                self.wait(until)?;
+            }
         }
     }
 

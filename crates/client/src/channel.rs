@@ -2,10 +2,14 @@
 //!
 //! Every loop here makes progress: a turn moves at least one byte, or it is the last one.
 
-use crate::{Stream, stamp};
-use intact_ledger::{ConnectionBytes, Failure};
+use crate::failure::tls_words;
+use crate::{ResponseError, Stream, stamp};
+use intact_ledger::ConnectionBytes;
 use rustls::ClientConnection;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
+
+/// Bytes of TLS records in a row without plaintext: a session needs far less for its tickets and key updates.
+const MOST_SILENT: usize = 1 << 20;
 
 /// The socket and the TLS session of an open connection.
 pub(crate) struct Channel {
@@ -15,6 +19,8 @@ pub(crate) struct Channel {
     /// Plain bytes that the socket did not take yet.
     unsent: Vec<u8>,
     bytes: ConnectionBytes,
+    /// Bytes of TLS records since the last plaintext.
+    silent: usize,
 }
 
 /// The result of one read of the socket.
@@ -41,6 +47,7 @@ impl Channel {
             stamped,
             unsent: Vec::new(),
             bytes,
+            silent: 0,
         }
     }
 
@@ -101,6 +108,7 @@ impl Channel {
         let mut rest = bytes;
         loop {
             match (&self.stream).write(rest) {
+                Ok(0) if !rest.is_empty() => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     self.bytes.sent += written as u64;
                     rest = &rest[written..];
@@ -127,6 +135,7 @@ impl Channel {
                 _ => return Ok(()),
             };
             match written {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     self.bytes.sent += written as u64;
                     if self.session.is_none() {
@@ -181,26 +190,39 @@ impl Channel {
     /// after that are dropped (RFC 8446 section 6.1).
     ///
     /// # Errors
-    /// The bytes are not TLS, or not of this session.
+    /// The bytes are not TLS or not of this session, or there are too many of them without plaintext.
     #[inline]
     pub(crate) fn decrypt(
         &mut self,
         mut bytes: &[u8],
         mut plaintext: impl FnMut(&[u8]),
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, ResponseError> {
         let Some(session) = &mut self.session else {
             plaintext(bytes);
             return Ok(false);
         };
         while !bytes.is_empty() {
             // a session that is closed takes nothing, and would never take the rest
-            if session.read_tls(&mut bytes).map_err(|_| Failure::Tls)? == 0 {
+            let taken = session
+                .read_tls(&mut bytes)
+                .map_err(|error| ResponseError::tls(error.to_string()))?;
+            if taken == 0 {
                 return Ok(true);
             }
-            let state = session.process_new_packets().map_err(|_| Failure::Tls)?;
-            drain(session, &mut plaintext);
+            let state = session
+                .process_new_packets()
+                .map_err(|error| ResponseError::tls(tls_words(&error)))?;
+            self.silent += taken;
+            if drain(session, &mut plaintext) {
+                self.silent = 0;
+            }
             if state.peer_has_closed() {
                 return Ok(true);
+            }
+            if self.silent > MOST_SILENT {
+                return Err(ResponseError::no_progress(format!(
+                    "more than {MOST_SILENT} bytes of TLS records without data"
+                )));
             }
         }
         Ok(false)
@@ -225,16 +247,20 @@ impl Channel {
     }
 }
 
+/// Passes the decrypted bytes on. Returns whether there were any.
 #[inline]
-fn drain(session: &mut ClientConnection, plaintext: &mut impl FnMut(&[u8])) {
+fn drain(session: &mut ClientConnection, plaintext: &mut impl FnMut(&[u8])) -> bool {
     let mut reader = session.reader();
+    let mut any = false;
     // an error means that nothing is there now, or that the peer closed: the socket will say so
     while let Ok(bytes) = reader.fill_buf() {
         if bytes.is_empty() {
-            return;
+            break;
         }
+        any = true;
         let count = bytes.len();
         plaintext(bytes);
         reader.consume(count);
     }
+    any
 }

@@ -18,7 +18,7 @@ pub use response_info::ResponseInfo;
 
 use crate::channel::{Channel, ReadResult};
 use crate::clock::TimestampConverter;
-use crate::{Arrival, Clock, Established, Request};
+use crate::{Arrival, Clock, Established, Request, ResponseError};
 use http1::Http1;
 use http2::Http2;
 use intact_ledger::{
@@ -182,7 +182,7 @@ impl HttpConnection {
         }
         let sent = self.channel.send(&self.out);
         self.out.clear();
-        self.http.sent(clock.now());
+        self.http.sent(clock.now(), self.channel.has_unsent());
         sent
     }
 
@@ -192,6 +192,20 @@ impl HttpConnection {
         if self.channel.has_unsent() {
             let _ = self.channel.flush();
         }
+    }
+
+    /// Bytes that the socket took and gave so far: what a loop can compare to see whether a turn moved anything.
+    #[inline]
+    pub fn moved(&self) -> u64 {
+        let bytes = self.channel.bytes();
+        bytes.sent + bytes.received
+    }
+
+    /// Ends the exchanges in flight because `turns` of the caller's loop moved nothing. Nothing more may begin.
+    pub fn give_up_idle_turns(&mut self, turns: u32, at: Nanos, sink: &mut impl Sink) {
+        let words = format!("{turns} events in a row, and nothing to read or to send");
+        self.http
+            .break_off(&ResponseError::no_progress(words), at, sink);
     }
 
     /// Reads once. Exchanges that end go to `sink`.
@@ -263,11 +277,11 @@ impl HttpConnection {
                 self.end_exchanges(None, arrival.read, sink);
                 true
             }
-            Err(failure) => {
+            Err(broken) => {
                 let ended = (CloseKind::Fin, Side::Client, arrival.read);
                 self.note_end(ended, arrival.read);
                 self.is_read_to_end = true;
-                self.end_exchanges(Some(failure), arrival.read, sink);
+                self.http.break_off(&broken, arrival.read, sink);
                 false
             }
         }
@@ -412,8 +426,8 @@ impl HttpConnection {
     /// Closes the connection, after the server where that was first. Returns what the ledger records.
     pub fn close(mut self, at: Nanos) -> Closed {
         if self.ended.is_none() {
-            if let HttpState::Http2(_) = &self.http {
-                http2::goodbye(&mut self.out);
+            if let HttpState::Http2(http2) = &self.http {
+                http2.goodbye(&mut self.out);
             }
             self.channel.say_goodbye(&self.out);
         }
@@ -494,12 +508,12 @@ impl HttpState {
         }
     }
 
-    /// Notes that what was begun so far is with the kernel.
+    /// Notes that what was begun so far is with the kernel. `held_back`: some of it waits for the socket.
     #[inline]
-    fn sent(&mut self, at: Nanos) {
+    fn sent(&mut self, at: Nanos, held_back: bool) {
         match self {
             HttpState::Http1(http1) => http1.sent(at),
-            HttpState::Http2(http2) => http2.sent(at),
+            HttpState::Http2(http2) => http2.sent(at, held_back),
         }
     }
 
@@ -523,6 +537,14 @@ impl HttpState {
         match self {
             HttpState::Http1(http1) => http1.end(failure, at, end, sink),
             HttpState::Http2(http2) => http2.end(failure, at, end, sink),
+        }
+    }
+
+    /// What the server sends is not HTTP, or too much: everything in flight fails, nothing more may begin.
+    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+        match self {
+            HttpState::Http1(http1) => http1.break_off(broken, at, sink),
+            HttpState::Http2(http2) => http2.break_off(broken, at, sink),
         }
     }
 

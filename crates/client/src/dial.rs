@@ -15,6 +15,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+/// The most bytes of a server's part of a TLS handshake; a long chain of certificates takes a tenth.
+const MOST_HANDSHAKE: u64 = 1 << 20;
 /// The longest head of a proxy's answer to CONNECT.
 const LONGEST_PROXY_HEAD: usize = 16 * 1024;
 
@@ -369,6 +371,7 @@ impl Dial {
         let refusal = loop {
             if *sent < request.len() {
                 match socket.write(&request[*sent..]) {
+                    Ok(0) => break "the proxy takes no bytes".to_owned(),
                     Ok(written) => *sent += written,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         return Progress::Pending;
@@ -441,6 +444,7 @@ impl Dial {
         let (kind, words) = loop {
             while session.wants_write() {
                 match session.write_tls(&mut &*stream) {
+                    Ok(0) => break,
                     Ok(written) => self.handshake.sent += written as u64,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -465,6 +469,10 @@ impl Dial {
                 Ok(read) => {
                     self.handshake.first_at.get_or_insert_with(|| clock.now());
                     self.handshake.received += read as u64;
+                    if self.handshake.received > MOST_HANDSHAKE {
+                        let words = format!("more than {MOST_HANDSHAKE} bytes of TLS handshake");
+                        break (Failure::NoProgress, words);
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

@@ -27,7 +27,7 @@ pub use clock::Clock;
 pub use connection::{Detail, Ended, HttpConnection, Received, ResponseInfo, State};
 pub use dial::{Dial, Established, HandshakeFacts, Progress};
 pub use plan::{Endpoint, Family, Plan, Proxy};
-pub use request::{CONNECTION_FIELDS, FieldError, Request, RequestSpec, is_redirect};
+pub use request::{CONNECTION_FIELDS, Request, RequestError, RequestSpec, is_redirect};
 pub use resolver::{LookupResult, Resolver};
 pub use server_url::{AddressError, ConnectOverride, ServerUrl};
 pub use stream::Stream;

@@ -2,7 +2,9 @@
 
 use crate::ServerUrl;
 use intact_ledger::{Exchange, ExpectedStatus, Method, Protocol, Scheme, Target};
-use intact_wire::http1::{Kind, split_field};
+use intact_wire::http1::{
+    Kind, check_authority, check_field, check_method, check_target, split_field,
+};
 use std::sync::Arc;
 
 /// Fields that belong to a connection, which HTTP/2 forbids (RFC 9113 section 8.2.2).
@@ -14,14 +16,33 @@ pub const CONNECTION_FIELDS: [&str; 5] = [
     "upgrade",
 ];
 
-/// A header field that cannot be sent as given.
+/// A part of a request that cannot be sent as given. Values stay out of the messages: they may be secrets.
 #[derive(Debug, thiserror::Error)]
-#[error("-H {field:?}: {reason}")]
-pub struct FieldError {
-    /// The name of the field.
-    pub field: String,
-    /// What is wrong with it.
-    pub reason: &'static str,
+pub enum RequestError {
+    /// The method.
+    #[error("-X {method:?}: {reason}")]
+    Method {
+        /// As given.
+        method: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A header field.
+    #[error("-H {field:?}: {reason}")]
+    Field {
+        /// The name of the field.
+        field: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The path of the URL.
+    #[error("the path {path:?}: {reason}")]
+    Path {
+        /// The path without its query.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
 }
 
 /// Whether a status leads to another URL (RFC 9110 section 15.4).
@@ -57,26 +78,37 @@ impl RequestSpec {
     /// be given.
     ///
     /// # Errors
-    /// A header is not a field, or it is refused.
+    /// A part cannot be sent as given, or a field is refused.
     pub fn new(
         address: &ServerUrl,
         method: Method,
         user_agent: &str,
         headers: &[String],
         refuse: impl Fn(&str) -> Option<&'static str>,
-    ) -> Result<RequestSpec, FieldError> {
+    ) -> Result<RequestSpec, RequestError> {
+        check_method(method.as_str()).map_err(|reason| RequestError::Method {
+            method: method.as_str().to_owned(),
+            reason,
+        })?;
+        check_target(&address.path).map_err(|reason| RequestError::Path {
+            path: address.path.split('?').next().unwrap_or("").to_owned(),
+            reason,
+        })?;
+        let wrong = |field: &str, reason| RequestError::Field {
+            field: field.to_owned(),
+            reason,
+        };
+        check_field("User-Agent", user_agent).map_err(|reason| wrong("User-Agent", reason))?;
         let mut authority = address.authority();
         let mut given = Vec::new();
         for header in headers {
-            let wrong = |reason| FieldError {
-                field: header.split(':').next().unwrap_or("").to_owned(),
-                reason,
-            };
-            let (name, value) = split_field(header).map_err(wrong)?;
+            let named = header.split(':').next().unwrap_or("");
+            let (name, value) = split_field(header).map_err(|reason| wrong(named, reason))?;
             if let Some(reason) = refuse(&name.to_ascii_lowercase()) {
-                return Err(wrong(reason));
+                return Err(wrong(name, reason));
             }
             if name.eq_ignore_ascii_case("host") {
+                check_authority(value).map_err(|reason| wrong(name, reason))?;
                 value.clone_into(&mut authority);
             } else {
                 given.push((name.to_owned(), value.to_owned()));
@@ -424,6 +456,30 @@ mod tests {
             let spec = RequestSpec::new(&address("http://h/"), Method::GET, "t", &headers, refuse);
             assert!(spec.is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_request_ends_its_line() {
+        let spec = |method: &str, agent: &str, header: &str| {
+            let headers = [header.to_owned()];
+            let method = Method::new(method);
+            RequestSpec::new(&address("http://h/"), method, agent, &headers, |_| None)
+        };
+        assert!(spec("M-SEARCH", "a b", "x: y").is_ok());
+        for bad in ["\r\nX: 1", "\n", "\r", "\0", "\u{7f}"] {
+            assert!(spec(&format!("GET{bad}"), "a", "x: y").is_err());
+            assert!(spec("GET", &format!("a{bad}"), "x: y").is_err());
+            assert!(spec("GET", "a", &format!("x{bad}: y")).is_err());
+            assert!(spec("GET", "a", &format!("x: y{bad}")).is_err());
+            assert!(spec("GET", "a", &format!("Host: h{bad}")).is_err());
+        }
+        assert!(spec("GET / HTTP/1.1\r\nX:", "a", "x: y").is_err());
+        assert!(spec("", "a", "x: y").is_err());
+        assert!(spec("GET", "a", "Host: a b").is_err());
+        let mut odd = address("http://h/");
+        odd.path = "/ HTTP/1.1\r\nX: 1".to_owned();
+        let made = RequestSpec::new(&odd, Method::GET, "a", &[], |_| None);
+        assert!(matches!(made, Err(RequestError::Path { .. })));
     }
 
     #[test]

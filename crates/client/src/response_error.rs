@@ -1,7 +1,7 @@
 //! A response that makes its connection useless, in the ledger's kinds. A TLS alert in response to plain HTTP is one.
 
 use intact_ledger::Failure;
-use intact_wire::h2::hpack;
+use intact_wire::h2::{ErrorCode, hpack};
 use intact_wire::{h2, http1};
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ pub(crate) struct ResponseError {
     pub(crate) kind: Failure,
     /// What was wrong, for a person.
     pub(crate) words: Arc<str>,
+    /// What the server is sent as the reason, in HTTP/2.
+    pub(crate) code: ErrorCode,
 }
 
 /// Whether a response to plain HTTP begins with a TLS alert (RFC 8446 sections 5.1 and 6): the port speaks TLS.
@@ -29,29 +31,45 @@ impl ResponseError {
             http1::Error::TooLong { .. } | http1::Error::TooManyInterim { .. } => Failure::TooLarge,
             _ => Failure::Malformed,
         };
-        ResponseError::new(kind, &error)
+        ResponseError::new(kind, error.to_string())
     }
 
     /// A TLS alert in response to plain HTTP.
     pub(crate) fn tls_alert() -> ResponseError {
-        ResponseError {
-            kind: Failure::NotPlain,
-            words: "a TLS alert came".into(),
-        }
+        ResponseError::new(Failure::NotPlain, "a TLS alert came")
     }
 
     /// Bytes that no standard allows.
     pub(crate) fn malformed(words: &str) -> ResponseError {
+        ResponseError::new(Failure::Malformed, words)
+    }
+
+    /// A TLS stream that cannot be read.
+    pub(crate) fn tls(words: String) -> ResponseError {
+        ResponseError::new(Failure::Tls, words)
+    }
+
+    /// More of a response than a limit allows.
+    pub(crate) fn too_large(words: String) -> ResponseError {
         ResponseError {
-            kind: Failure::Malformed,
-            words: words.into(),
+            code: ErrorCode::ENHANCE_YOUR_CALM,
+            ..ResponseError::new(Failure::TooLarge, words)
         }
     }
 
-    fn new(kind: Failure, error: &dyn std::error::Error) -> ResponseError {
+    /// More bytes that are no part of a response than a peer needs.
+    pub(crate) fn no_progress(words: String) -> ResponseError {
+        ResponseError {
+            code: ErrorCode::ENHANCE_YOUR_CALM,
+            ..ResponseError::new(Failure::NoProgress, words)
+        }
+    }
+
+    fn new(kind: Failure, words: impl Into<Arc<str>>) -> ResponseError {
         ResponseError {
             kind,
-            words: error.to_string().into(),
+            words: words.into(),
+            code: ErrorCode::PROTOCOL_ERROR,
         }
     }
 }
@@ -62,7 +80,10 @@ impl From<h2::Error> for ResponseError {
             h2::Error::BlockTooLong { .. } => Failure::TooLarge,
             _ => Failure::Malformed,
         };
-        ResponseError::new(kind, &error)
+        ResponseError {
+            code: error.code(),
+            ..ResponseError::new(kind, error.to_string())
+        }
     }
 }
 
@@ -72,7 +93,10 @@ impl From<hpack::Error> for ResponseError {
             hpack::Error::ListTooLong { .. } => Failure::TooLarge,
             _ => Failure::Malformed,
         };
-        ResponseError::new(kind, &error)
+        ResponseError {
+            code: ErrorCode::COMPRESSION_ERROR,
+            ..ResponseError::new(kind, error.to_string())
+        }
     }
 }
 

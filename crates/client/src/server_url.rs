@@ -5,6 +5,7 @@
 use crate::plan::{Endpoint, Family};
 use http::Uri;
 use intact_ledger::{Origin, Scheme};
+use intact_wire::http1::check_target;
 use std::net::{IpAddr, SocketAddr};
 
 /// Why a URL or a rule cannot be used. Each message names what would help.
@@ -83,13 +84,15 @@ impl ServerUrl {
             (Some(_), Some(port)) if port > 0 => port,
             (Some(_), _) => return Err(wrong("the port has to be a number from 1 to 65535")),
         };
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let path = slash.to_owned() + &encode_non_ascii(path);
+        check_target(&path).map_err(wrong)?;
         Ok(ServerUrl {
             scheme,
             host,
             port,
-            path: uri
-                .path_and_query()
-                .map_or_else(|| "/".to_owned(), |path| path.as_str().to_owned()),
+            path,
             explicit_port: after_host.contains(':'),
         })
     }
@@ -118,6 +121,19 @@ impl ServerUrl {
     }
 }
 
+/// Percent-encodes the bytes that a URL cannot hold as they are (RFC 3986 section 2.1), as browsers do.
+fn encode_non_ascii(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii() {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
 /// Leads to another place than the URL says, by curl's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOverride {
@@ -130,9 +146,10 @@ pub struct ConnectOverride {
 }
 
 impl ConnectOverride {
-    /// Where to connect to for a host and port.
+    /// Where to connect to for a host and port. Every rule is checked, also those that do not fit.
     pub fn endpoint(&self, host: &str, port: u16) -> Result<Endpoint, AddressError> {
         let (host, port) = self.other_end(host, port)?;
+        let mut resolved = None;
         for rule in &self.resolve {
             let wrong = || AddressError::Rule {
                 option: "--resolve",
@@ -144,13 +161,17 @@ impl ConnectOverride {
                 return Err(wrong());
             };
             let at: u16 = at.parse().map_err(|_| wrong())?;
+            if name.is_empty() || !is_host(name) {
+                return Err(wrong());
+            }
             let mut addresses = Vec::new();
             for address in to.split(',') {
                 let bare = address.trim_start_matches('[').trim_end_matches(']');
                 let ip: IpAddr = bare.parse().map_err(|_| wrong())?;
                 addresses.push(SocketAddr::new(ip, port));
             }
-            if name.eq_ignore_ascii_case(&host) && at == port {
+            let fits = name.eq_ignore_ascii_case(&host) && at == port;
+            if fits && resolved.is_none() {
                 addresses.retain(|address| self.family.allows(address));
                 if addresses.is_empty() {
                     return Err(AddressError::Rule {
@@ -160,8 +181,11 @@ impl ConnectOverride {
                         ),
                     });
                 }
-                return Ok(Endpoint::Addresses(addresses.into()));
+                resolved = Some(Endpoint::Addresses(addresses.into()));
             }
+        }
+        if let Some(endpoint) = resolved {
+            return Ok(endpoint);
         }
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Ok(Endpoint::Addresses([SocketAddr::new(ip, port)].into()));
@@ -179,27 +203,36 @@ impl ConnectOverride {
             option: "--connect-to",
             reason,
         };
+        let mut other = None;
         for rule in &self.connect_to {
             let parts = split_hosts(rule);
             let [from, from_port, to, to_port] = parts.as_slice() else {
                 return Err(wrong(format!("{rule:?} is not HOST1:PORT1:HOST2:PORT2")));
             };
-            let fits = (from.is_empty() || from == host)
-                && (from_port.is_empty() || *from_port == port.to_string());
-            if !fits {
-                continue;
+            if let Some(bad) = [from, to].into_iter().find(|host| !is_host(host)) {
+                return Err(wrong(format!("{bad:?} is no host")));
             }
-            let host = if to.is_empty() { host } else { to }.to_owned();
-            let port = match to_port.as_str() {
-                "" => port,
+            let number = |text: &str| match text {
+                "" => Ok(port),
                 other => other
-                    .parse()
-                    .map_err(|_| wrong(format!("{other:?} is no port")))?,
+                    .parse::<u16>()
+                    .map_err(|_| wrong(format!("{other:?} is no port"))),
             };
-            return Ok((host, port));
+            let (from_port, to_port) = (number(from_port)?, number(to_port)?);
+            let fits = (from.is_empty() || from == host) && from_port == port;
+            if fits && other.is_none() {
+                let to = if to.is_empty() { host } else { to };
+                other = Some((to.to_owned(), to_port));
+            }
         }
-        Ok((host.to_owned(), port))
+        Ok(other.unwrap_or_else(|| (host.to_owned(), port)))
     }
+}
+
+/// Whether a text can be asked of a name server, or is an address: an empty one fits every host.
+fn is_host(text: &str) -> bool {
+    let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
+    text.bytes().all(may_stand)
 }
 
 /// Splits at colons, except inside brackets, which are taken off.
@@ -261,6 +294,62 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(!told.contains("secret"), "{told}");
+    }
+
+    #[test]
+    fn a_path_is_sent_as_ascii_and_never_ends_its_line() {
+        let path = |url: &str| ServerUrl::parse(url).unwrap().path;
+        assert_eq!(path("http://h/\u{e4}?q=\u{e4}#x"), "/%C3%A4?q=%C3%A4");
+        assert_eq!(path("http://h?a=1"), "/?a=1");
+        for bad in [
+            "\r\nX: 1",
+            "\n",
+            " HTTP/1.1",
+            "\t",
+            "\0",
+            "\u{7f}",
+            "\u{1b}",
+        ] {
+            let urls = [
+                format!("http://h/{bad}"),
+                format!("http://h/?{bad}"),
+                format!("http://h{bad}/"),
+            ];
+            for url in urls {
+                assert!(ServerUrl::parse(&url).is_err(), "{url:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_with_what_is_no_host_is_refused_even_where_it_does_not_fit() {
+        for bad in [
+            "a\r\nb:1:127.0.0.1",
+            "a b:1:127.0.0.1",
+            ":1:127.0.0.1",
+            "x:1:nowhere",
+            "x:1",
+        ] {
+            let route = ConnectOverride {
+                resolve: vec!["a:80:127.0.0.9".to_owned(), bad.to_owned()],
+                ..ConnectOverride::default()
+            };
+            assert!(route.endpoint("a", 80).is_err(), "{bad:?}");
+        }
+        for bad in [
+            "x:1:b\r\n:2",
+            "x:1:b c:2",
+            "x:1:b:70000",
+            "x:y:b:2",
+            "a/:1:b:2",
+            "x:1",
+        ] {
+            let route = ConnectOverride {
+                connect_to: vec!["a:80:b:8".to_owned(), bad.to_owned()],
+                ..ConnectOverride::default()
+            };
+            assert!(route.endpoint("a", 80).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -99,6 +99,7 @@ failures! {
     NotPlain "not-plain" "the server on this port speaks TLS, not plain HTTP: use https://",
     Malformed "malformed" "the answer is not HTTP",
     TooLarge "too-large" "the head of the answer is larger than the limit",
+    NoProgress "no-progress" "the peer kept the connection busy with bytes that are no part of a response",
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
     StreamReset "stream-reset" "the server reset the stream",
     UnexpectedStatus "unexpected-status" "a complete answer, but not one that --expect allows",

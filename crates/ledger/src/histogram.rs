@@ -2,7 +2,7 @@
 //!
 //! Values below 256 are exact; above, each power of two is cut into 256 buckets, so that a quantile is off by at most
 //! 0.2 % of its value (buckets answer with their middle, never with their lower edge). Count, sum, minimum and maximum are exact.
-//! Powers of two that were never hit take no memory.
+//! Powers of two that were never hit take no memory, and a histogram that is complete can be [packed](Histogram::pack).
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,14 +15,25 @@ const SUB: usize = 1 << SUB_BITS;
 const BLOCKS: usize = 64 - SUB_BITS as usize + 1;
 
 /// A histogram of nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
     blocks: Vec<Option<Box<[u64; SUB]>>>,
+    /// The filled buckets as (index, count), in order, while there are no blocks.
+    packed: Box<[(u16, u32)]>,
     count: u64,
     sum: u64,
     min: u64,
     max: u64,
 }
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        let figures = |one: &Histogram| (one.count, one.sum, one.min, one.max);
+        figures(self) == figures(other) && self.filled().eq(other.filled())
+    }
+}
+
+impl Eq for Histogram {}
 
 impl Histogram {
     /// An empty histogram.
@@ -56,6 +67,10 @@ impl Histogram {
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
+        }
+        for &(index, count) in &other.packed {
+            let (block, sub) = (usize::from(index) / SUB, usize::from(index) % SUB);
+            *self.bucket(block, sub) += u64::from(count);
         }
         for (at, theirs) in other.blocks.iter().enumerate() {
             let Some(theirs) = theirs else { continue };
@@ -145,23 +160,47 @@ impl Histogram {
 
     /// The filled buckets in order, as (lowest value, highest value, count).
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.blocks.iter().enumerate().flat_map(|(block, counts)| {
-            counts.iter().flat_map(move |counts| {
-                counts
-                    .iter()
-                    .enumerate()
-                    .filter(|&(_, &count)| count > 0)
-                    .map(move |(sub, &count)| {
-                        let (low, high) = edges(block, sub);
-                        (low, high, count)
-                    })
-            })
+        self.filled().map(|(index, count)| {
+            let (low, high) = edges(index / SUB, index % SUB);
+            (low, high, count)
         })
+    }
+
+    /// The filled buckets in order, as (index, count).
+    fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let packed = self.packed.iter();
+        let packed = packed.map(|&(index, count)| (usize::from(index), u64::from(count)));
+        let blocks = self.blocks.iter().enumerate().flat_map(|(block, counts)| {
+            let counts = counts.iter().flat_map(|counts| counts.iter().enumerate());
+            counts.map(move |(sub, &count)| (block * SUB + sub, count))
+        });
+        packed.chain(blocks.filter(|&(_, count)| count > 0))
+    }
+
+    /// Gives back the memory of empty buckets. A value that is recorded later takes it again.
+    pub fn pack(&mut self) {
+        let small = |(index, count)| Some((u16::try_from(index).ok()?, u32::try_from(count).ok()?));
+        let packed: Option<Vec<_>> = self.filled().map(small).collect();
+        if let Some(packed) = packed {
+            self.packed = packed.into();
+            self.blocks = Vec::new();
+        }
+    }
+
+    #[cold]
+    fn unpack(&mut self) {
+        for (index, count) in std::mem::take(&mut self.packed) {
+            let (block, sub) = (usize::from(index) / SUB, usize::from(index) % SUB);
+            *self.bucket(block, sub) = u64::from(count);
+        }
     }
 
     /// The counter of one bucket, made if need be.
     #[inline]
     fn bucket(&mut self, block: usize, sub: usize) -> &mut u64 {
+        if !self.packed.is_empty() {
+            self.unpack();
+        }
         if self.blocks.len() <= block {
             self.blocks.resize(block + 1, None);
         }
@@ -204,14 +243,10 @@ struct Stored {
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut buckets = Vec::new();
-        for (block, counts) in self.blocks.iter().enumerate() {
-            for (sub, &count) in counts.iter().flat_map(|counts| counts.iter().enumerate()) {
-                if count > 0 {
-                    buckets.push(((block * SUB + sub) as u32, count));
-                }
-            }
-        }
+        let buckets = self.filled();
+        let buckets = buckets
+            .map(|(index, count)| (index as u32, count))
+            .collect();
         Stored {
             count: self.count,
             sum: self.sum,
@@ -273,6 +308,14 @@ mod tests {
             for &value in &b { all.record(value); right.record(value); }
             left.merge(&right);
             prop_assert_eq!(&left, &all);
+            let mut packed = Histogram::new();
+            for &value in &a { packed.record(value.into()); }
+            packed.pack();
+            right.pack();
+            packed.merge(&right);
+            packed.pack();
+            prop_assert_eq!(&packed, &all);
+            prop_assert!(packed.buckets().eq(all.buckets()));
             let json = serde_json::to_string(&all).unwrap();
             prop_assert_eq!(serde_json::from_str::<Histogram>(&json).unwrap(), all);
         }
@@ -287,6 +330,30 @@ mod tests {
             let told = histogram.quantile(q).unwrap();
             prop_assert!((told - truth).abs() <= truth * 0.002 + 0.5, "{told} {truth}");
         }
+    }
+
+    #[test]
+    fn a_packed_histogram_has_its_values_and_takes_more() {
+        let mut histogram = Histogram::new();
+        for value in [3, 20_000_000, 20_000_001, u64::MAX] {
+            histogram.record(value);
+        }
+        let loose = histogram.clone();
+        histogram.pack();
+        assert!(histogram.blocks.is_empty());
+        assert_eq!(histogram.packed.len(), 3);
+        assert_eq!((histogram.median(), &histogram), (loose.median(), &loose));
+        histogram.record(4);
+        assert!(histogram.packed.is_empty());
+        assert_eq!(histogram.buckets().map(|(.., count)| count).sum::<u64>(), 5);
+        // a count that does not fit stays as it is
+        histogram.record_many(7, 1 << 40);
+        histogram.pack();
+        assert_eq!(histogram.count(), 5 + (1 << 40));
+        assert_eq!(
+            histogram.buckets().map(|(.., count)| count).max(),
+            Some(1 << 40)
+        );
     }
 
     #[test]

@@ -3,6 +3,12 @@
 //! The files are in `fixtures/hostile/`; every client of ours is run against each of them. In `[serve]` the keys are the
 //! options of `intact serve`. In `[expect]` every request ends in one of the outcomes listed: `ok`, or the id of a [`Failure`].
 
+mod script;
+mod scripted_server;
+
+pub use script::Script;
+pub use scripted_server::ScriptedServer;
+
 use crate::certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
 use crate::config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 use crate::delay::Delay;
@@ -11,9 +17,14 @@ use crate::named_variants::UnknownChoice;
 use intact_ledger::{Failure, Outcome, TlsVersion};
 use intact_units::duration::{DurationError, or_seconds};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// How many peers are tried at a time.
+const WORKERS: usize = 16;
 
 /// One hostile server.
 #[derive(Clone, Debug)]
@@ -88,6 +99,9 @@ pub enum ValueError {
     /// `announce`.
     #[error(transparent)]
     Announce(#[from] AnnounceError),
+    /// A step of a script.
+    #[error("{0:?} is no step: write 'text ...', 'hex 00 ff', 'record 23 00 ff' or 'raw 00 ff'")]
+    Step(String),
     /// An outcome.
     #[error(
         "there is no outcome {0:?}: write ok, or the id of a failure (docs/ledger.md lists them)"
@@ -134,14 +148,7 @@ struct Expected {
 impl Hostile {
     /// Reads one file.
     pub fn read(path: &Path) -> Result<Hostile, HostileError> {
-        let text = std::fs::read_to_string(path).map_err(|source| HostileError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        let file: File = toml::from_str(&text).map_err(|source| HostileError::Syntax {
-            path: path.to_owned(),
-            source: Box::new(source),
-        })?;
+        let file: File = parse(path)?;
         let wrong = |source| HostileError::Value {
             path: path.to_owned(),
             source,
@@ -156,10 +163,7 @@ impl Hostile {
         let mut config = file.serve.config().map_err(wrong)?;
         config.tls = Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls));
         Ok(Hostile {
-            name: path
-                .file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .unwrap_or_default(),
+            name: name_of(path),
             about: file.about,
             config,
             expect: file.expect.outcomes().map_err(wrong)?,
@@ -168,20 +172,66 @@ impl Hostile {
 
     /// Reads every `.toml` of a folder, in the order of their names.
     pub fn read_all(folder: &Path) -> Result<Vec<Hostile>, HostileError> {
-        let unreadable = |source| HostileError::Read {
-            path: folder.to_owned(),
-            source,
-        };
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_some_and(|ending| ending == "toml") {
-                paths.push(path);
-            }
-        }
-        paths.sort();
-        paths.iter().map(|path| Hostile::read(path)).collect()
+        let files = toml_files(folder)?;
+        files.iter().map(|path| Hostile::read(path)).collect()
     }
+}
+
+/// Tries all of them, 16 at a time, because most wait for timeouts. Returns what was wrong.
+pub fn in_parallel<T: Send>(
+    trials: Vec<T>,
+    run: impl Fn(&T) -> Option<String> + Sync,
+) -> Vec<String> {
+    let wrong = Mutex::new(Vec::new());
+    let queue = Mutex::new(trials.into_iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                for found in std::iter::from_fn(next).filter_map(|trial| run(&trial)) {
+                    let mut wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                    wrong.push(found);
+                }
+            });
+        }
+    });
+    wrong.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a file of this layout.
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, HostileError> {
+    let text = std::fs::read_to_string(path).map_err(|source| HostileError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    toml::from_str(&text).map_err(|source| HostileError::Syntax {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })
+}
+
+/// The name of a file without the ending.
+fn name_of(path: &Path) -> String {
+    let stem = path.file_stem();
+    stem.map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// Every `.toml` of a folder, in the order of their names.
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, HostileError> {
+    let unreadable = |source| HostileError::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
 }
 
 impl Options {

@@ -2,7 +2,7 @@
 
 use crate::config::TlsConfig;
 use intact_ledger::{Handshake, Tls, TlsVersion};
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use std::sync::Arc;
@@ -12,6 +12,15 @@ const SESSIONS: usize = 16 * 1024;
 
 /// The settings as rustls wants them.
 pub(crate) fn server_config(settings: &TlsConfig) -> Result<Arc<ServerConfig>, rustls::Error> {
+    let config = config_with(settings, aws_lc_rs::default_provider())?;
+    Ok(Arc::new(config))
+}
+
+/// The same with the cipher suites of `provider`.
+pub(crate) fn config_with(
+    settings: &TlsConfig,
+    provider: CryptoProvider,
+) -> Result<ServerConfig, rustls::Error> {
     let versions: Vec<_> = settings
         .versions
         .iter()
@@ -21,7 +30,7 @@ pub(crate) fn server_config(settings: &TlsConfig) -> Result<Arc<ServerConfig>, r
             _ => None,
         })
         .collect();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)?
         .with_no_client_auth()
         .with_single_cert(
@@ -40,7 +49,7 @@ pub(crate) fn server_config(settings: &TlsConfig) -> Result<Arc<ServerConfig>, r
     } else {
         config.ticketer = aws_lc_rs::Ticketer::new()?;
     }
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 /// What a handshake led to.

@@ -37,6 +37,8 @@ pub(crate) struct Slot {
     pub(crate) warms_up: bool,
     /// Whether it waits for the end of the round's warm-up.
     pub(crate) parked: bool,
+    /// Events in a row on its connection that moved nothing.
+    pub(crate) idle_turns: u32,
 }
 
 impl Slot {
@@ -50,6 +52,7 @@ impl Slot {
             failures: 0,
             warms_up,
             parked: false,
+            idle_turns: 0,
         }
     }
 }

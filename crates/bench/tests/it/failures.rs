@@ -187,3 +187,37 @@ fn tls_spoken_to_a_plain_port_is_told() {
     config.credentials.verify = intact_client::tls::Verify::Insecure;
     assert_eq!(kinds(&run(config)), ["not-tls"]);
 }
+
+#[test]
+fn a_dial_that_fails_at_once_is_not_repeated_at_once() {
+    let mut config = config("http://localhost/");
+    config.unix_socket = Some("/nonexistent/intact.sock".into());
+    config.length = Length::Time(Duration::from_millis(600));
+    config.rounds = Some(1);
+    let record = run(config);
+    // three first requests; nothing is measured after them
+    assert_eq!(record.opened(), 0);
+    let (ok, failed) = record.outcomes();
+    let failures: u64 = failed.iter().map(|(_, count)| count).sum();
+    assert_eq!((ok, failures), (0, 3));
+    // a socket that goes away during the run: the wait doubles from 2 ms
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("server.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let gone = path.clone();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        std::fs::remove_file(gone).unwrap();
+        let mut buffer = [0; 1024];
+        let _ = std::io::Read::read(&mut stream, &mut buffer);
+        let _ = std::io::Write::write_all(&mut stream, HELLO);
+    });
+    let mut config = self::config("http://localhost/");
+    config.unix_socket = Some(path);
+    config.length = Length::Time(Duration::from_millis(600));
+    config.rounds = Some(1);
+    let (ok, failed) = run(config).outcomes();
+    let failures: u64 = failed.iter().map(|(_, count)| count).sum();
+    assert_eq!(ok, 1);
+    assert!((2..20).contains(&failures), "{failed:?}");
+}

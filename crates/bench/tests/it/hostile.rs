@@ -5,17 +5,13 @@ use crate::rig::{Record, config, run};
 use intact_bench::Length;
 use intact_experiment::TlsChoice;
 use intact_ledger::{Outcome, Protocol};
-use intact_serve::hostile::Hostile;
+use intact_serve::hostile::{Hostile, in_parallel};
 use intact_serve::{TestServer, Totals};
 use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the engine waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How many files are tried at once.
-const WORKERS: usize = 16;
 /// No hang: far more than a handful of timeouts in a row.
 const HANG: Duration = Duration::from_secs(30);
 
@@ -49,7 +45,7 @@ fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Tota
 }
 
 /// The outcomes that were counted.
-fn outcomes(record: &Record) -> Vec<String> {
+pub(crate) fn outcomes(record: &Record) -> Vec<String> {
     let (ok, failed) = record.outcomes();
     let mut ids: Vec<String> = failed.into_iter().map(|(id, _)| id).collect();
     if ok > 0 {
@@ -101,20 +97,8 @@ fn every_hostile_server_is_survived_and_counted_by_kind() {
             checks.extend([(hostile, protocol, false), (hostile, protocol, true)]);
         }
     }
-    // most of them wait for timeouts, so several can share a processor
-    let queue = Mutex::new(checks.into_iter());
-    let next = || queue.lock().unwrap().next();
-    let wrong: Vec<String> = thread::scope(|scope| {
-        let work = || {
-            std::iter::from_fn(&next)
-                .filter_map(|(hostile, protocol, secure)| check(hostile, protocol, secure))
-                .collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
+    let wrong = in_parallel(checks, |(hostile, protocol, secure)| {
+        check(hostile, *protocol, *secure)
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -6,3 +6,4 @@ mod hostile;
 mod http2;
 mod rig;
 mod routes;
+mod scripted;

@@ -377,7 +377,7 @@ mod tests {
             let mut config = Config::new("http://h/").unwrap();
             config.headers = vec![bad.to_owned()];
             let refused = request_of(&config);
-            assert!(matches!(refused, Err(ConfigError::Header(_))), "{bad:?}");
+            assert!(matches!(refused, Err(ConfigError::Request(_))), "{bad:?}");
         }
     }
 }

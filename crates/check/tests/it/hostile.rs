@@ -7,28 +7,24 @@ use intact_client::tls::Verify;
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase,
 };
-use intact_serve::hostile::{Expect, Hostile};
+use intact_serve::hostile::{Expect, Hostile, in_parallel};
 use intact_serve::{TestServer, Totals};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a check waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it watches idle connections.
 const IDLE_LIMIT: Duration = Duration::from_secs(1);
-/// How many files are tried at once.
-const WORKERS: usize = 16;
 /// No hang: far more than the waits of one check together.
 const HANG: Duration = Duration::from_secs(60);
 
 /// What was told of a check's connections and exchanges.
 #[derive(Default)]
-struct Told {
-    connections: Vec<Connection>,
-    exchanges: Vec<Exchange>,
+pub(crate) struct Told {
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) exchanges: Vec<Exchange>,
 }
 
 impl CheckProgress for Told {
@@ -205,20 +201,9 @@ fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
             }));
         }
     }
-    // most of them wait for timeouts, so several can share a processor
-    let queue = Mutex::new(trials.into_iter());
-    let next = || queue.lock().unwrap().next();
-    let wrong: Vec<String> = thread::scope(|scope| {
-        let work = || {
-            std::iter::from_fn(&next)
-                .flat_map(|trial| trial.run())
-                .collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap())
-            .collect()
+    let wrong = in_parallel(trials, |trial| {
+        let wrong = trial.run();
+        (!wrong.is_empty()).then(|| wrong.join("\n"))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

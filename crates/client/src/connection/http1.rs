@@ -120,10 +120,8 @@ impl Http1 {
             let step = match self.parser.parse(bytes) {
                 Ok(step) => step,
                 Err(error) => {
-                    let ResponseError { kind, words } = ResponseError::http1(error, bytes);
-                    self.exchange.detail = Some(words);
-                    self.fail(kind, arrival.read, sink);
-                    return;
+                    let broken = ResponseError::http1(error, bytes);
+                    return self.break_off(&broken, arrival.read, sink);
                 }
             };
             bytes = &bytes[step.consumed..];
@@ -198,6 +196,15 @@ impl Http1 {
         self.in_flight = false;
         self.moment = ClosePoint::AfterExchange;
         sink.record(Event::Exchange(exchange));
+    }
+
+    /// See [`super::HttpState::break_off`].
+    pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+        self.over = true;
+        if self.in_flight {
+            self.exchange.detail = Some(broken.words.clone());
+            self.fail(broken.kind, at, sink);
+        }
     }
 
     fn fail(&mut self, kind: Failure, at: Nanos, sink: &mut impl Sink) {

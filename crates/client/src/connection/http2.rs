@@ -2,16 +2,17 @@
 //!
 //! The first exchange is alone in flight. The others follow its response, so that only one waits for the setup.
 
+mod receive;
+
 use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
-use crate::{Arrival, Request, ResponseError, Stopwatch, is_tls_alert, judge};
+use crate::{Request, Stopwatch};
 use intact_ledger::{
-    ClosePoint, Event, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Protocol, Setup,
-    Side, Sink,
+    ClosePoint, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Setup, Side, Sink,
 };
-use intact_wire::h2::hpack::{self, BlockCache, Decoder, Encoder, Indexing};
+use intact_wire::h2::hpack::{BlockCache, Decoder, Encoder, Indexing};
 use intact_wire::h2::{
-    Data, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, PREFACE, Setting,
-    Settings, SettingsPayload, writer,
+    ErrorCode, FRAME_HEADER_LEN, FrameReader, Limits, PREFACE, ResponseFields, Setting, Settings,
+    writer,
 };
 use std::sync::Arc;
 
@@ -22,29 +23,11 @@ const REFILL: u32 = 1 << 30;
 /// The largest list of header fields that is taken, in bytes.
 const LARGEST_LIST: usize = 256 * 1024;
 /// Interim (1xx) responses that may precede a final one, as in HTTP/1.
-const INTERIM: u32 = 100;
+const MOST_INTERIM: u32 = 100;
+/// Frames in a row without a part of a response or room for a request: more are a flood (RFC 9113 section 10.5).
+const MOST_IDLE_FRAMES: u32 = 10_000;
 /// Settings of the server that are kept. Far fewer have a meaning.
 const MOST_SETTINGS: usize = 32;
-/// RST_STREAM or GOAWAY because the request was not processed (RFC 9113 section 7).
-const REFUSED_STREAM: ErrorCode = ErrorCode(0x7);
-const NO_ERROR: ErrorCode = ErrorCode(0x0);
-
-/// The fields of a response's header section that matter here.
-#[derive(Clone, Copy, Default)]
-struct Head {
-    status: u16,
-    length: Option<u64>,
-}
-
-impl Head {
-    fn read(&mut self, name: &[u8], value: &[u8]) {
-        match name {
-            b":status" => self.status = digits(value).unwrap_or(0) as u16,
-            b"content-length" => self.length = digits(value),
-            _ => {}
-        }
-    }
-}
 
 /// One exchange in flight, or the place for one.
 struct Stream {
@@ -69,7 +52,7 @@ struct Stream {
 pub(super) struct Http2 {
     reader: FrameReader,
     decoder: Decoder,
-    memo: BlockCache<Head>,
+    memo: BlockCache<ResponseFields>,
     encoder: Encoder,
     server: Settings,
     /// Stream ids of `streams`, 0 for a free place; apart, so that a search touches little memory.
@@ -94,6 +77,12 @@ pub(super) struct Http2 {
     pub(super) announced_by: Option<Side>,
     pub(super) goaway_at: Option<Nanos>,
     over: bool,
+    /// The server broke RFC 9113 in this way: nothing more of it is read.
+    broken: Option<ErrorCode>,
+    /// Frames in a row that carried no part of a response.
+    idle_frames: u32,
+    /// Replies to SETTINGS and PING since the socket last took all that we had to send.
+    unread_replies: u32,
     pub(super) moment: ClosePoint,
     pub(super) response: Option<Box<ResponseInfo>>,
     /// The server's settings as sent, with [`Detail::Fields`].
@@ -137,6 +126,9 @@ impl Http2 {
             announced_by: None,
             goaway_at: None,
             over: false,
+            broken: None,
+            idle_frames: 0,
+            unread_replies: 0,
             moment: ClosePoint::Unused,
             response,
             settings: Vec::new(),
@@ -162,6 +154,7 @@ impl Http2 {
         let stream_id = self.next_id;
         self.next_id += 2;
         self.begun += 1;
+        self.idle_frames = 0;
         self.in_flight += 1;
         self.moment = ClosePoint::MidExchange;
         self.ids[place] = stream_id;
@@ -249,6 +242,7 @@ impl Http2 {
             if piece == 0 {
                 return;
             }
+            self.idle_frames = 0;
             let from = stream.body_sent;
             stream.body_sent += piece;
             let last = stream.body_sent == body.len();
@@ -262,7 +256,10 @@ impl Http2 {
 
     /// See [`super::HttpState::sent`].
     #[inline]
-    pub(super) fn sent(&mut self, at: Nanos) {
+    pub(super) fn sent(&mut self, at: Nanos, held_back: bool) {
+        if !held_back {
+            self.unread_replies = 0;
+        }
         for stream in self.streams.iter_mut().filter(|stream| stream.unsent) {
             stream.unsent = false;
             Stopwatch::sent(&mut stream.exchange, at);
@@ -275,286 +272,6 @@ impl Http2 {
         if let Some(stream) = self.streams.get_mut(self.last_begun) {
             stream.sent_before = bytes;
         }
-    }
-
-    /// See [`super::HttpState::receive`].
-    pub(super) fn receive(
-        &mut self,
-        mut bytes: &[u8],
-        arrival: Arrival,
-        sink: &mut impl Sink,
-        out: &mut Vec<u8>,
-    ) {
-        // shorter than a frame's header, an alert would only look like a cut-off stream
-        let first = self.begun == 1 && self.streams.iter().all(|one| !one.watch.begun());
-        if first && is_tls_alert(bytes) {
-            self.break_off(&ResponseError::tls_alert(), arrival.read, sink);
-            return;
-        }
-        // taken out for the loop, because its frames borrow it
-        let mut reader =
-            std::mem::replace(&mut self.reader, FrameReader::mid_stream(Limits::default()));
-        let broken = loop {
-            match reader.read(bytes) {
-                Ok(step) => {
-                    bytes = &bytes[step.consumed..];
-                    let Some(frame) = step.event else { break None };
-                    if let Err(broken) = self.frame(frame, arrival, sink, out) {
-                        break Some(broken);
-                    }
-                }
-                Err(error) => break Some(ResponseError::from(error)),
-            }
-        };
-        self.reader = reader;
-        if let Some(broken) = broken {
-            self.break_off(&broken, arrival.read, sink);
-        }
-    }
-
-    /// Takes one frame; the error is what makes the connection useless.
-    fn frame(
-        &mut self,
-        frame: Frame<'_>,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ResponseError> {
-        match frame {
-            Frame::Data(data) => self.data(data, arrival, sink, out),
-            Frame::Headers(headers) => self.headers(headers, arrival, sink)?,
-            Frame::Reset { stream, code } => {
-                let kind = if code == REFUSED_STREAM {
-                    Failure::Refusal
-                } else {
-                    Failure::StreamReset
-                };
-                self.fail(stream, kind, arrival.read, sink);
-            }
-            Frame::Settings(payload) => self.apply_settings(payload, out)?,
-            Frame::SettingsAck if self.response.is_none() => self.decoder.allow_table_size(0),
-            Frame::Ping {
-                ack: false,
-                payload,
-            } => writer::write_ping(out, true, payload),
-            Frame::GoAway { last_stream, .. } => {
-                self.over = true;
-                self.goaway_at.get_or_insert(arrival.at);
-                self.announced_by.get_or_insert(Side::Server);
-                let refused: Vec<u32> = self
-                    .ids
-                    .iter()
-                    .copied()
-                    .filter(|&id| id > last_stream)
-                    .collect();
-                for stream in refused {
-                    self.fail(stream, Failure::Refusal, arrival.read, sink);
-                }
-            }
-            Frame::WindowUpdate {
-                stream: 0,
-                increment,
-            } => {
-                self.window += i64::from(increment);
-                for place in 0..self.streams.len() {
-                    self.resume_body(place, out);
-                }
-            }
-            Frame::WindowUpdate { stream, increment } => {
-                if let Some(place) = self.place(stream) {
-                    self.streams[place].window += i64::from(increment);
-                    self.resume_body(place, out);
-                }
-            }
-            Frame::PushPromise(_) => {
-                let words = "a push although we said that there is to be none";
-                return Err(ResponseError::malformed(words));
-            }
-            Frame::Preface
-            | Frame::Priority { .. }
-            | Frame::SettingsAck
-            | Frame::Ping { ack: true, .. }
-            | Frame::Unknown { .. } => {}
-        }
-        Ok(())
-    }
-
-    fn apply_settings(
-        &mut self,
-        payload: SettingsPayload<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ResponseError> {
-        if self.response.is_some() {
-            let room = MOST_SETTINGS.saturating_sub(self.settings.len());
-            self.settings.extend(payload.take(room));
-        }
-        let before = self.server;
-        self.server.apply(payload)?;
-        writer::write_settings_ack(out);
-        if self.server.header_table_size != before.header_table_size {
-            let most = hpack::DEFAULT_TABLE_SIZE;
-            self.encoder.resize(self.server.header_table_size.min(most));
-            self.repeats = false;
-        }
-        let change =
-            i64::from(self.server.initial_window_size) - i64::from(before.initial_window_size);
-        for place in 0..self.streams.len() {
-            self.streams[place].window += change;
-            self.resume_body(place, out);
-        }
-        Ok(())
-    }
-
-    /// Continues a request body that waited for a window.
-    fn resume_body(&mut self, place: usize, out: &mut Vec<u8>) {
-        if self.ids[place] != 0 {
-            self.send_body(place, out);
-        }
-    }
-
-    #[inline]
-    fn place(&self, stream: u32) -> Option<usize> {
-        self.ids.iter().position(|&id| id == stream && id != 0)
-    }
-
-    fn data(&mut self, data: Data<'_>, arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>) {
-        self.taken += data.flow;
-        if self.taken >= REFILL {
-            writer::write_window_update(out, 0, self.taken);
-            self.taken = 0;
-        }
-        let Some(place) = self.place(data.stream) else {
-            return;
-        };
-        let stream = &mut self.streams[place];
-        stream.watch.hear(&mut stream.exchange, arrival);
-        let exchange = &mut stream.exchange;
-        if !data.bytes.is_empty() {
-            stream.watch.body(arrival);
-        }
-        *exchange.body.read.get_or_insert(0) += data.bytes.len() as u64;
-        exchange.bytes.body += u64::from(data.flow);
-        if data.complete {
-            exchange.bytes.body += FRAME_HEADER_LEN as u64;
-        }
-        stream.taken += data.flow;
-        if data.end_stream {
-            self.complete(place, arrival, sink);
-        } else if stream.taken >= REFILL {
-            writer::write_window_update(out, data.stream, stream.taken);
-            stream.taken = 0;
-        }
-    }
-
-    fn headers(
-        &mut self,
-        headers: Headers<'_>,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), ResponseError> {
-        let place = self.place(headers.stream);
-        let head = match &mut self.response {
-            None => self.memo.read(
-                &mut self.decoder,
-                headers.block,
-                Head::default(),
-                |head, field| head.read(field.name, field.value),
-            )?,
-            Some(response) => {
-                let is_trailers =
-                    place.is_none_or(|place| self.streams[place].exchange.status.is_some());
-                if !is_trailers {
-                    **response = ResponseInfo::default();
-                    response.response_version = Some(Protocol::Http2);
-                    response.keeps = !self.over;
-                }
-                let mut head = Head::default();
-                self.decoder.decode(headers.block, |field| {
-                    head.read(field.name, field.value);
-                    if !is_trailers && !field.name.starts_with(b":") {
-                        response.note(field.name, field.value);
-                    }
-                })?;
-                head
-            }
-        };
-        let Some(place) = place else {
-            return Ok(());
-        };
-        let stream = &mut self.streams[place];
-        stream.watch.hear(&mut stream.exchange, arrival);
-        let exchange = &mut stream.exchange;
-        exchange.bytes.head +=
-            (headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize) as u64;
-        let is_trailers = exchange.status.is_some();
-        if !is_trailers {
-            match head.status {
-                0 => return Err(ResponseError::malformed("a response without :status")),
-                100..=199 if !headers.end_stream => {
-                    stream.interim += 1;
-                    if stream.interim > INTERIM {
-                        return Err(ResponseError {
-                            kind: Failure::TooLarge,
-                            words: format!("more than {INTERIM} interim responses").into(),
-                        });
-                    }
-                    return Ok(());
-                }
-                status => exchange.status = Some(status),
-            }
-            exchange.body.announced = head.length;
-            stream.watch.head(arrival);
-        }
-        if headers.end_stream {
-            self.complete(place, arrival, sink);
-        }
-        Ok(())
-    }
-
-    fn complete(&mut self, place: usize, arrival: Arrival, sink: &mut impl Sink) {
-        let stream = &mut self.streams[place];
-        let exchange = &mut stream.exchange;
-        if exchange.status.is_none() {
-            let id = self.ids[place];
-            return self.fail(id, Failure::Malformed, arrival.read, sink);
-        }
-        exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
-        stream.watch.complete(exchange, arrival);
-        judge(exchange, stream.request.expected(exchange.status), false);
-        self.answered = true;
-        self.free(place);
-        sink.record(Event::Exchange(&self.streams[place].exchange));
-    }
-
-    fn fail(&mut self, stream: u32, kind: Failure, at: Nanos, sink: &mut impl Sink) {
-        let Some(place) = self.place(stream) else {
-            return;
-        };
-        self.free(place);
-        let exchange = &mut self.streams[place].exchange;
-        Stopwatch::fail(exchange, kind, at);
-        sink.record(Event::Exchange(exchange));
-    }
-
-    fn free(&mut self, place: usize) {
-        self.ids[place] = 0;
-        self.streams[place].unsent = false;
-        self.in_flight -= 1;
-        if self.in_flight == 0 {
-            self.moment = ClosePoint::AfterExchange;
-        }
-    }
-
-    /// What the server sends is not HTTP/2, or too much: everything in flight fails, nothing more may begin.
-    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
-        self.over = true;
-        for id in self.ids.clone() {
-            if let Some(place) = self.place(id) {
-                self.streams[place].exchange.detail = Some(broken.words.clone());
-                self.fail(id, broken.kind, at, sink);
-            }
-        }
-        self.moment = ClosePoint::MidExchange;
     }
 
     /// See [`super::HttpState::end`].
@@ -619,6 +336,16 @@ impl Http2 {
         }
     }
 
+    #[inline]
+    fn place(&self, stream: u32) -> Option<usize> {
+        self.ids.iter().position(|&id| id == stream && id != 0)
+    }
+
+    /// The last frame before we close, with the reason where the server broke RFC 9113.
+    pub(super) fn goodbye(&self, out: &mut Vec<u8>) {
+        writer::write_go_away(out, 0, self.broken.unwrap_or(ErrorCode::NO_ERROR), b"");
+    }
+
     /// Adds retransmissions to the exchanges in flight, which share the connection.
     pub(super) fn note_retransmissions(&mut self, more: u32) {
         let streams = self.ids.iter().zip(&mut self.streams);
@@ -645,14 +372,4 @@ impl Http2 {
     pub(super) fn exchanges(&self) -> u64 {
         self.begun
     }
-}
-
-/// The last frame before we close.
-pub(super) fn goodbye(out: &mut Vec<u8>) {
-    writer::write_go_away(out, 0, NO_ERROR, b"");
-}
-
-/// A decimal number.
-fn digits(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }

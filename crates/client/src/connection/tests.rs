@@ -254,3 +254,241 @@ fn requests_that_change_between_each_other_and_between_settings_stay_readable() 
         .collect();
     assert_eq!(read, paths);
 }
+
+/// A header block of these fields, none of them indexed.
+fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    let mut encoder = Encoder::default();
+    encoder.begin(&mut block);
+    for (name, value) in fields {
+        encoder.encode(
+            name.as_bytes(),
+            value.as_bytes(),
+            Indexing::Never,
+            &mut block,
+        );
+    }
+    block
+}
+
+/// SETTINGS, and these frames.
+fn frames(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    writer::write_settings(&mut out, &[]);
+    write(&mut out);
+    out
+}
+
+const OK: (&str, &str) = (":status", "200");
+
+#[test]
+fn a_response_that_breaks_rfc_9113_is_malformed_at_once() {
+    let sections: &[&[(&str, &str)]] = &[
+        &[],
+        &[("server", "s")],
+        &[OK, OK],
+        &[OK, (":status", "404")],
+        &[("server", "s"), OK],
+        &[(":status", "20")],
+        &[(":status", "101")],
+        &[OK, (":path", "/")],
+        &[OK, ("Server", "s")],
+        &[OK, ("connection", "keep-alive")],
+        &[OK, ("keep-alive", "timeout=5")],
+        &[OK, ("proxy-connection", "close")],
+        &[OK, ("transfer-encoding", "chunked")],
+        &[OK, ("upgrade", "h2c")],
+        &[OK, ("content-length", "1"), ("content-length", "2")],
+        &[OK, ("x", "a\r\nb: c")],
+    ];
+    let cases = sections.iter().map(|fields| {
+        let bytes = frames(|out| writer::write_headers(out, 1, &block(fields), false, 16_384));
+        (format!("{fields:?}"), bytes)
+    });
+    for (what, bytes) in cases.chain(wrong_frames()) {
+        let summary = converse(Protocol::Http2, &bytes, &[usize::MAX]);
+        assert_eq!(
+            summary.outcome,
+            Outcome::Failed(Failure::Malformed),
+            "{what}"
+        );
+        assert!(
+            summary.over,
+            "{what}: the connection must not be used again"
+        );
+        assert_eq!(converse(Protocol::Http2, &bytes, &[1]), summary, "{what}");
+    }
+}
+
+/// Frames that must not come, each without the end of the stream: nothing but the rule ends the exchange.
+fn wrong_frames() -> Vec<(String, Vec<u8>)> {
+    let ok = block(&[OK]);
+    let trailers = block(&[("x", "y")]);
+    let headers = |out: &mut Vec<u8>, stream, block: &[u8], end| {
+        writer::write_headers(out, stream, block, end, 16_384);
+    };
+    let named = |what: &str, bytes| (what.to_owned(), bytes);
+    vec![
+        named(
+            "a response on an idle stream",
+            frames(|out| headers(out, 3, &ok, true)),
+        ),
+        named(
+            "a response on an even stream",
+            frames(|out| headers(out, 2, &ok, true)),
+        ),
+        named(
+            "DATA on an idle stream",
+            frames(|out| writer::write_data(out, 3, b"a", true)),
+        ),
+        named(
+            "DATA on an even stream",
+            frames(|out| writer::write_data(out, 2, b"a", true)),
+        ),
+        named(
+            "DATA before the header section",
+            frames(|out| writer::write_data(out, 1, b"a", false)),
+        ),
+        named(
+            "a reset of an idle stream",
+            frames(|out| writer::write_reset(out, 3, ErrorCode::CANCEL)),
+        ),
+        named(
+            "a window of an idle stream",
+            frames(|out| writer::write_window_update(out, 3, 1)),
+        ),
+        named(
+            "a window above 2^31 - 1",
+            frames(|out| writer::write_window_update(out, 0, 0x7fff_ffff)),
+        ),
+        named(
+            "a stream's window above 2^31 - 1",
+            frames(|out| writer::write_window_update(out, 1, 0x7fff_ffff)),
+        ),
+        named(
+            "a second header section without an end",
+            frames(|out| {
+                headers(out, 1, &ok, false);
+                headers(out, 1, &trailers, false);
+            }),
+        ),
+        named(
+            ":status among trailers",
+            frames(|out| {
+                headers(out, 1, &ok, false);
+                headers(out, 1, &ok, true);
+            }),
+        ),
+        named(
+            "an interim response that ends the stream",
+            frames(|out| {
+                headers(out, 1, &block(&[(":status", "103")]), true);
+            }),
+        ),
+        named(
+            "a body shorter than announced",
+            frames(|out| {
+                headers(out, 1, &block(&[OK, ("content-length", "5")]), false);
+                writer::write_data(out, 1, b"abc", true);
+            }),
+        ),
+        named(
+            "a body longer than announced",
+            frames(|out| {
+                headers(out, 1, &block(&[OK, ("content-length", "1")]), false);
+                writer::write_data(out, 1, b"abc", true);
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn a_response_before_its_request_ends_the_connection() {
+    let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
+    let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
+    let early = frames(|out| writer::write_headers(out, 1, &block(&[OK]), true, 16_384));
+    http.receive(&early, at(1), &mut sink, &mut sent);
+    let HttpState::Http2(http2) = &http else {
+        unreachable!()
+    };
+    assert_eq!(http2.state(), State::Over);
+    assert!(sink.0.is_none(), "no exchange had begun");
+    // the server is sent the reason
+    let mut last = Vec::new();
+    http2.goodbye(&mut last);
+    assert_eq!(last[13..17], ErrorCode::PROTOCOL_ERROR.0.to_be_bytes());
+}
+
+#[test]
+fn an_announced_length_without_a_body_is_fine_where_none_may_come() {
+    let fields = block(&[OK, ("content-length", "5")]);
+    let bytes = frames(|out| writer::write_headers(out, 1, &fields, true, 16_384));
+    let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
+    let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
+    let head = request(Method::HEAD, "/", b"");
+    http.begin(&head, 1, Nanos(0), false, None, &mut sent);
+    http.receive(&bytes, at(1), &mut sink, &mut sent);
+    assert_eq!(sink.0.unwrap().outcome, Outcome::Ok);
+    let unchanged = block(&[(":status", "304"), ("content-length", "5")]);
+    let bytes = frames(|out| writer::write_headers(out, 1, &unchanged, true, 16_384));
+    let summary = converse(Protocol::Http2, &bytes, &[usize::MAX]);
+    assert_eq!(summary.outcome, Outcome::Ok);
+}
+
+#[test]
+fn frames_without_a_response_fail_with_no_progress() {
+    let floods: &[fn(&mut Vec<u8>)] = &[
+        |out| writer::write_settings(out, &[]),
+        writer::write_settings_ack,
+        |out| writer::write_ping(out, false, [0; 8]),
+        |out| writer::write_ping(out, true, [0; 8]),
+        |out| writer::write_window_update(out, 0, 1),
+        |out| writer::write_data(out, 1, b"", false),
+        |out| writer::write_go_away(out, 1, ErrorCode::NO_ERROR, b""),
+        |out| out.extend_from_slice(&[0, 0, 0, 0xbe, 0, 0, 0, 0, 1]),
+    ];
+    for (nth, flood) in floods.iter().enumerate() {
+        let bytes = frames(|out| {
+            writer::write_headers(out, 1, &block(&[OK]), false, 16_384);
+            (0..10_001).for_each(|_| flood(out));
+        });
+        let summary = converse(Protocol::Http2, &bytes, &[usize::MAX]);
+        assert_eq!(
+            summary.outcome,
+            Outcome::Failed(Failure::NoProgress),
+            "flood {nth}"
+        );
+    }
+    // a response in between is progress
+    let bytes = frames(|out| {
+        writer::write_headers(out, 1, &block(&[OK]), false, 16_384);
+        for _ in 0..30 {
+            (0..1_000).for_each(|_| writer::write_window_update(out, 0, 1));
+            writer::write_data(out, 1, b"a", false);
+        }
+        writer::write_data(out, 1, b"", true);
+    });
+    let summary = converse(Protocol::Http2, &bytes, &[usize::MAX]);
+    assert_eq!((summary.outcome, summary.body), (Outcome::Ok, Some(30)));
+}
+
+#[test]
+fn replies_that_the_server_does_not_read_do_not_pile_up() {
+    let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
+    let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
+    http.begin(&get(), 1, Nanos(0), false, None, &mut sent);
+    let mut round = Vec::new();
+    (0..1_000).for_each(|_| writer::write_ping(&mut round, false, [0; 8]));
+    writer::write_data(&mut round, 1, b"a", false);
+    let start = frames(|out| writer::write_headers(out, 1, &block(&[OK]), false, 16_384));
+    http.receive(&start, at(1), &mut sink, &mut sent);
+    for _ in 0..100 {
+        http.receive(&round, at(1), &mut sink, &mut sent);
+        http.sent(Nanos(1), true);
+    }
+    assert_eq!(
+        sink.0.unwrap().outcome,
+        Outcome::Failed(Failure::NoProgress)
+    );
+    assert!(sent.len() < 200_000, "{} bytes wait", sent.len());
+}

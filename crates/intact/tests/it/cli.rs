@@ -57,6 +57,135 @@ fn bad_usage_exits_2_and_names_the_option() {
     }
 }
 
+/// What ends a line, or a part of it, in some reader.
+const BREAKS: [&str; 6] = ["\r\nX: 1", "\nX: 1", "\rX", "\u{1}", "\u{7f}", "\u{1b}[2J"];
+
+/// Every option whose text becomes bytes on the wire, as words around the place of that text.
+const WIRE_TEXTS: &[(&[&str], &str, &str)] = &[
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-X"],
+        "GET",
+        "-X",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-X"],
+        "GET / HTTP/1.1",
+        "-X",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-H"],
+        "X-A",
+        "-H",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-H"],
+        "X-A: b",
+        "-H",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-H"],
+        "Host: h",
+        "-H",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-H"],
+        "User-Agent: a",
+        "-H",
+    ),
+    (
+        &[
+            "bench",
+            "http://127.0.0.1:9/",
+            "-n",
+            "1",
+            "--http",
+            "2",
+            "-H",
+        ],
+        "X-A: b",
+        "-H",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "-d", "x", "-T"],
+        "text/plain",
+        "Content-Type",
+    ),
+    (&["bench", "-n", "1"], "http://127.0.0.1:9/a", "http://"),
+    (&["bench", "-n", "1"], "http://127.0.0.1:9/a?b=", "http://"),
+    (&["bench", "-n", "1"], "http://127.0.0.1", "http://"),
+    (&["bench", "-n", "1"], "https://localhost", "https://"),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "--resolve"],
+        "a",
+        "--resolve",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "--resolve"],
+        "a:1:127.0.0.1",
+        "--resolve",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "--connect-to"],
+        "::b",
+        "--connect-to",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "--connect-to"],
+        "x:1:b:2",
+        "--connect-to",
+    ),
+    (
+        &["bench", "http://127.0.0.1:9/", "-n", "1", "--proxy"],
+        "http://127.0.0.1:9",
+        "http://",
+    ),
+    (
+        &["check", "http://127.0.0.1:9/", "--no-idle", "-X"],
+        "GET",
+        "-X",
+    ),
+    (
+        &["check", "http://127.0.0.1:9/", "--no-idle", "-H"],
+        "X-A: b",
+        "-H",
+    ),
+    (
+        &["check", "http://127.0.0.1:9/", "--no-idle", "--try"],
+        "/a",
+        "--try",
+    ),
+    (
+        &["check", "http://127.0.0.1:9/", "--no-idle", "--try"],
+        "POST /a",
+        "--try",
+    ),
+    (
+        &["check", "http://127.0.0.1:9/", "--no-idle", "--resolve"],
+        "a:1:127.0.0.1",
+        "--resolve",
+    ),
+    (
+        &["check", "http://127.0.0.1:9/", "--no-idle", "--connect-to"],
+        "x:1:b:2",
+        "--connect-to",
+    ),
+    (&["check", "--no-idle"], "http://127.0.0.1:9/a", "http://"),
+];
+
+#[test]
+fn no_argument_ends_its_line_on_the_wire() {
+    for (words, text, name) in WIRE_TEXTS {
+        for broken in BREAKS {
+            let text = format!("{text}{broken}");
+            let mut all = words.to_vec();
+            all.push(&text);
+            let out = intact(&all);
+            assert_eq!(code(&out), 2, "{all:?}: {}", said(&out));
+            assert!(said(&out).contains(name), "{all:?}: {}", said(&out));
+        }
+    }
+}
+
 #[test]
 fn a_target_that_never_answers_exits_3() {
     let free = free_address();

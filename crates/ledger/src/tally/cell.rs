@@ -99,6 +99,13 @@ impl Cell {
         }
     }
 
+    /// Gives back memory that a cell needs only while it is counted, with [`Histogram::pack`].
+    pub fn pack(&mut self) {
+        self.groups.iter_mut().for_each(Group::pack);
+        self.connections.pack();
+        self.lookups.pack();
+    }
+
     /// The groups that `keep` wants, merged into one; its key is that of the first.
     pub fn merged(&self, keep: impl Fn(&GroupKey) -> bool) -> Option<Group> {
         let mut groups = self.groups.iter().filter(|group| keep(&group.key));

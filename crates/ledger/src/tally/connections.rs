@@ -97,6 +97,21 @@ impl Connections {
         self.received_bytes += close.bytes.received;
     }
 
+    /// Packs its histograms.
+    pub(super) fn pack(&mut self) {
+        let Connections {
+            exchanges,
+            exchanges_until_server_closed,
+            setup,
+            setup_total,
+            ..
+        } = self;
+        [exchanges, exchanges_until_server_closed, setup_total]
+            .into_iter()
+            .chain(setup)
+            .for_each(Histogram::pack);
+    }
+
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Connections) {
         self.opened += other.opened;

@@ -84,6 +84,21 @@ impl Group {
         self.add_bytes(&other.bytes);
     }
 
+    /// Packs its histograms.
+    pub(super) fn pack(&mut self) {
+        let Group {
+            latency,
+            without_setup,
+            client_delay,
+            phases,
+            ..
+        } = self;
+        [latency, without_setup, client_delay]
+            .into_iter()
+            .chain(phases)
+            .for_each(Histogram::pack);
+    }
+
     #[inline]
     fn add_bytes(&mut self, more: &ExchangeBytes) {
         self.bytes.request_head += more.request_head;

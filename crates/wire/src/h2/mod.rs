@@ -13,6 +13,7 @@ mod error;
 mod frame;
 mod observer;
 mod reader;
+mod response_fields;
 mod settings;
 mod streams;
 
@@ -20,6 +21,7 @@ pub use error::{Error, ErrorCode};
 pub use frame::{Data, Frame, Headers, Priority, PushPromise};
 pub use observer::{GoAway, Http2Facts, Http2Observer, Lost};
 pub use reader::{FrameReader, Limits};
+pub use response_fields::ResponseFields;
 pub use settings::{Setting, Settings, SettingsPayload};
 
 /// What a client sends first (RFC 9113 section 3.4).

@@ -25,7 +25,9 @@ pub(super) struct Head {
     agent: Option<Vec<u8>>,
     server: Option<Vec<u8>>,
     via: Option<Vec<u8>>,
+    /// 0 where there is none, or more than one: readers differ in which they take.
     status: u16,
+    has_status: bool,
     content_length: Option<u64>,
 }
 
@@ -219,9 +221,9 @@ impl Head {
             b"via" => head.via = Some(field.value.to_vec()),
             b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
             b":status" => {
-                head.status = decimal(field.value)
-                    .and_then(|status| u16::try_from(status).ok())
-                    .unwrap_or(0);
+                let status = decimal(field.value).and_then(|status| u16::try_from(status).ok());
+                head.status = status.filter(|_| !head.has_status).unwrap_or(0);
+                head.has_status = true;
             }
             b"content-length" => head.content_length = decimal(field.value),
             _ => {}

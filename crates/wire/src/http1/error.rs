@@ -32,7 +32,7 @@ pub enum Error {
         found: Snippet,
     },
     /// A head, a trailer section or the extensions of a chunk passed the limit.
-    #[error("{part} longer than {limit} bytes: raise `Limits::head` if the peer means it")]
+    #[error("{part} longer than {limit} bytes")]
     TooLong {
         /// What was too long.
         part: Part,

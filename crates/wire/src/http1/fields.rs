@@ -94,19 +94,6 @@ fn bad_name(line: &[u8], name_len: usize) -> Error {
     }
 }
 
-/// Takes apart a field line as a person writes it, `Name: value`; the error says what is wrong with it.
-pub fn split_field(line: &str) -> Result<(&str, &str), &'static str> {
-    let (name, value) = line.split_once(':').ok_or("it has to be 'Name: value'")?;
-    let (name, value) = (name.trim(), value.trim());
-    if name.is_empty() || !name.bytes().all(is_token) {
-        return Err("that is no field name (RFC 9110 section 5.1)");
-    }
-    if value.bytes().any(|byte| byte < b' ' && byte != b'\t') {
-        return Err("a field value cannot hold control characters");
-    }
-    Ok((name, value))
-}
-
 /// Whether a byte may stand in a token: a method, a field name (RFC 9110 section 5.6.2).
 pub fn is_token(byte: u8) -> bool {
     const TABLE: [bool; 256] = {

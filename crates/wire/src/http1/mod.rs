@@ -31,6 +31,7 @@ mod body;
 mod content;
 mod error;
 mod fields;
+mod given;
 mod head_cache;
 mod message;
 mod observer;
@@ -42,7 +43,8 @@ mod seen;
 
 pub use crate::ParseStep;
 pub use error::{Error, Part, Snippet};
-pub use fields::{Headers, is_token, split_field};
+pub use fields::{Headers, is_token};
+pub use given::{check_authority, check_field, check_method, check_target, split_field};
 pub(crate) use message::decimal;
 pub use message::{Eof, Framing, KeepAlive, Options, Persistence, Version};
 pub use observer::Http1Observer;

@@ -3,6 +3,7 @@
 use super::Round;
 use super::counting_sink::CountingSink;
 use crate::engine::slot::Phase;
+use intact_client::State;
 use intact_ledger::{Failure, Nanos};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
@@ -19,6 +20,9 @@ const GRACE: u64 = 250_000_000;
 
 impl Round<'_> {
     pub(super) fn time_to_wait(&self, swept: Nanos) -> Duration {
+        if !self.unfinished.is_empty() {
+            return Duration::ZERO;
+        }
         let mut until = swept.after(SWEEP);
         if let Some(Reverse((wake, _))) = self.wakes.peek() {
             until = until.min(*wake);
@@ -43,6 +47,13 @@ impl Round<'_> {
         }
     }
 
+    /// Has the slot woken then.
+    pub(super) fn wake_at(&mut self, index: usize, wake: Nanos) {
+        if self.slots[index].wake.replace(wake) != Some(wake) {
+            self.wakes.push(Reverse((wake, index)));
+        }
+    }
+
     /// Ends what has run out of time, and everything some time after Ctrl-C.
     pub(super) fn sweep(&mut self, now: Nanos) {
         let stop = self.engine.gauge.stop.load(Ordering::Relaxed);
@@ -57,44 +68,7 @@ impl Round<'_> {
             .stopped_at
             .is_some_and(|stopped| now.since(stopped) >= GRACE);
         for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
-            match &mut slot.phase {
-                Phase::Dialing(dial, _) => {
-                    let late = now.since(dial.at()) >= self.recipe.timeout;
-                    if late || abort {
-                        let kind = if late {
-                            Failure::Timeout
-                        } else {
-                            Failure::Aborted
-                        };
-                        let connection = *dial.give_up(&self.engine.clock, kind);
-                        self.dial_failed(index, connection);
-                    }
-                }
-                Phase::Open(open) => {
-                    let Some(oldest) = open.oldest() else {
-                        continue;
-                    };
-                    let late = now.since(oldest) >= self.recipe.timeout;
-                    if late || abort {
-                        let kind = if late {
-                            Failure::Timeout
-                        } else {
-                            Failure::Aborted
-                        };
-                        let mut tap = CountingSink::new(&mut self.engine.recorder);
-                        open.give_up(Some(kind), now, &mut tap);
-                        let seen = tap.seen;
-                        self.count(seen);
-                        self.advance(index);
-                    }
-                }
-                Phase::Vacant if stop => {
-                    slot.wake = None;
-                    self.advance(index);
-                }
-                Phase::Vacant | Phase::Done => {}
-            }
+            self.sweep_slot(index, now, stop, abort);
         }
         let round_over = self.done == self.slots.len();
         let patience = if round_over || abort {
@@ -112,6 +86,43 @@ impl Round<'_> {
             if let Some((open, _)) = self.lingering.remove(&token) {
                 self.close(*open, now);
             }
+        }
+    }
+
+    /// Ends what the slot does if its time is up. Where nothing is in flight, the slot may have to be told of the stop.
+    fn sweep_slot(&mut self, index: usize, now: Nanos, stop: bool, abort: bool) {
+        let timeout = self.recipe.timeout;
+        let overdue = |since: Nanos| match now.since(since) >= timeout {
+            true => Some(Failure::Timeout),
+            false => abort.then_some(Failure::Aborted),
+        };
+        let slot = &mut self.slots[index];
+        match &mut slot.phase {
+            Phase::Dialing(dial, _) => {
+                if let Some(kind) = overdue(dial.at()) {
+                    let connection = *dial.give_up(&self.engine.clock, kind);
+                    self.dial_failed(index, connection);
+                }
+            }
+            Phase::Open(open) => match open.oldest() {
+                Some(oldest) => {
+                    if let Some(kind) = overdue(oldest) {
+                        let mut tap = CountingSink::new(&mut self.engine.recorder);
+                        open.give_up(Some(kind), now, &mut tap);
+                        let seen = tap.seen;
+                        self.count(seen);
+                        self.advance(index);
+                    }
+                }
+                // an open connection may wait for the pace, and one that is over for an event that never comes
+                None if stop || open.state() == State::Over => self.advance(index),
+                None => {}
+            },
+            Phase::Vacant if stop => {
+                slot.wake = None;
+                self.advance(index);
+            }
+            Phase::Vacant | Phase::Done => {}
         }
     }
 }

@@ -1,12 +1,12 @@
 //! From a slot's wish to open to a connection in use: dials, their answers, their failures.
 
+use super::exchanges::MOST_IDLE_TURNS;
 use super::{Round, parts_of};
 use crate::engine::slot::{PendingExchange, Phase};
 use crate::variant_plan::VariantPlan;
 use intact_client::{Detail, Dial, Established, HttpConnection, Progress};
-use intact_ledger::{Connection, ConnectionId, Event, Outcome, Reuse, Sink};
+use intact_ledger::{Connection, ConnectionId, Event, Failure, Outcome, Reuse, Sink};
 use mio::Token;
-use std::cmp::Reverse;
 
 /// The longest pause after failed dials, in nanoseconds.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
@@ -17,6 +17,7 @@ impl Round<'_> {
         let slot = &mut self.slots[index];
         slot.generation = slot.generation.wrapping_add(1);
         slot.dials += 1;
+        slot.idle_turns = 0;
         let token = self.token(index);
         let engine = &mut *self.engine;
         let (dial, progress) = Dial::start(
@@ -38,9 +39,15 @@ impl Round<'_> {
 
     /// `connected`: the poll says that the transport stands.
     pub(super) fn drive_dial(&mut self, index: usize, connected: bool) {
-        let Phase::Dialing(dial, _) = &mut self.slots[index].phase else {
+        let slot = &mut self.slots[index];
+        let Phase::Dialing(dial, _) = &mut slot.phase else {
             return;
         };
+        slot.idle_turns += 1;
+        if slot.idle_turns > MOST_IDLE_TURNS {
+            let connection = *dial.give_up(&self.engine.clock, Failure::NoProgress);
+            return self.dial_failed(index, connection);
+        }
         // elsewhere a socket may be writable before it is connected
         if connected && cfg!(target_os = "linux") {
             dial.tell_connected();
@@ -119,6 +126,7 @@ impl Round<'_> {
         open.begin(request, id, granted.wanted, granted.warmup);
         let slot = &mut self.slots[index];
         slot.failures = 0;
+        slot.idle_turns = 0;
         slot.phase = Phase::Open(open);
         self.first_dial_over(index);
         self.advance(index);
@@ -153,9 +161,7 @@ impl Round<'_> {
         slot.failures += 1;
         // a dead target is not hammered
         let pause = (1_000_000u64 << slot.failures.min(10)).min(LONGEST_PAUSE);
-        let wake = now.after(pause);
-        slot.wake = Some(wake);
-        self.wakes.push(Reverse((wake, index)));
+        self.wake_at(index, now.after(pause));
         self.first_dial_over(index);
     }
 }

@@ -5,11 +5,15 @@ use super::counting_sink::{CountingSink, Seen};
 use crate::engine::slot::Phase;
 use intact_client::clock::TimestampConverter;
 use intact_client::{HttpConnection, Received};
-use intact_ledger::{Event, Exchange, Failure, Nanos, Sink};
+use intact_ledger::{Event, Exchange, Nanos, Sink};
 use std::io;
 
-/// How often in a row is read on although nothing was asked, before the connection is given up.
-const UNASKED: u32 = 16;
+/// How often in a row a connection that waits for the server's FIN is read, before it is closed.
+const UNSOLICITED: u32 = 16;
+/// Reads of one connection in a turn of the loop. Then the other connections, the deadlines and Ctrl-C have their turn.
+const READS_PER_TURN: u32 = 4;
+/// Events in a row on a connection that moved no byte and changed nothing: more are a fault, not a late wake-up.
+pub(super) const MOST_IDLE_TURNS: u32 = 10_000;
 
 /// What an event says of the peer's side of a connection.
 #[derive(Clone, Copy)]
@@ -82,46 +86,69 @@ impl Round<'_> {
         }
     }
 
-    /// Reads what is there and goes on with the next exchange.
+    /// Reads what is there and goes on with the next exchange. A peer that sends as fast as we read is continued in the next turn.
     pub(super) fn drive_open(&mut self, index: usize, closed: Hint, bridge: &TimestampConverter) {
-        let Phase::Open(open) = &mut self.slots[index].phase else {
+        let slot = &mut self.slots[index];
+        let Phase::Open(open) = &mut slot.phase else {
             return;
         };
         let engine = &mut *self.engine;
         let mut tap = CountingSink::new(&mut engine.recorder);
+        let before = open.moved();
         open.flush();
-        let mut unasked = 0;
-        while let Received::Bytes { count, at: read } =
-            open.receive(&mut engine.buffer, &engine.clock, bridge, &mut tap)
-        {
+        let (mut reads, mut has_ended) = (0, false);
+        let more = loop {
+            let (count, read) =
+                match open.receive(&mut engine.buffer, &engine.clock, bridge, &mut tap) {
+                    Received::Bytes { count, at } => (count, at),
+                    Received::Nothing => break false,
+                    Received::Ended => {
+                        has_ended = true;
+                        break false;
+                    }
+                };
             // a short read has emptied the socket, and what comes later is a new edge
             match closed {
-                Hint::Open if count < engine.buffer.len() => break,
+                Hint::Open if count < engine.buffer.len() => break false,
                 Hint::Fin if count < engine.buffer.len() => {
                     open.end_by_fin(read, &mut tap);
-                    break;
+                    break false;
                 }
                 Hint::Open | Hint::Fin | Hint::Unclear => {}
             }
-            // a peer that sends as fast as we read must not keep us here
-            let Some(oldest) = open.oldest() else {
-                unasked += 1;
-                if unasked < UNASKED {
-                    continue;
-                }
-                open.give_up(None, read, &mut tap);
-                break;
-            };
-            if read.since(oldest) >= self.recipe.timeout {
-                open.give_up(Some(Failure::Timeout), read, &mut tap);
-                break;
+            reads += 1;
+            if reads >= READS_PER_TURN {
+                break true;
             }
-        }
+        };
         // TLS may have something to say of its own
         open.flush();
+        if has_ended || open.moved() > before {
+            slot.idle_turns = 0;
+        } else {
+            slot.idle_turns += 1;
+            if slot.idle_turns > MOST_IDLE_TURNS {
+                let now = engine.clock.now();
+                open.give_up_idle_turns(slot.idle_turns, now, &mut tap);
+            }
+        }
         let seen = tap.seen;
         self.count(seen);
+        if more {
+            let generation = self.slots[index].generation;
+            self.unfinished.push((index, generation, closed));
+        }
         self.advance(index);
+    }
+
+    /// Goes on with the connections that had more to read than one turn takes.
+    pub(super) fn continue_reading(&mut self, bridge: &TimestampConverter) {
+        for (index, generation, closed) in std::mem::take(&mut self.unfinished) {
+            // a connection that was put away meanwhile has no use for its bytes
+            if self.slots[index].generation == generation {
+                self.drive_open(index, closed, bridge);
+            }
+        }
     }
 
     pub(super) fn count(&mut self, seen: Seen) {
@@ -156,7 +183,7 @@ impl Round<'_> {
             return;
         };
         let engine = &mut *self.engine;
-        for _ in 0..UNASKED {
+        for _ in 0..UNSOLICITED {
             // nothing is in flight, so nothing is recorded
             let recorder = &mut engine.recorder;
             match open.receive(&mut engine.buffer, &engine.clock, bridge, recorder) {

@@ -1,5 +1,8 @@
 //! The back end on readiness: epoll (or kqueue) through `mio`. Sockets are registered once, edge-triggered; an exchange costs one
 //! receive and one send.
+//!
+//! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel, and it is bounded. So deadlines and
+//! Ctrl-C are looked at whatever a peer sends. A connection whose events move nothing fails with `no-progress`.
 
 mod counting_sink;
 mod deadlines;
@@ -113,6 +116,7 @@ impl Engine for Readiness {
             parked: Vec::new(),
             lingering: HashMap::new(),
             wakes: BinaryHeap::new(),
+            unfinished: Vec::new(),
             to_open: (0..assignment.connections).collect(),
             opening: 0,
             done: 0,
@@ -161,6 +165,8 @@ struct Round<'a> {
     lingering: HashMap<usize, (Box<HttpConnection>, Nanos)>,
     /// When slots ask the closed loop again.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Open connections with more to read than their turn took: slot, its generation, and what the event said of the end.
+    unfinished: Vec<(usize, u32, Hint)>,
     /// Slots that have not opened their first connection.
     to_open: VecDeque<usize>,
     /// First connections being opened.
@@ -222,6 +228,7 @@ impl Round<'_> {
                     _ => self.drive_lingering(event.token().0, &bridge),
                 }
             }
+            self.continue_reading(&bridge);
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
             let now = self.now();
@@ -305,6 +312,8 @@ impl Round<'_> {
                         },
                     }
                 }
+                // after a failed dial it waits, also where the dial failed at once
+                Phase::Vacant if slot.wake.is_some_and(|wake| wake > now) && !stopped => return,
                 Phase::Vacant => NextExchange {
                     warmup: slot.warms_up && slot.dials == 0,
                     opens: true,
@@ -335,8 +344,7 @@ impl Round<'_> {
                     return self.send(index);
                 }
                 Start::At(wake) => {
-                    self.slots[index].wake = Some(wake);
-                    self.wakes.push(Reverse((wake, index)));
+                    self.wake_at(index, wake);
                     return self.send(index);
                 }
                 Start::Now => {

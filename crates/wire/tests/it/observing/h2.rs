@@ -93,6 +93,39 @@ fn overhear(observer: &mut Http2Observer, pieces: &[(Side, Vec<u8>)], chunk: usi
     log.0
 }
 
+/// The statuses of the exchanges that ended.
+fn statuses(pieces: &[(Side, Vec<u8>)]) -> Vec<Option<u16>> {
+    let mut statuses = Vec::new();
+    let mut observer = Http2Observer::default();
+    for (from, bytes) in pieces {
+        observer.read(*from, bytes, 0, |event| {
+            if let Event::Done(exchange, _) = event {
+                statuses.push(exchange.response.as_ref().map(|response| response.status));
+            }
+        });
+    }
+    statuses
+}
+
+#[test]
+fn two_statuses_are_none_and_a_response_needs_a_request() {
+    let mut script = Script::default();
+    let mut pieces = opening().to_vec();
+    // on idle streams, odd and even: no exchange
+    pieces.push((Server, script.head(1, "200", true)));
+    pieces.push((Server, script.head(2, "200", true)));
+    pieces.push((Server, frames(|out| write_data(out, 3, b"hello", true))));
+    pieces.push((Client, script.get(1, "/a")));
+    let two = script.block(Server, &[(":status", "200"), (":status", "404")]);
+    pieces.push((
+        Server,
+        frames(|out| write_headers(out, 1, &two, true, 16_384)),
+    ));
+    pieces.push((Client, script.get(3, "/b")));
+    pieces.push((Server, script.head(3, "204", true)));
+    assert_eq!(statuses(&pieces), [Some(0), Some(204)]);
+}
+
 #[test]
 fn streams_become_exchanges_with_the_gap_between_head_and_data() {
     let mut script = Script::default();

@@ -1,0 +1,170 @@
+//! What the fields of a response have to keep to (RFC 9113 sections 8.2 and 8.3), field by field as they are decoded.
+//!
+//! A response that breaks a rule is malformed, and the client treats it as an error. Another reader could take it for another
+//! response.
+
+use super::error::Error;
+use crate::http1::{decimal, is_token};
+
+/// The fields of one header or trailer section of a response, checked as they come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ResponseFields {
+    status: Option<u16>,
+    content_length: Option<u64>,
+    /// A field that is no pseudo-header field came.
+    is_past_pseudo: bool,
+    wrong: Option<&'static str>,
+}
+
+impl ResponseFields {
+    /// Takes the next field, in the order of the section.
+    #[inline]
+    pub fn take(&mut self, name: &[u8], value: &[u8]) {
+        if self.wrong.is_none() {
+            self.wrong = self.check(name, value).err();
+        }
+    }
+
+    fn check(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+        if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
+            return Err("a field value with NUL, CR or LF");
+        }
+        if name.first() == Some(&b':') {
+            return self.check_pseudo(name, value);
+        }
+        self.is_past_pseudo = true;
+        let is_lower_token = |byte: &u8| is_token(*byte) && !byte.is_ascii_uppercase();
+        if name.is_empty() || !name.iter().all(is_lower_token) {
+            return Err("a field name that is no token in lower case");
+        }
+        match name {
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
+            | b"upgrade" => Err("a field of HTTP/1 connections"),
+            b"content-length" => {
+                let length = decimal(value).ok_or("content-length that is no number")?;
+                match self.content_length.replace(length) {
+                    Some(other) if other != length => Err("two different content-length fields"),
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
+        if name != b":status" {
+            return Err("a pseudo-header field that no response has");
+        }
+        if self.is_past_pseudo {
+            return Err(":status after other fields");
+        }
+        if self.status.is_some() {
+            return Err("two :status fields");
+        }
+        let status = match value {
+            [b'1'..=b'9', _, _] => decimal(value).and_then(|status| u16::try_from(status).ok()),
+            _ => None,
+        };
+        self.status = Some(status.ok_or(":status that is no status code")?);
+        Ok(())
+    }
+
+    /// Status and `content-length` of a header section.
+    ///
+    /// # Errors
+    /// A field breaks a rule, `:status` is missing, or the status is 101 (RFC 9113 section 8.6).
+    pub fn header_section(self) -> Result<(u16, Option<u64>), Error> {
+        match (self.wrong, self.status) {
+            (Some(wrong), _) => Err(Error::Protocol(wrong)),
+            (None, None) => Err(Error::Protocol("a response without :status")),
+            (None, Some(101)) => Err(Error::Protocol("status 101, which HTTP/2 has not")),
+            (None, Some(status)) => Ok((status, self.content_length)),
+        }
+    }
+
+    /// Checks a trailer section.
+    ///
+    /// # Errors
+    /// A field breaks a rule, or it is a pseudo-header field.
+    pub fn trailer_section(self) -> Result<(), Error> {
+        match (self.wrong, self.status) {
+            (Some(wrong), _) => Err(Error::Protocol(wrong)),
+            (None, Some(_)) => Err(Error::Protocol(":status among trailers")),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fields: &[(&str, &str)]) -> ResponseFields {
+        let mut read = ResponseFields::default();
+        for (name, value) in fields {
+            read.take(name.as_bytes(), value.as_bytes());
+        }
+        read
+    }
+
+    #[test]
+    fn a_response_has_one_status_before_its_fields() {
+        let good = read(&[(":status", "200"), ("content-length", "5"), ("a", "b")]);
+        assert_eq!(good.header_section(), Ok((200, Some(5))));
+        assert!(read(&[("a", "b")]).trailer_section().is_ok());
+        let bad: &[&[(&str, &str)]] = &[
+            &[],
+            &[("a", "b")],
+            &[(":status", "200"), (":status", "200")],
+            &[(":status", "200"), (":status", "404")],
+            &[("a", "b"), (":status", "200")],
+            &[(":status", "200"), (":path", "/")],
+            &[(":status", "20")],
+            &[(":status", "2000")],
+            &[(":status", "099")],
+            &[(":status", "+20")],
+            &[(":status", "abc")],
+            &[(":status", "101")],
+        ];
+        for fields in bad {
+            assert!(read(fields).header_section().is_err(), "{fields:?}");
+        }
+        assert!(read(&[(":status", "200")]).trailer_section().is_err());
+    }
+
+    #[test]
+    fn fields_that_no_response_in_http2_has_are_refused() {
+        let bad = [
+            ("Server", "s"),
+            ("a b", "c"),
+            ("a:b", "c"),
+            ("", "c"),
+            ("a\u{e4}", "c"),
+            ("a", "b\r\nc: d"),
+            ("a", "b\0"),
+            ("connection", "keep-alive"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-connection", "close"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("content-length", "5x"),
+            ("content-length", ""),
+        ];
+        for field in bad {
+            assert!(
+                read(&[(":status", "200"), field]).header_section().is_err(),
+                "{field:?}"
+            );
+            assert!(read(&[field]).trailer_section().is_err(), "{field:?}");
+        }
+        let length = |other| {
+            read(&[
+                (":status", "200"),
+                ("content-length", "5"),
+                ("content-length", other),
+            ])
+        };
+        assert!(length("6").header_section().is_err());
+        assert!(length("5").header_section().is_ok());
+    }
+}
