@@ -3,6 +3,7 @@
 
 use intact_findings::requirement::Verdict;
 use intact_findings::{Finding, Severity};
+use intact_units::foreign_text::is_hidden;
 
 /// A CI that understands annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ fn escape(text: &str) -> String {
             '%' => safe.push_str("%25"),
             '\r' => safe.push_str("%0D"),
             '\n' => safe.push_str("%0A"),
-            other if other.is_control() => safe.extend(other.escape_default()),
+            other if is_hidden(other) => safe.extend(other.escape_default()),
             other => safe.push(other),
         }
     }
