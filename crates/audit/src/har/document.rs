@@ -1,6 +1,7 @@
 //! A HAR document, streamed: entries are made compact one by one, bodies are never held.
 
 use super::raw::RawEntry;
+use super::short_strings::ShortStrings;
 use crate::client::{Entry, MAX_ENTRIES};
 use crate::lenient::Lenient;
 use serde::Deserialize;
@@ -27,7 +28,8 @@ pub(super) struct Document {
 impl Document {
     /// Reads to the end, or to the first thing that is not JSON; what came before is kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
-        let mut json = serde_json::Deserializer::from_reader(BufReader::new(SkipMark::new(input)));
+        let text = ShortStrings::new(BufReader::new(SkipMark::new(input)));
+        let mut json = serde_json::Deserializer::from_reader(BufReader::new(text));
         let end = Root(self).deserialize(&mut json);
         // what stands in `connection` of the others is a port
         if !self.with_socket.is_empty() {

@@ -3,6 +3,7 @@
 
 mod document;
 mod raw;
+mod short_strings;
 
 use crate::client::{self, MAX_ENTRIES, Source};
 use crate::error::AuditError;

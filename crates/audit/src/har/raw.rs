@@ -6,6 +6,8 @@ use crate::lenient::Lenient;
 use crate::timestamp;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use std::fmt;
 
 /// Values of Safari's `_fetchType` for which no request was sent.
 const LOCAL_SOURCES: [&str; 4] = [
@@ -14,6 +16,11 @@ const LOCAL_SOURCES: [&str; 4] = [
     "Service Worker",
     "Inspector Override",
 ];
+
+/// The header fields that are read.
+const FIELDS: [&str; 3] = ["connection", "keep-alive", "user-agent"];
+/// Header fields that are kept of a message.
+const MOST_FIELDS: usize = 64;
 
 /// An entry as it stands in the file.
 #[derive(Debug, Default, Deserialize)]
@@ -70,8 +77,7 @@ struct RawRequest {
     http_version: Lenient,
     headers_size: Lenient,
     body_size: Lenient,
-    #[serde(deserialize_with = "or_nothing")]
-    headers: Vec<RawHeader>,
+    headers: RawHeaders,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -81,8 +87,7 @@ struct RawResponse {
     http_version: Lenient,
     headers_size: Lenient,
     body_size: Lenient,
-    #[serde(deserialize_with = "or_nothing")]
-    headers: Vec<RawHeader>,
+    headers: RawHeaders,
     #[serde(rename = "_error")]
     error: Lenient,
     /// Chrome.
@@ -107,6 +112,44 @@ struct RawTimings {
 struct RawHeader {
     name: Lenient,
     value: Lenient,
+}
+
+/// The header fields that are of use here, at most [`MOST_FIELDS`] of them.
+#[derive(Debug, Default)]
+struct RawHeaders(Vec<RawHeader>);
+
+impl<'de> Deserialize<'de> for RawHeaders {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RawHeaders, D::Error> {
+        deserializer.deserialize_any(HeaderList)
+    }
+}
+
+/// Reads the list of header fields; `null` is none.
+struct HeaderList;
+
+impl<'de> Visitor<'de> for HeaderList {
+    type Value = RawHeaders;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of header fields")
+    }
+
+    fn visit_unit<E>(self) -> Result<RawHeaders, E> {
+        Ok(RawHeaders::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawHeaders, A::Error> {
+        let mut kept = Vec::new();
+        while let Some(field) = list.next_element::<Option<RawHeader>>()? {
+            let field = field.unwrap_or_default();
+            let name = field.name.text().unwrap_or_default();
+            let is_read = FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one));
+            if is_read && kept.len() < MOST_FIELDS {
+                kept.push(field);
+            }
+        }
+        Ok(RawHeaders(kept))
+    }
 }
 
 /// Whether there is a value, also `null`.
@@ -200,7 +243,7 @@ impl RawEntry {
     }
 
     fn read_fields(&self, entry: &mut Entry) {
-        let (request, response) = (&self.request.headers, &self.response.headers);
+        let (request, response) = (&self.request.headers.0, &self.response.headers.0);
         entry.agent = fields(request, "user-agent").find_map(|value| product(&value));
         entry.client_closes = fields(request, "connection").any(|value| closes(&value));
         entry.server_closes = fields(response, "connection").any(|value| closes(&value));
