@@ -26,9 +26,19 @@ pub(crate) fn print_written(text: &str) {
     written("standard output", io::stdout().lock(), text, 1);
 }
 
-/// A note to standard error.
-pub(crate) fn note(text: &str) {
+/// A note of one line to standard error.
+pub(crate) fn note(line: &str) {
+    annotate(&foreign_text::disarm(&foreign_text::escape(line)));
+}
+
+/// A note of several lines to standard error. Line breaks of foreign text are those of the note: none may be in it.
+pub(crate) fn note_lines(text: &str) {
     annotate(&foreign_text::escape_lines(text));
+}
+
+/// Why a command failed. The lines after the first are indented, so that a message cannot imitate another one.
+pub(crate) fn fail(error: &str) {
+    note_lines(&format!("intact: {}", error.replace('\n', "\n  ")));
 }
 
 /// A line to standard error that is escaped already: an annotation that a CI reads.

@@ -29,7 +29,7 @@ Without a command: the demonstration, a bench of the built-in server, about 15 s
 With a URL in its place (intact https://my.server/): a short check, then a short bench.
 
 Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not permitted here; 5 input unreadable;
-70 own error; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
+70 own error, or an output could not be written; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
 
 #[derive(Subcommand)]
 enum Command {
@@ -121,7 +121,7 @@ pub fn main() -> ExitCode {
     let code = match parsed {
         Ok(Ok(code)) => code,
         Ok(Err(failed)) => {
-            console::note(&format!("intact: {failed}"));
+            console::fail(&failed.to_string());
             failed.code()
         }
         Err(error) => console::print_clap(&without_hidden_names(error)),

@@ -26,9 +26,14 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As those of [`open`], or the file is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let mut length = file.metadata()?.len();
     let mut content = Vec::new();
-    open(path)?.take(most + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > most {
+    if length <= most {
+        file.take(most + 1).read_to_end(&mut content)?;
+        length = content.len() as u64;
+    }
+    if length > most {
         let megabytes = most.div_ceil(1 << 20);
         return Err(io::Error::new(
             ErrorKind::FileTooLarge,

@@ -439,12 +439,12 @@ fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
     // one from before the run's beginning was put there
     one.spans.keep_within(one.at, one.end);
     // with a body, or without its method and target, a request cannot be told from another
-    one.fingerprint = (entry.request_body.unwrap_or(0) == 0 && entry.target.is_some())
-        .then_some(entry.method.as_ref())
-        .flatten()
-        .map(|method| scope.key.of(method.as_str(), &entry.full_target, b""));
+    let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
+    one.fingerprint = recognised
+        .filter(|_| entry.request_body.unwrap_or(0) == 0)
+        .map(|(method, target)| scope.key.of(method.as_str(), target, b""));
     one.method = entry.method.clone();
-    one.target = entry.target.clone();
+    one.target = entry.target();
     one.status = entry.status;
     one.outcome = entry.outcome;
     one.terms = entry.terms;

@@ -305,7 +305,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(one.origin.unwrap().to_string(), "https://a.example:8443");
-        assert_eq!(one.target.unwrap().as_str(), "/x");
+        assert_eq!(one.target().unwrap().as_str(), "/x");
         assert_eq!(one.timings.connect, Some(6_000_000));
         assert_eq!((one.terms.timeout_s, one.terms.max), (Some(5), Some(9)));
         assert_eq!(one.id.as_deref(), Some("443"));

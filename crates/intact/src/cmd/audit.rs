@@ -229,7 +229,7 @@ fn open(
 
 fn nothing_read(errors: &[AuditError]) -> Failed {
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
+    Failed::unreadable(anyhow!("{}", all.join("\n")))
 }
 
 fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Failed> {

@@ -217,7 +217,7 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
             "\nat most {CONNECTIONS_PER_S} new connections a second"
         ));
     }
-    console::note(&told);
+    console::note_lines(&told);
 }
 
 /// What follows the card.

@@ -227,7 +227,7 @@ fn report(
     shown.report.write(&pages)?;
     let (mut kept, lines) = checks.judge(requirements, has_benches);
     for line in lines {
-        console::note(&line);
+        console::note_lines(&line);
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()

@@ -145,7 +145,7 @@ impl Gates {
     /// open.
     pub(crate) fn hold(&self, verdicts: &[Verdict], run: &Run, facts: &dyn GateInput) -> bool {
         for verdict in verdicts {
-            console::note(&verdict.to_string());
+            console::note_lines(&verdict.to_string());
         }
         let least = self.fail_on.map(Severity::from);
         let failing = facts

@@ -121,7 +121,7 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
         None => "--insecure, or start it with --write-ca ca.pem".to_owned(),
     };
     let say = if json::takes_output(args.json.as_ref()) {
-        console::note
+        console::note_lines
     } else {
         console::print
     };

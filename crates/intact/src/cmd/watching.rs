@@ -124,7 +124,7 @@ impl Watching {
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
             console::print_written(&page);
-            console::note(&format!("\n{}", early.next));
+            console::note_lines(&format!("\n{}", early.next));
         });
         early.known = Some(facts);
     }
