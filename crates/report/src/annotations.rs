@@ -50,7 +50,7 @@ fn line(ci: Ci, kind: &str, title: &str, message: &str) -> String {
     }
 }
 
-/// Line breaks would end the command, and what follows be read as another one.
+/// Line breaks would end the command, and what follows be read as another one. Some commands are recognised within a line.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -62,7 +62,7 @@ fn escape(text: &str) -> String {
             other => safe.push(other),
         }
     }
-    safe
+    safe.replace("##[", "##\\[").replace("##vso[", "##vso\\[")
 }
 
 #[cfg(test)]
@@ -75,6 +75,11 @@ mod tests {
         assert_eq!(printed.lines().count(), 1);
         assert!(printed.starts_with("::warning title=intact: a%3Ab%2Cc::x%0A::add-mask::y%0D"));
         assert!(!printed.contains('\x1b'));
+        let printed = line(Ci::GitHub, "error", "rule", "x ##[error]y ##vso[task.z]");
+        assert!(
+            printed.ends_with("x ##\\[error]y ##vso\\[task.z]"),
+            "{printed}"
+        );
         let printed = line(Ci::Azure, "error", "rule", "x\n##vso[task.setvariable]y");
         assert_eq!(printed.lines().count(), 1);
     }
