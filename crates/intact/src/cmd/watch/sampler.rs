@@ -52,11 +52,11 @@ impl Sampler {
             one.took.work = shares(profile.shares(number + 1));
         }
         facts.gaps = profile.gaps.iter().map(words).collect();
-        if let Some(path) = flamegraph {
-            if let Err(error) = draw(&profile, title, path) {
-                let path = path.display();
-                console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
-            }
+        if let Some(path) = flamegraph
+            && let Err(error) = draw(&profile, title, path)
+        {
+            let path = path.display();
+            console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
         }
     }
 }
