@@ -9,9 +9,9 @@ use crate::log::{self, LogFormat, Pattern};
 use crate::read_buffer::ReadBuffer;
 use crate::{capture, har, netlog, replay, zeek};
 use flate2::read::MultiGzDecoder;
+use intact_ledger::input_file;
 use intact_ledger::store::{Reader, StoreError};
 use std::cell::{Cell, RefCell};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -75,11 +75,11 @@ impl Input {
         let (raw, size): (Box<dyn Read>, _) = if path.as_os_str() == "-" {
             (Box::new(io::stdin()), None)
         } else {
-            let file = File::open(path).map_err(fails)?;
-            let about = file.metadata().map_err(fails)?;
-            if about.is_dir() {
+            if path.is_dir() {
                 return Input::from_folder(path);
             }
+            let file = input_file::open(path).map_err(fails)?;
+            let about = file.metadata().map_err(fails)?;
             let size = about.is_file().then_some(about.len());
             (Box::new(file), size)
         };

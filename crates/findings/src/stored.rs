@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// The first calls of each variant that reports show.
 const FIRST: usize = 100;
 
+/// Events of a check that are read. Its budget is a few hundred requests.
+const MOST_ROWS: usize = 100_000;
+
 /// Why a ledger gives no document.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
@@ -157,8 +160,14 @@ fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {
     // cut off before the first probe there is no profile, and then the page says so
     let profile = reader.card()?.unwrap_or_default();
     let mut events = reader.events()?;
-    let rows: Vec<Row> = events.by_ref().collect();
+    let rows: Vec<Row> = events.by_ref().take(MOST_ROWS).collect();
     let mut facts = CheckFacts::new(&profile, &rows);
+    facts.caveats.extend(events.next().map(|_| {
+        Caveat::incomplete(
+            "too-many-events",
+            format!("events beyond the first {MOST_ROWS} were not read: no check records as many"),
+        )
+    }));
     facts.caveats.extend(events.caveats());
     Ok(facts)
 }

@@ -1,28 +1,137 @@
-//! Talking to the person: pages to standard output, notes to standard error. A reader that goes away ends the printing, not the run.
+//! The terminal: pages and documents to standard output, notes to standard error. Foreign text is escaped here or by the writer of
+//! the page, never by a command.
+//!
+//! An output that could not be written is named at once and turns the exit code into a failure, after everything else was saved. A
+//! reader of standard output that goes away (`| head`) ends the printing only.
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
+use crate::exit;
 use intact_report::terminal::TerminalOptions;
-use std::io::{IsTerminal, Write};
+use intact_units::foreign_text;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prints to standard output; a broken pipe is no error.
+/// Whether an output could not be written.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Prints plain text to standard output.
 pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    print_written(&foreign_text::escape_lines(text));
 }
 
-/// A note to standard error.
-pub(crate) fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+/// Prints to standard output what a writer of pages or documents made, which has escaped foreign text.
+pub(crate) fn print_written(text: &str) {
+    written("standard output", io::stdout().lock(), text, 1);
+}
+
+/// A note of one line to standard error.
+pub(crate) fn note(line: &str) {
+    annotate(&foreign_text::disarm(&foreign_text::escape(line)));
+}
+
+/// A note of several lines to standard error. Line breaks of foreign text are those of the note: none may be in it.
+pub(crate) fn note_lines(text: &str) {
+    annotate(&foreign_text::escape_lines(text));
+}
+
+/// Why a command failed. The lines after the first are indented, so that a message cannot imitate another one.
+pub(crate) fn fail(error: &str) {
+    note_lines(&format!("intact: {}", error.replace('\n', "\n  ")));
+}
+
+/// A line to standard error that is escaped already: an annotation that a CI reads.
+pub(crate) fn annotate(line: &str) {
+    // where standard error cannot be written, there is no place to report it
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// A page to standard error, where standard output is the program's.
+pub(crate) fn note_written(page: &str) {
+    written("standard error", io::stderr().lock(), page, 2);
+}
+
+/// Names an output that could not be written. The command goes on; its exit code is a failure.
+pub(crate) fn unwritten(problem: impl Display) {
+    note(&format!("intact: {problem:#}"));
+    INCOMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// As [`unwritten`], for an output whose failure was named before.
+pub(crate) fn unwritten_as_noted() {
+    INCOMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be written. The codes of a signal, of a
+/// program and of errors stay.
+pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
+    let (failure, replaced): (u8, &[u8]) = if is_wrapper {
+        (exit::WRAPPER_FAILURE, &[exit::FINE])
+    } else {
+        let replaced = &[exit::FINE, exit::REQUIREMENT, exit::UNREACHABLE];
+        (exit::INTERNAL_ERROR, replaced)
+    };
+    let is_replaced = replaced.iter().any(|one| code == ExitCode::from(*one));
+    if INCOMPLETE.load(Ordering::Relaxed) && is_replaced {
+        ExitCode::from(failure)
+    } else {
+        code
+    }
+}
+
+/// Prints the help or the error of the command line. Where a word of it has hidden letters, an error has no colours: clap's own
+/// escape sequences could not be distinguished from foreign ones.
+pub(crate) fn print_clap(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    let paper = if error.use_stderr() {
+        error_paper()
+    } else {
+        paper()
+    };
+    let is_clean = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy();
+        foreign_text::escape(&word) == word
+    };
+    let text = if paper.colour && std::env::args_os().all(is_clean) {
+        text.ansi().to_string()
+    } else {
+        foreign_text::escape_lines(&text.to_string())
+    };
+    if error.use_stderr() {
+        annotate(text.trim_end());
+    } else {
+        print_written(&text);
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE))
+}
+
+/// Writes to a standard stream with this descriptor.
+fn written(name: &str, mut stream: impl Write, text: &str, descriptor: i32) {
+    let written = stream
+        .write_all(text.as_bytes())
+        .and_then(|()| stream.flush());
+    drop(stream);
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            unwritten(format_args!("{name} cannot be written: {error}"));
+        }
+        #[cfg(target_os = "linux")]
+        Ok(()) if intact_sys::standard_streams::was_closed(descriptor) => {
+            unwritten(format_args!("{name} is closed"));
+        }
+        _ => {}
+    }
 }
 
 /// What standard output is printed on.
 pub(crate) fn paper() -> TerminalOptions {
-    paper_of(&std::io::stdout())
+    paper_of(&io::stdout())
 }
 
 /// What standard error is printed on: there pages go whose standard output is the program's.
 pub(crate) fn error_paper() -> TerminalOptions {
-    paper_of(&std::io::stderr())
+    paper_of(&io::stderr())
 }
 
 fn paper_of(stream: &impl IsTerminal) -> TerminalOptions {

@@ -1,9 +1,17 @@
-//! Ctrl-C and its kin: the first asks for an early end that keeps everything, the second ends at once.
+//! Signals. The first Ctrl-C, SIGTERM or SIGHUP asks for an early end that keeps everything, the second ends at once. A file that
+//! reaches the limit of its size is an error of the write, not the end of the process.
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) fail with EFBIG. Programs that are started from here keep the
+/// default, because a handler does not outlive execve(2).
+pub(crate) fn survive_full_files() {
+    // without the handler the signal ends the process, as it would any other
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Which signal came, if one did.
 #[derive(Clone, Default)]

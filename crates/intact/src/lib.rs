@@ -29,7 +29,7 @@ Without a command: the demonstration, a bench of the built-in server, about 15 s
 With a URL in its place (intact https://my.server/): a short check, then a short bench.
 
 Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not permitted here; 5 input unreadable;
-70 own error; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
+70 own error, or an output could not be written; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
 
 #[derive(Subcommand)]
 enum Command {
@@ -68,6 +68,16 @@ enum Command {
     Man(cmd::man::Args),
 }
 
+impl Command {
+    /// Whether the exit code is that of a program.
+    fn is_wrapper(&self) -> bool {
+        matches!(
+            self,
+            Command::Watch(_) | Command::Compare(_) | Command::Link(_) | Command::Lambda(_)
+        )
+    }
+}
+
 /// The processes that `intact` starts itself. They are no part of [`Cli`], so that no help, error or completion names them.
 #[derive(Parser)]
 #[command(name = "intact")]
@@ -95,18 +105,28 @@ pub fn command() -> clap::Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    interrupt::survive_full_files();
     let first = std::env::args_os().nth(1).unwrap_or_default();
-    let done = if cmd::url::is_url(&first) {
-        cmd::url::run(OfUrl::parse().args.into())
+    let mut is_wrapper = false;
+    let parsed = if cmd::url::is_url(&first) {
+        OfUrl::try_parse().map(|one| cmd::url::run(one.args.into()))
     } else if first.to_str().is_some_and(OwnProcess::has_subcommand) {
-        run_own(OwnProcess::parse())
+        OwnProcess::try_parse().map(run_own)
     } else {
-        run(Cli::try_parse().unwrap_or_else(|error| without_hidden_names(error).exit()))
+        Cli::try_parse().map(|line| {
+            is_wrapper = line.command.as_ref().is_some_and(Command::is_wrapper);
+            run(line)
+        })
     };
-    done.unwrap_or_else(|failed| {
-        console::note(&format!("intact: {failed}"));
-        failed.code()
-    })
+    let code = match parsed {
+        Ok(Ok(code)) => code,
+        Ok(Err(failed)) => {
+            console::fail(&failed.to_string());
+            failed.code()
+        }
+        Err(error) => console::print_clap(&without_hidden_names(error)),
+    };
+    console::exit_code(code, is_wrapper)
 }
 
 /// The same error, without the suggestion of an option that the help does not show.

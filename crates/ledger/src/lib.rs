@@ -5,6 +5,8 @@
 //! The format and the fields that each rule needs are in `docs/ledger.md`.
 
 pub mod export;
+pub mod input_file;
+pub mod private_file;
 pub mod server_profile;
 pub mod store;
 

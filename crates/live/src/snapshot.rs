@@ -3,6 +3,7 @@
 use intact_findings::Finding;
 use intact_findings::traffic::ObservedFacts;
 use intact_ledger::{Event, Sink};
+use intact_units::foreign_text::escape;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -31,7 +32,7 @@ pub(crate) struct Snapshot(Mutex<Shown>);
 impl Snapshot {
     pub(crate) fn new(subject: &str) -> Snapshot {
         Snapshot(Mutex::new(Shown {
-            subject: subject.to_owned(),
+            subject: escape(subject),
             since: Instant::now(),
             facts: None,
             open: 0,

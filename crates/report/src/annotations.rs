@@ -3,6 +3,7 @@
 
 use intact_findings::requirement::Verdict;
 use intact_findings::{Finding, Severity};
+use intact_units::foreign_text::is_hidden;
 
 /// A CI that understands annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ fn line(ci: Ci, kind: &str, title: &str, message: &str) -> String {
     }
 }
 
-/// Line breaks would end the command, and what follows be read as another one.
+/// Line breaks would end the command, and what follows be read as another one. Some commands are recognised within a line.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -57,11 +58,11 @@ fn escape(text: &str) -> String {
             '%' => safe.push_str("%25"),
             '\r' => safe.push_str("%0D"),
             '\n' => safe.push_str("%0A"),
-            other if other.is_control() => safe.extend(other.escape_default()),
+            other if is_hidden(other) => safe.extend(other.escape_default()),
             other => safe.push(other),
         }
     }
-    safe
+    safe.replace("##[", "##\\[").replace("##vso[", "##vso\\[")
 }
 
 #[cfg(test)]
@@ -74,6 +75,11 @@ mod tests {
         assert_eq!(printed.lines().count(), 1);
         assert!(printed.starts_with("::warning title=intact: a%3Ab%2Cc::x%0A::add-mask::y%0D"));
         assert!(!printed.contains('\x1b'));
+        let printed = line(Ci::GitHub, "error", "rule", "x ##[error]y ##vso[task.z]");
+        assert!(
+            printed.ends_with("x ##\\[error]y ##vso\\[task.z]"),
+            "{printed}"
+        );
         let printed = line(Ci::Azure, "error", "rule", "x\n##vso[task.setvariable]y");
         assert_eq!(printed.lines().count(), 1);
     }

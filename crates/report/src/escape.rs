@@ -3,6 +3,7 @@
 //! The only place where text becomes markup. Templates come here by `askama.toml`, pictures by [`markup`].
 
 use askama::filters::Escaper;
+use intact_units::foreign_text::is_hidden;
 use std::fmt::{self, Write};
 
 /// The escaper of all templates.
@@ -67,11 +68,6 @@ fn write(to: &mut dyn Write, letter: char) -> fmt::Result {
         letter if is_hidden(letter) => write!(to, "{}", letter.escape_unicode()),
         letter => to.write_char(letter),
     }
-}
-
-/// Control characters, and those that turn the direction of the text around them.
-pub(crate) fn is_hidden(letter: char) -> bool {
-    letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

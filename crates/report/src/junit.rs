@@ -5,6 +5,7 @@
 
 use intact_findings::requirement::Verdict;
 use intact_findings::{Finding, Severity};
+use intact_units::foreign_text::is_hidden;
 use std::fmt::Write;
 
 /// The document: a suite of requirements, and one of rules in which a rule fails when it has a finding of `fail_on` or worse
@@ -162,7 +163,7 @@ fn escape(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\n' | '\t' => safe.push(letter),
             '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
-            other if other.is_control() => safe.extend(other.escape_default()),
+            other if is_hidden(other) => safe.extend(other.escape_default()),
             other => safe.push(other),
         }
     }

@@ -8,7 +8,7 @@ use super::page::{
     when,
 };
 use super::sequence;
-use crate::escape::is_hidden;
+use intact_units::foreign_text::{escape, is_hidden};
 use std::fmt::Write;
 
 /// Rows of a table: a CI summary has a size limit.
@@ -20,14 +20,11 @@ const CASES: usize = 10;
 pub fn write(pages: &[Page<'_>]) -> String {
     let mut out = String::new();
     for (nth, page) in (1..).zip(pages) {
-        let (subject, started) = (plain(&page.subject), plain(&when(&page.started)));
+        let (command, subject) = (plain(&page.command), plain(&page.subject));
+        let started = plain(&when(&page.started));
         let _ = match pages.len() {
-            1 => writeln!(out, "## intact {} {subject}\n", page.command),
-            _ => writeln!(
-                out,
-                "## Run {nth}: intact {} {subject}, {started}\n",
-                page.command
-            ),
+            1 => writeln!(out, "## intact {command} {subject}\n"),
+            _ => writeln!(out, "## Run {nth}: intact {command} {subject}, {started}\n"),
         };
         write_page(&mut out, page);
     }
@@ -51,7 +48,7 @@ fn write_page(out: &mut String, page: &Page<'_>) {
     let facts = page
         .facts
         .iter()
-        .map(|fact| format!("{} {}", cell(&fact.value), fact.name));
+        .map(|fact| format!("{} {}", cell(&fact.value), plain(&fact.name)));
     let _ = writeln!(out, "{}\n", facts.collect::<Vec<String>>().join(" · "));
     if !page.requirements.is_empty() {
         out.push_str("#### Requirements\n\n");
@@ -138,7 +135,7 @@ fn write_block(out: &mut String, block: &Block) {
             // a line must not end the block
             let lines: Vec<String> = lines
                 .iter()
-                .map(|line| line.replace("```", "'''"))
+                .map(|line| escape(line).replace("```", "'''"))
                 .collect();
             writeln!(out, "```\n{}\n```\n", lines.join("\n"))
         }

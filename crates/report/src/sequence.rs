@@ -1,6 +1,7 @@
 //! Messages between participants over time, as text and as Mermaid.
 
 use super::page::{Arrow, Sequence};
+use intact_units::foreign_text::is_hidden;
 use intact_units::number::time;
 use std::fmt::Write;
 
@@ -153,7 +154,7 @@ pub fn mermaid(sequence: &Sequence) -> String {
 
 /// Without what Mermaid takes for syntax.
 fn plain(words: &str) -> String {
-    let syntax = |letter: char| ";#:<>{}".contains(letter) || letter.is_control();
+    let syntax = |letter: char| ";#:<>{}".contains(letter) || is_hidden(letter);
     words.replace(syntax, " ")
 }
 

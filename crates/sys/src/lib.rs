@@ -23,6 +23,7 @@ pub mod secret_dir;
 pub mod signals;
 pub mod sock_diag;
 pub mod socket;
+pub mod standard_streams;
 pub mod tcp_trace;
 pub mod terminal;
 pub mod timer;

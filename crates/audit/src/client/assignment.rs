@@ -4,8 +4,8 @@
 use super::entry::Entry;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin,
-    Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms,
+    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -44,10 +44,17 @@ enum Evidence {
     Nothing,
 }
 
-/// A connection while entries are laid on it.
+/// A connection while entries are assigned to it: what its first entry does not say.
 struct AssignedConnection {
-    connection: Connection,
-    origin: Option<Origin>,
+    id: ConnectionId,
+    /// The index of its first entry.
+    entry: usize,
+    at: Nanos,
+    /// Its dial failed.
+    failed: Option<(SetupPhase, Failure)>,
+    terms: KeepAliveTerms,
+    open_before: bool,
+    is_inferred: bool,
     multiplexes: bool,
     /// When the last request on it was over, in nanoseconds since 1970.
     free_at: u64,
@@ -60,10 +67,15 @@ struct AssignedConnection {
 }
 
 impl AssignedConnection {
-    fn new(connection: Connection, entry: &Entry) -> AssignedConnection {
+    fn new(id: ConnectionId, at: Nanos, (index, entry): (usize, &Entry)) -> AssignedConnection {
         AssignedConnection {
-            connection,
-            origin: entry.origin.clone(),
+            id,
+            entry: index,
+            at,
+            failed: None,
+            terms: KeepAliveTerms::default(),
+            open_before: false,
+            is_inferred: false,
             multiplexes: matches!(entry.protocol, Some(Protocol::Http2 | Protocol::Http3)),
             free_at: 0,
             carried: 0,
@@ -71,6 +83,55 @@ impl AssignedConnection {
             ready_at: entry.at.saturating_add(entry.timings.before_send()),
             closing: false,
         }
+    }
+
+    /// The connection as the ledger has it.
+    fn connection(&self, entries: &[Entry]) -> Connection {
+        let entry = &entries[self.entry];
+        let mut connection = connection(entry, self.id, self.at);
+        match self.failed {
+            Some((phase, kind)) => {
+                connection.failed = Some(DialFailure {
+                    phase,
+                    kind,
+                    detail: None,
+                });
+            }
+            None => connection.setup = setup(entry, self.at),
+        }
+        connection.terms = self.terms;
+        connection.open_before = self.open_before;
+        if self.is_inferred {
+            connection.certainty = why();
+        }
+        connection
+    }
+}
+
+/// An entry with its connection: what the entry does not say of its exchange. Small, because there is one per entry.
+struct Placement {
+    id: u64,
+    /// The index of the entry.
+    entry: usize,
+    /// The end of the exchange.
+    end: Nanos,
+    connection: ConnectionId,
+    reuse: Option<Reuse>,
+    ordinal: Option<u32>,
+    is_inferred: bool,
+}
+
+impl Placement {
+    /// The exchange as the ledger has it.
+    fn exchange(&self, entries: &[Entry], scope: &EventWriter<'_>) -> Exchange {
+        let mut one = fill(&entries[self.entry], self.id, scope);
+        one.connection = Some(self.connection);
+        one.reuse = self.reuse;
+        one.ordinal = self.ordinal;
+        if self.is_inferred {
+            one.certainty = why();
+        }
+        one
     }
 }
 
@@ -81,6 +142,7 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     let early = (early.count() as u64, "input-out-of-order", EARLY);
     scope.caveats(source.prefix, &[early]);
     let mut layout = Assignment {
+        entries: source.entries,
         evidence,
         is_coarse: source.is_coarse,
         tool_tells_connects: source.entries.iter().any(|entry| entry.timings.has_setup()),
@@ -90,37 +152,32 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     };
     let mut order: Vec<usize> = (0..source.entries.len()).collect();
     order.sort_by_key(|&at| source.entries[at].sent_at());
-    let mut exchanges: Vec<Exchange> = Vec::with_capacity(order.len());
+    let mut exchanges: Vec<Placement> = Vec::with_capacity(order.len());
     for at in order {
-        exchanges.push(layout.lay(&source.entries[at], scope));
+        exchanges.push(layout.lay(at, scope));
     }
     // openings in the order of their times, requests in that of their ends, as they would have been seen
     exchanges.sort_by_key(|exchange| exchange.end);
-    let unsure = |laid: &&AssignedConnection| {
-        laid.carried > 0 && !laid.is_new && !laid.connection.open_before
-    };
+    let unsure = |laid: &&AssignedConnection| laid.carried > 0 && !laid.is_new && !laid.open_before;
     if evidence == Evidence::Ids && layout.tool_tells_connects {
         let unsure = layout.laid.iter().filter(unsure).count() as u64;
         let id = format!("{}-unknown-age", source.kind);
         scope.caveats(source.prefix, &[(unsure, &id, UNKNOWN_AGE)]);
     }
-    let mut connections: Vec<Connection> = layout
-        .laid
-        .into_iter()
-        .map(|laid| laid.connection)
-        .collect();
+    let mut connections = layout.laid;
     connections.sort_by_key(|connection| connection.at);
     let mut connections = connections.iter().peekable();
     for exchange in &exchanges {
         while let Some(connection) = connections.next_if(|connection| {
-            connection.at <= exchange.end || Some(connection.id) == exchange.connection
+            connection.at <= exchange.end || connection.id == exchange.connection
         }) {
-            scope.record(Event::Opened(connection));
+            scope.record(Event::Opened(&connection.connection(source.entries)));
         }
-        scope.record(Event::Exchange(exchange));
+        let exchange = exchange.exchange(source.entries, scope);
+        scope.record(Event::Exchange(&exchange));
     }
     for connection in connections {
-        scope.record(Event::Opened(connection));
+        scope.record(Event::Opened(&connection.connection(source.entries)));
     }
     words(source, evidence, scope)
 }
@@ -190,52 +247,65 @@ fn choose(source: &Source<'_>) -> Evidence {
     }
 }
 
-struct Assignment {
+struct Assignment<'a> {
+    entries: &'a [Entry],
     evidence: Evidence,
     is_coarse: bool,
     /// The file has at least one time for connecting, so that the lack of one means something.
     tool_tells_connects: bool,
     laid: Vec<AssignedConnection>,
-    by_id: HashMap<Box<str>, usize>,
-    by_origin: HashMap<Option<Origin>, Vec<usize>>,
+    by_id: HashMap<&'a str, usize>,
+    by_origin: HashMap<Option<&'a Origin>, Vec<usize>>,
 }
 
-impl Assignment {
-    fn lay(&mut self, entry: &Entry, scope: &mut EventWriter<'_>) -> Exchange {
-        let sent = Exchange::new(scope.next_exchange(), scope.nanos(entry.at));
+impl Assignment<'_> {
+    fn lay(&mut self, index: usize, scope: &mut EventWriter<'_>) -> Placement {
+        let entry = &self.entries[index];
+        let id = scope.next_exchange();
+        let end = end(entry, scope);
         if let (Some(phase), Outcome::Failed(kind)) = (entry.dial, entry.outcome) {
-            return self.fail(entry, sent, phase, kind, scope);
+            let connection = self.fail(index, (phase, kind), scope);
+            return Placement {
+                id,
+                entry: index,
+                end,
+                connection,
+                reuse: None,
+                ordinal: None,
+                is_inferred: false,
+            };
         }
         let at = match self.find(entry) {
             Some(at) => at,
-            None => self.open(entry, scope),
+            None => self.open(index, scope),
         };
         let laid = &mut self.laid[at];
         laid.free_at = laid.free_at.max(entry.ended_at());
         laid.carried += 1;
         laid.closing |= entry.client_closes || entry.server_closes;
-        let terms = &mut laid.connection.terms;
+        let terms = &mut laid.terms;
         terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
         terms.max = entry.terms.max.or(terms.max);
-        let mut one = fill(entry, sent, scope);
-        one.connection = Some(laid.connection.id);
         let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
         let tells_reuse =
             has_id || (self.evidence != Evidence::Nothing && self.tool_tells_connects);
         laid.is_new |= entry.timings.has_setup();
-        one.reuse = match laid.carried {
+        let reuse = match laid.carried {
             _ if entry.timings.has_setup() => Some(Reuse::Fresh),
             _ if has_id && entry.used_before => Some(Reuse::Reused),
             // its connection was opened ahead, or carried requests before the file began
             0 | 1 => None,
             _ => tells_reuse.then_some(Reuse::Reused),
         };
-        if has_id {
-            one.ordinal = laid.is_new.then_some(laid.carried);
-        } else {
-            one.certainty = why();
+        Placement {
+            id,
+            entry: index,
+            end,
+            connection: laid.id,
+            reuse,
+            ordinal: (has_id && laid.is_new).then_some(laid.carried),
+            is_inferred: !has_id,
         }
-        one
     }
 
     /// The connection that an entry came on, among those known.
@@ -244,7 +314,7 @@ impl Assignment {
         if self.evidence == Evidence::Ids
             && let Some(id) = &entry.id
         {
-            let known = self.by_id.get(id).copied();
+            let known = self.by_id.get(&**id).copied();
             // streams wait for one setup together. An id that connects later is that of another connection: browsers count
             // from 1 in each run
             return known.filter(|&at| !sets_up || entry.at < self.laid[at].ready_at);
@@ -252,7 +322,7 @@ impl Assignment {
         if sets_up {
             return None;
         }
-        let places = self.by_origin.get(&entry.origin)?;
+        let places = self.by_origin.get(&entry.origin.as_ref())?;
         let fits = |at: &usize| {
             let laid = &self.laid[*at];
             !laid.closing && (laid.multiplexes || laid.free_at <= entry.sent_at())
@@ -267,25 +337,21 @@ impl Assignment {
         free.or_else(any).copied()
     }
 
-    fn open(&mut self, entry: &Entry, scope: &mut EventWriter<'_>) -> usize {
+    fn open(&mut self, index: usize, scope: &mut EventWriter<'_>) -> usize {
+        let entry = &self.entries[index];
         let begun = scope.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
-        let mut connection = connection(entry, begun, scope);
-        connection.setup = setup(entry, begun);
-        connection.open_before = self.evidence == Evidence::Ids && entry.used_before;
-        if self.evidence != Evidence::Ids || entry.id.is_none() {
-            connection.certainty = why();
-        }
+        let has_ids = self.evidence == Evidence::Ids;
+        let mut laid = AssignedConnection::new(scope.next_connection(), begun, (index, entry));
+        laid.open_before = has_ids && entry.used_before;
+        laid.is_inferred = !has_ids || entry.id.is_none();
         let at = self.laid.len();
-        self.laid.push(AssignedConnection::new(connection, entry));
+        self.laid.push(laid);
         if let Some(id) = &entry.id
-            && self.evidence == Evidence::Ids
+            && has_ids
         {
-            self.by_id.insert(id.clone(), at);
+            self.by_id.insert(id, at);
         }
-        let places = self
-            .by_origin
-            .entry(self.laid[at].origin.clone())
-            .or_default();
+        let places = self.by_origin.entry(entry.origin.as_ref()).or_default();
         // those that are busy for ever are few; the list stays as long as the peak
         places.retain(|&old| !self.laid[old].closing);
         places.push(at);
@@ -295,23 +361,17 @@ impl Assignment {
     /// A dial that failed is a connection, too.
     fn fail(
         &mut self,
-        entry: &Entry,
-        sent: Exchange,
-        phase: SetupPhase,
-        kind: Failure,
+        index: usize,
+        failed: (SetupPhase, Failure),
         scope: &mut EventWriter<'_>,
-    ) -> Exchange {
-        let begun = sent.at;
-        let mut connection = connection(entry, begun, scope);
-        connection.failed = Some(DialFailure {
-            phase,
-            kind,
-            detail: None,
-        });
-        let mut one = fill(entry, sent, scope);
-        one.connection = Some(connection.id);
-        self.laid.push(AssignedConnection::new(connection, entry));
-        one
+    ) -> ConnectionId {
+        let entry = &self.entries[index];
+        let begun = scope.nanos(entry.at);
+        let id = scope.next_connection();
+        let mut laid = AssignedConnection::new(id, begun, (index, entry));
+        laid.failed = Some(failed);
+        self.laid.push(laid);
+        id
     }
 }
 
@@ -319,8 +379,7 @@ fn why() -> Certainty {
     Certainty::Inferred("the file does not say which connection carried a request".into())
 }
 
-fn connection(entry: &Entry, begun: Nanos, scope: &mut EventWriter<'_>) -> Connection {
-    let id: ConnectionId = scope.next_connection();
+fn connection(entry: &Entry, id: ConnectionId, begun: Nanos) -> Connection {
     let mut connection = Connection::new(id, begun);
     connection.origin = entry.origin.clone();
     let port = entry.origin.as_ref().map(|origin| origin.port);
@@ -360,8 +419,14 @@ fn setup(entry: &Entry, begun: Nanos) -> Setup {
     }
 }
 
+/// When the exchange of an entry is over.
+fn end(entry: &Entry, scope: &EventWriter<'_>) -> Nanos {
+    scope.nanos(entry.ended_at()).max(scope.nanos(entry.at))
+}
+
 /// An exchange with all that the entry says of it.
-fn fill(entry: &Entry, mut one: Exchange, scope: &EventWriter<'_>) -> Exchange {
+fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
+    let mut one = Exchange::new(id, scope.nanos(entry.at));
     let timings = &entry.timings;
     let mut phase = steps(one.at);
     one.spans.blocked = phase(timings.blocked);
@@ -371,16 +436,16 @@ fn fill(entry: &Entry, mut one: Exchange, scope: &EventWriter<'_>) -> Exchange {
     one.spans.send = phase(timings.send);
     one.spans.wait = phase(timings.wait);
     one.spans.receive = phase(timings.receive);
-    one.end = scope.nanos(entry.ended_at()).max(one.at);
+    one.end = end(entry, scope);
     // one from before the run's beginning was put there
     one.spans.keep_within(one.at, one.end);
     // with a body, or without its method and target, a request cannot be told from another
-    one.fingerprint = (entry.request_body.unwrap_or(0) == 0 && entry.target.is_some())
-        .then_some(entry.method.as_ref())
-        .flatten()
-        .map(|method| scope.key.of(method.as_str(), &entry.full_target, b""));
+    let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
+    one.fingerprint = recognised
+        .filter(|_| entry.request_body.unwrap_or(0) == 0)
+        .map(|(method, target)| scope.key.of(method.as_str(), target, b""));
     one.method = entry.method.clone();
-    one.target = entry.target.clone();
+    one.target = entry.target();
     one.status = entry.status;
     one.outcome = entry.outcome;
     one.terms = entry.terms;

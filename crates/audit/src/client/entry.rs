@@ -5,9 +5,6 @@ use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, SetupPhas
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Entries that are read of one file; the rest is counted only.
-pub(crate) const MAX_ENTRIES: usize = 500_000;
-
 /// Nanoseconds of each phase; `None` for what did not apply or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timings {
@@ -54,9 +51,8 @@ pub(crate) struct Entry {
     /// Absent where the tool does not repeat it.
     pub(crate) origin: Option<Origin>,
     pub(crate) method: Option<Method>,
-    pub(crate) target: Option<Target>,
-    /// Method, URL and no body: what a retry is recognised by.
-    pub(crate) full_target: Box<str>,
+    /// The path with its query, by which a retry is recognised; absent where the tool does not repeat it.
+    pub(crate) full_target: Option<Box<str>>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) status: Option<u16>,
     pub(crate) outcome: Outcome,
@@ -88,8 +84,7 @@ impl Entry {
             time: 0,
             origin: None,
             method: None,
-            target: None,
-            full_target: "".into(),
+            full_target: None,
             protocol: None,
             status: None,
             outcome: Outcome::Ok,
@@ -112,10 +107,14 @@ impl Entry {
     pub(crate) fn set_request(&mut self, url: Option<String>, method: Option<String>) {
         if let Some((origin, path)) = url.and_then(|url| split(&url)) {
             self.origin = Some(origin);
-            self.target = Some(Target::new(&path));
-            self.full_target = path.into();
+            self.full_target = Some(path.into());
         }
         self.method = method.map(|name| Method::new(&name));
+    }
+
+    /// The path, as the ledger has it.
+    pub(crate) fn target(&self) -> Option<Target> {
+        self.full_target.as_deref().map(Target::new)
     }
 
     /// Takes a status; 0 stands for none.

@@ -2,7 +2,9 @@
 //! out from times for connecting.
 
 mod assignment;
+mod entries;
 mod entry;
 
 pub(crate) use assignment::{Source, tell};
-pub(crate) use entry::{Entry, MAX_ENTRIES, Timings};
+pub(crate) use entries::Entries;
+pub(crate) use entry::{Entry, Timings};

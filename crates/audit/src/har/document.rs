@@ -1,7 +1,8 @@
 //! A HAR document, streamed: entries are made compact one by one, bodies are never held.
 
 use super::raw::RawEntry;
-use crate::client::{Entry, MAX_ENTRIES};
+use super::short_strings::ShortStrings;
+use crate::client::Entries;
 use crate::lenient::Lenient;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -15,7 +16,7 @@ pub(super) struct Document {
     /// Who wrote it.
     pub(super) creator: String,
     /// Those that went over a network.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Entries,
     /// All entries.
     pub(super) seen: u64,
     /// Those that did not: from a cache, blocked, data URLs, or without a time.
@@ -27,7 +28,8 @@ pub(super) struct Document {
 impl Document {
     /// Reads to the end, or to the first thing that is not JSON; what came before is kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
-        let mut json = serde_json::Deserializer::from_reader(BufReader::new(SkipMark::new(input)));
+        let text = ShortStrings::new(BufReader::new(SkipMark::new(input)));
+        let mut json = serde_json::Deserializer::from_reader(BufReader::new(text));
         let end = Root(self).deserialize(&mut json);
         // what stands in `connection` of the others is a port
         if !self.with_socket.is_empty() {
@@ -82,7 +84,7 @@ struct Root<'a>(&'a mut Document);
 /// The value of `log`.
 struct Log<'a>(&'a mut Document);
 /// The list of entries.
-struct Entries<'a>(&'a mut Document);
+struct EntryList<'a>(&'a mut Document);
 
 #[derive(Debug, Default, Deserialize)]
 struct Named {
@@ -103,7 +105,7 @@ macro_rules! seed {
 }
 seed!(Root, deserialize_map);
 seed!(Log, deserialize_map);
-seed!(Entries, deserialize_seq);
+seed!(EntryList, deserialize_seq);
 
 impl<'de> Visitor<'de> for Root<'_> {
     type Value = ();
@@ -139,7 +141,7 @@ impl<'de> Visitor<'de> for Log<'_> {
                     let name = named.and_then(|named| named.name.text());
                     self.0.creator = name.unwrap_or_default();
                 }
-                "entries" => object.next_value_seed(Entries(self.0))?,
+                "entries" => object.next_value_seed(EntryList(self.0))?,
                 _ => {
                     object.next_value::<IgnoredAny>()?;
                 }
@@ -149,7 +151,7 @@ impl<'de> Visitor<'de> for Log<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Entries<'_> {
+impl<'de> Visitor<'de> for EntryList<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,7 +161,7 @@ impl<'de> Visitor<'de> for Entries<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let document = self.0;
         loop {
-            if document.entries.len() >= MAX_ENTRIES {
+            if document.entries.are_full() {
                 match list.next_element::<IgnoredAny>()? {
                     Some(_) => document.seen += 1,
                     None => return Ok(()),

@@ -3,8 +3,9 @@
 
 mod document;
 mod raw;
+mod short_strings;
 
-use crate::client::{self, MAX_ENTRIES, Source};
+use crate::client::{self, Source};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::Input;
@@ -53,7 +54,10 @@ pub(crate) fn read(
         ),
     }
     let left_out = document.seen - document.entries.len() as u64 - document.skipped;
-    let words = format!("entries beyond the first {MAX_ENTRIES} were not read");
+    let words = format!(
+        "entries beyond the first {} were not read",
+        document.seen - left_out
+    );
     scope.incompletes(&prefix, &[(left_out, "input-too-long", &words)]);
     let source = Source {
         entries: &document.entries,

@@ -7,6 +7,8 @@ use crate::timestamp;
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use std::fmt;
 
 /// Values of Safari's `_fetchType` for which no request was sent.
 const LOCAL_SOURCES: [&str; 4] = [
@@ -15,6 +17,11 @@ const LOCAL_SOURCES: [&str; 4] = [
     "Service Worker",
     "Inspector Override",
 ];
+
+/// The header fields that are read.
+const FIELDS: [&str; 3] = ["connection", "keep-alive", "user-agent"];
+/// Header fields that are kept of a message.
+const MOST_FIELDS: usize = 64;
 
 /// An entry as it stands in the file.
 #[derive(Debug, Default, Deserialize)]
@@ -71,8 +78,7 @@ struct RawRequest {
     http_version: Lenient,
     headers_size: Lenient,
     body_size: Lenient,
-    #[serde(deserialize_with = "or_nothing")]
-    headers: Vec<RawHeader>,
+    headers: RawHeaders,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -82,8 +88,7 @@ struct RawResponse {
     http_version: Lenient,
     headers_size: Lenient,
     body_size: Lenient,
-    #[serde(deserialize_with = "or_nothing")]
-    headers: Vec<RawHeader>,
+    headers: RawHeaders,
     #[serde(rename = "_error")]
     error: Lenient,
     /// Chrome.
@@ -108,6 +113,44 @@ struct RawTimings {
 struct RawHeader {
     name: Lenient,
     value: Lenient,
+}
+
+/// The header fields that are of use here, at most [`MOST_FIELDS`] of them.
+#[derive(Debug, Default)]
+struct RawHeaders(Vec<RawHeader>);
+
+impl<'de> Deserialize<'de> for RawHeaders {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RawHeaders, D::Error> {
+        deserializer.deserialize_any(HeaderList)
+    }
+}
+
+/// Reads the list of header fields; `null` is none.
+struct HeaderList;
+
+impl<'de> Visitor<'de> for HeaderList {
+    type Value = RawHeaders;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of header fields")
+    }
+
+    fn visit_unit<E>(self) -> Result<RawHeaders, E> {
+        Ok(RawHeaders::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawHeaders, A::Error> {
+        let mut kept = Vec::new();
+        while let Some(field) = list.next_element::<Option<RawHeader>>()? {
+            let field = field.unwrap_or_default();
+            let name = field.name.text().unwrap_or_default();
+            let is_read = FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one));
+            if is_read && kept.len() < MOST_FIELDS {
+                kept.push(field);
+            }
+        }
+        Ok(RawHeaders(kept))
+    }
 }
 
 /// Whether there is a value, also `null`.
@@ -201,7 +244,7 @@ impl RawEntry {
     }
 
     fn read_fields(&self, entry: &mut Entry) {
-        let (request, response) = (&self.request.headers, &self.response.headers);
+        let (request, response) = (&self.request.headers.0, &self.response.headers.0);
         entry.agent = fields(request, "user-agent").find_map(|value| product(&value));
         let server = fields(response, "server").next();
         let via = fields(response, "via").last();
@@ -265,8 +308,8 @@ mod tests {
             "timings":{"blocked":-1,"connect":10,"ssl":4,"send":0,"wait":"1","receive":1}}"#,
         )
         .unwrap();
-        assert_eq!(one.origin.unwrap().to_string(), "https://a.example:8443");
-        assert_eq!(one.target.unwrap().as_str(), "/x");
+        assert_eq!(one.origin.as_ref().unwrap().to_string(), "https://a.example:8443");
+        assert_eq!(one.target().unwrap().as_str(), "/x");
         assert_eq!(one.timings.connect, Some(6_000_000));
         assert_eq!((one.terms.timeout_s, one.terms.max), (Some(5), Some(9)));
         assert_eq!(one.id.as_deref(), Some("443"));

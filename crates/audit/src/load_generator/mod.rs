@@ -11,7 +11,7 @@ mod vegeta;
 
 pub(crate) use summary::Summary;
 
-use crate::client::{self, Entry, MAX_ENTRIES, Source};
+use crate::client::{self, Entries, Entry, Source};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::format::LoadGenerator;
@@ -172,25 +172,27 @@ impl LoadGenerator {
 /// The requests of a file, and how much of it was read.
 #[derive(Default)]
 struct ReadRows {
-    entries: Vec<Entry>,
+    entries: Entries,
     lines: u64,
     skipped: u64,
-    /// Requests beyond [`MAX_ENTRIES`].
+    /// Requests for which there was no room.
     left_out: u64,
 }
 
 impl ReadRows {
     fn take(&mut self, entry: Option<Entry>) {
         match entry {
-            Some(_) if self.entries.len() >= MAX_ENTRIES => self.left_out += 1,
-            entry => self.entries.extend(entry),
+            Some(_) if self.entries.are_full() => self.left_out += 1,
+            Some(entry) => self.entries.push(entry),
+            None => {}
         }
     }
 
     /// Records what is missing from the requests.
     fn tell_limits(&self, prefix: &str, format: &RowFormat, scope: &mut EventWriter<'_>) {
         let ReadRows { lines, skipped, .. } = self;
-        let words = format!("requests beyond the first {MAX_ENTRIES} were not read");
+        let read = self.entries.len();
+        let words = format!("requests beyond the first {read} were not read");
         scope.incompletes(prefix, &[(self.left_out, "input-too-long", &words)]);
         let words = format!("of {lines} lines cannot be read: their requests are not counted");
         scope.incompletes(prefix, &[(*skipped, "lines-not-read", &words)]);

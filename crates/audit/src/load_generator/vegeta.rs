@@ -141,7 +141,7 @@ mod tests {
         for one in both {
             assert_eq!(one.at, 1_795_259_227_123_456_789);
             assert_eq!(one.ended_at() - one.at, 1_500_000);
-            assert_eq!(one.target.as_ref().unwrap().as_str(), "/x");
+            assert_eq!(one.target().unwrap().as_str(), "/x");
             assert_eq!((one.status, one.body), (Some(200), Some(100)));
         }
     }

@@ -19,10 +19,13 @@ use intact_audit::{
 use intact_findings::body_arrival::BodyArrival;
 use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
-use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage};
+use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_file};
 use intact_report::documents::{InputFacts, LadderFacts, Source, TrafficRun};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// The most bytes of a key log that are read: secrets of a million connections.
+const LONGEST_KEY_LOG: u64 = 512 << 20;
 
 /// Did connections get reused in this capture, HAR file, NetLog or access log?
 #[derive(clap::Args)]
@@ -180,7 +183,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
     let mut keys = KeyLog::default();
     for path in files {
-        let text = std::fs::read(path)
+        let text = input_file::read(path, LONGEST_KEY_LOG)
             .with_context(|| format!("--keylog {}", path.display()))
             .map_err(Failed::unreadable)?;
         let wrong = keys.add_text(&String::from_utf8_lossy(&text));
@@ -226,7 +229,7 @@ fn open(
 
 fn nothing_read(errors: &[AuditError]) -> Failed {
     let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    Failed::unreadable(anyhow!("{}", all.join("\nintact: ")))
+    Failed::unreadable(anyhow!("{}", all.join("\n")))
 }
 
 fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Failed> {

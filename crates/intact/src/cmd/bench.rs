@@ -145,7 +145,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         if config.demonstration {
             let next = documents::demonstration(&facts);
             let paper = console::paper();
-            console::print(&intact_report::terminal::write_sections(&[next], paper));
+            console::print_written(&intact_report::terminal::write_sections(&[next], paper));
         }
     };
     let kept = conclusion.write(|| facts.json(run), || source.page(), print)?;

@@ -22,13 +22,11 @@ use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_findings::check::CheckFacts;
 use intact_findings::requirement::Document;
-use intact_ledger::{Method, Producer, Protocol, Vantage};
+use intact_ledger::{Method, Producer, Protocol, Vantage, private_file};
 use intact_report::documents::{CheckPart, CheckRun, check as check_page};
 use intact_report::page::Page;
 use intact_units::plural::counted;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -184,7 +182,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     };
     let print = |_: &Page<'_>| {
         let paper = console::paper();
-        console::print(&match &known {
+        console::print_written(&match &known {
             Some(known) => {
                 let page = check_page(run, CheckPart::Rest(known));
                 intact_report::terminal::write_rest(&page, paper)
@@ -219,7 +217,7 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
             "\nat most {CONNECTIONS_PER_S} new connections a second"
         ));
     }
-    console::note(&told);
+    console::note_lines(&told);
 }
 
 /// What follows the card.
@@ -256,28 +254,11 @@ fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
         CaptureError::Own(_) => Failed::from(anyhow::Error::from(error)),
     })?;
     if let Some(path) = &args.pcapng {
-        let file = private(path).with_context(|| format!("--pcapng {}", path.display()))?;
+        let file =
+            private_file::create(path).with_context(|| format!("--pcapng {}", path.display()))?;
         wanted.pcapng = Some(file);
     }
     Ok((Some(capture), wanted))
-}
-
-/// A file that only we may read: it will hold secrets.
-fn private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        let file = options.mode(0o600).open(path)?;
-        // one that was there already kept its permissions
-        if file.metadata()?.is_file() {
-            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        }
-        Ok(file)
-    }
-    #[cfg(not(unix))]
-    options.open(path)
 }
 
 fn tried(text: &str) -> Result<ExtraRequest, String> {

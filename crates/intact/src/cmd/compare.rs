@@ -23,6 +23,8 @@ use std::path::{Component, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+pub(super) use programs::told_apart;
+
 /// Options without effect on stored ledgers: they run programs, or keep what programs did.
 const OF_PROGRAMS: [&str; 14] = [
     "rounds",
@@ -207,22 +209,12 @@ fn named(names: Vec<String>) -> Vec<Variant> {
         axes: BTreeMap::from([("ledger".to_owned(), name.clone())]),
         name,
     };
-    programs::told_apart(names).into_iter().map(one).collect()
+    told_apart(names).into_iter().map(one).collect()
 }
 
-/// The run's head, its command line without what a program's words may hold.
+/// The run's head.
 fn head(vantage: Vantage, words: &[String]) -> Run {
-    let argv: Vec<String> = words
-        .iter()
-        .map(|word| {
-            if word.contains(char::is_whitespace) {
-                programs::words_of_shell(word)
-            } else {
-                word.clone()
-            }
-        })
-        .collect();
-    run_header::head(Producer::Compare, vantage, &argv)
+    run_header::head(Producer::Compare, vantage, words)
 }
 
 fn usage(words: &'static str) -> Failed {

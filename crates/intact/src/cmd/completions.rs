@@ -31,6 +31,6 @@ impl From<Args> for Config {
 pub(crate) fn run(config: &Config) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(config.shell, &mut crate::command(), "intact", &mut script);
-    console::print(&String::from_utf8_lossy(&script));
+    console::print_written(&String::from_utf8_lossy(&script));
     Ok(ExitCode::from(exit::FINE))
 }

@@ -61,7 +61,7 @@ pub(crate) struct Conclusion<'a, F> {
 
 impl<'a, F: GateInput> Conclusion<'a, F> {
     /// Writes the JSON, lets `print` show the page unless JSON takes standard output, writes the files of `--report` and what a CI
-    /// reads. Returns whether all gates pass.
+    /// reads. Returns whether all gates pass. What cannot be written is named, and the rest is written all the same.
     pub(crate) fn write(
         self,
         json: impl FnOnce() -> serde_json::Result<String>,
@@ -76,13 +76,13 @@ impl<'a, F: GateInput> Conclusion<'a, F> {
             print(&page);
         }
         self.output.report.write(&[page])?;
-        self.gates.hold(&verdicts, self.run, self.facts)
+        Ok(self.gates.hold(&verdicts, self.run, self.facts))
     }
 }
 
 /// Prints a page to standard output.
 pub(crate) fn print(page: &Page<'_>) {
-    console::print(&intact_report::terminal::write(page, console::paper()));
+    console::print_written(&intact_report::terminal::write(page, console::paper()));
 }
 
 /// The exit code of a run: that of the signal that ended it; else whether anything succeeded; else whether all gates pass.

@@ -4,8 +4,12 @@ use crate::exit::Failed;
 use anyhow::Context;
 use intact_client::tls::{ClientCertificate, Credentials, Verify};
 use intact_client::{ConnectOverride, Family};
+use intact_ledger::input_file;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// The most bytes of a file of certificates.
+const LARGEST_ROOTS: u64 = 64 << 20;
 
 /// How a server is reached.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -43,7 +47,7 @@ impl ConnectOptions {
         let verify = match (self.insecure, &self.cacert) {
             (true, _) => Verify::Insecure,
             (false, Some(path)) => {
-                let roots = std::fs::read(path)
+                let roots = input_file::read(path, LARGEST_ROOTS)
                     .with_context(|| format!("--cacert {}", path.display()))
                     .map_err(Failed::usage)?;
                 Verify::Roots(roots.into())

@@ -28,7 +28,7 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
     match link::make(&spec) {
         Ok(link) => on_link::run(&link, config),
         Err(error @ (LinkError::Forbidden { .. } | LinkError::Platform)) => {
-            console::note(&format!("{error}\nso this is plain loopback"));
+            console::note_lines(&format!("{error}\nso this is plain loopback"));
             bench::run(config)
         }
         Err(error) => Err(anyhow::Error::from(error).into()),

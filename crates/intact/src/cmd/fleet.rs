@@ -119,6 +119,9 @@ enum Act {
     },
 }
 
+/// The most bytes of a plan.
+const LARGEST_PLAN: u64 = 16 << 20;
+
 /// What becomes of a report.
 #[derive(clap::Args)]
 struct Shown {
@@ -137,11 +140,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     match &args.command {
         Act::Plan { plan, json } => {
             let plan = load(plan)?;
-            console::print(&if *json {
-                intact_fleet::plan_json(&plan).context("--json")?
+            if *json {
+                super::json::print(&intact_fleet::plan_json(&plan).context("--json")?);
             } else {
-                intact_fleet::plan_page(&plan)
-            });
+                console::print(&intact_fleet::plan_page(&plan));
+            }
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Run(args) => run::run(args),
@@ -157,11 +160,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             let counts = open_queue(queue)?.counts().map_err(own)?;
             let seen = store.as_ref().map(|store| progress(store, plan.as_deref()));
             let seen = seen.transpose()?;
-            console::print(&if *json {
-                intact_fleet::queue_json(&counts, seen).context("--json")?
+            if *json {
+                super::json::print(&intact_fleet::queue_json(&counts, seen).context("--json")?);
             } else {
-                intact_fleet::queue_page(&counts, seen.as_ref())
-            });
+                console::print(&intact_fleet::queue_page(&counts, seen.as_ref()));
+            }
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Report { store, plan, shown } => {
@@ -213,19 +216,19 @@ fn report(
     let charts = benches.map(|one| Charts::new(&one.run, &one.tally, &one.facts, &timeline));
     let charts: Vec<Charts> = charts.collect();
     let mut pages = documents::campaign(&facts, &charts);
-    console::print(&if shown.json {
-        json::fleet(&facts).context("--json")?
+    if shown.json {
+        super::json::print(&json::fleet(&facts).context("--json")?);
     } else {
         let paper = console::paper();
         let pages = pages.iter();
         let pages = pages.map(|page| intact_report::terminal::write(page, paper));
-        pages.collect::<Vec<String>>().join("\n")
-    });
+        console::print_written(&pages.collect::<Vec<String>>().join("\n"));
+    }
     pages.extend(documents::first_checks(&facts));
     shown.report.write(&pages)?;
     let (mut kept, lines) = checks.judge(requirements, has_benches);
     for line in lines {
-        console::note(&line);
+        console::note_lines(&line);
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()
@@ -295,7 +298,7 @@ fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
 }
 
 fn load(path: &Path) -> Result<Plan, Failed> {
-    let text = std::fs::read_to_string(path)
+    let text = intact_ledger::input_file::read_text(path, LARGEST_PLAN)
         .with_context(|| format!("cannot read {}", path.display()))
         .map_err(Failed::usage)?;
     let plan = intact_fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))?;

@@ -5,7 +5,7 @@
 use super::requirements;
 use crate::console;
 use crate::exit::Failed;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use intact_findings::bench::BenchFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
@@ -16,7 +16,7 @@ use intact_findings::{Finding, Severity};
 use intact_ledger::Run;
 use intact_report::annotations::{self, Ci};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The options.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -143,14 +143,9 @@ impl Gates {
 
     /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI reads. Returns whether all gates are
     /// open.
-    pub(crate) fn hold(
-        &self,
-        verdicts: &[Verdict],
-        run: &Run,
-        facts: &dyn GateInput,
-    ) -> anyhow::Result<bool> {
+    pub(crate) fn hold(&self, verdicts: &[Verdict], run: &Run, facts: &dyn GateInput) -> bool {
         for verdict in verdicts {
-            console::note(&verdict.to_string());
+            console::note_lines(&verdict.to_string());
         }
         let least = self.fail_on.map(Severity::from);
         let failing = facts
@@ -160,19 +155,19 @@ impl Gates {
         let mut closed = false;
         for finding in failing {
             closed = true;
-            console::note(&intact_units::foreign_text::escape(&format!(
+            console::note(&format!(
                 "--fail-on: {} {}: {}",
                 finding.severity.as_str(),
                 finding.rule,
                 finding.subject
-            )));
+            ));
         }
         let missing = facts.unobserved().reason();
         if let (Some(_), Some(reason)) = (least, &missing) {
             closed = true;
-            console::note(&intact_units::foreign_text::escape(&format!(
+            console::note(&format!(
                 "--fail-on: a part of the traffic was not observed: {reason}"
-            )));
+            ));
         }
         if let Some(path) = &self.junit {
             let text = intact_report::junit::document(
@@ -183,14 +178,17 @@ impl Gates {
                 least,
                 missing.as_deref(),
             );
-            write(path, &text).context("--junit")?;
+            if let Err(error) = std::fs::write(path, text) {
+                let path = path.display();
+                console::unwritten(format_args!("--junit: cannot write {path}: {error}"));
+            }
         }
         if let Some(ci) = ci() {
             for line in annotations::lines(ci, verdicts, facts.findings()) {
-                console::note(&line);
+                console::annotate(&line);
             }
         }
-        Ok(!closed && verdicts.iter().all(Verdict::passed))
+        !closed && verdicts.iter().all(Verdict::passed)
     }
 }
 
@@ -211,8 +209,4 @@ fn ci() -> Option<Ci> {
     } else {
         None
     }
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

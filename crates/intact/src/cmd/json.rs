@@ -2,6 +2,7 @@
 
 use crate::console;
 use anyhow::Context;
+use intact_units::foreign_text::escape_json;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -31,24 +32,39 @@ pub(crate) fn takes_output(to: Option<&JsonTarget>) -> bool {
 }
 
 /// Prints or writes a document, if one was asked for.
+///
+/// # Errors
+/// The facts cannot be written as JSON. A file or a standard output that cannot be written is no error here: it is named, and the
+/// exit code shows it.
 pub(crate) fn tell(
     to: Option<&JsonTarget>,
     document: impl FnOnce() -> serde_json::Result<String>,
 ) -> anyhow::Result<()> {
     match to {
         None => {}
-        Some(JsonTarget::Standard) => console::print(&document().context("--json")?),
+        Some(JsonTarget::Standard) => print(&document().context("--json")?),
         Some(JsonTarget::File(file)) => write(file, document)?,
     }
     Ok(())
 }
 
+/// Prints a document to standard output.
+pub(crate) fn print(document: &str) {
+    console::print_written(&escape_json(document));
+}
+
 /// Writes a document to a file.
+///
+/// # Errors
+/// As those of [`tell`].
 pub(crate) fn write(
     file: &Path,
     document: impl FnOnce() -> serde_json::Result<String>,
 ) -> anyhow::Result<()> {
     let document = document().context("--json")?;
-    std::fs::write(file, document)
-        .with_context(|| format!("--json={}: cannot be written", file.display()))
+    if let Err(error) = std::fs::write(file, escape_json(&document)) {
+        let file = file.display();
+        console::unwritten(format_args!("--json={file}: cannot be written: {error}"));
+    }
+    Ok(())
 }

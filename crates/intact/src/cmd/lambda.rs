@@ -12,6 +12,7 @@ use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
 use super::serve;
 use super::watch::{Keys, key_logging};
+use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
@@ -22,12 +23,15 @@ use intact_findings::requirement::Document;
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
-use intact_ledger::{Event, Producer, Rows, Run, Sink, Vantage, Variant};
+use intact_ledger::{
+    Event, Producer, Rows, Run, Sink, Vantage, Variant, input_file, private_file, redact,
+};
 use intact_report::documents::{LambdaRun, Source};
 use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -97,9 +101,11 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
     let facts = recording.finish();
     if let Some(path) = &args.csv {
         let rows = intact_report::invocations::csv(&run, &facts.invocations);
-        std::fs::write(path, rows)
-            .with_context(|| format!("--csv {}: cannot be written", path.display()))
-            .map_err(own)?;
+        let file = private_file::create(path);
+        if let Err(error) = file.and_then(|mut file| file.write_all(rows.as_bytes())) {
+            let path = path.display();
+            console::unwritten(format_args!("--csv: cannot write {path}: {error}"));
+        }
     }
     let conclusion = Conclusion {
         output: &args.output,
@@ -259,19 +265,24 @@ fn watcher() -> anyhow::Result<Watcher> {
     })
 }
 
+/// The most bytes of an event: ten times what Lambda takes.
+const LARGEST_EVENT: u64 = 64 << 20;
+
 /// JSON as it is, or what is in a file.
 fn event(told: &str) -> Result<Vec<u8>, Failed> {
     let is_json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
     if is_json(told.as_bytes()) {
         return Ok(told.as_bytes().to_vec());
     }
-    match std::fs::read(told) {
+    match input_file::read(Path::new(told), LARGEST_EVENT) {
         Ok(bytes) if is_json(&bytes) => Ok(bytes),
         Ok(_) => Err(Failed::unreadable(anyhow!(
-            "--event {told}: the file holds no JSON"
+            "--event {}: the file holds no JSON",
+            redact::line(told)
         ))),
         Err(error) => Err(Failed::usage(anyhow!(
-            "--event {told}: neither JSON nor a file ({error})"
+            "--event {}: neither JSON nor a file ({error})",
+            redact::line(told)
         ))),
     }
 }

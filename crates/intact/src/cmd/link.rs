@@ -119,7 +119,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
         .transpose()
         .map_err(Failed::usage)?;
     let far = ServerSide::start(&link, config.server).map_err(own)?;
-    console::note(&document::beginning(&link, far.environment()));
+    console::note_lines(&document::beginning(&link, far.environment()));
     let mut command = Command::new(&config.command[0]);
     command.args(&config.command[1..]);
     for (name, value) in far.environment() {
@@ -133,7 +133,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     drop(control);
     let environment = far.environment().to_vec();
     let server = far.end().map_err(own)?;
-    console::note(&document::end(&link, &account, server.as_ref()));
+    console::note_lines(&document::end(&link, &account, server.as_ref()));
     if let Some(path) = &config.json {
         let mut head = of_words(Producer::Link, Vantage::OnPath, started, &config.words);
         head.host = intact_bench::machine::host();

@@ -38,7 +38,7 @@ pub(crate) fn run(config: &Config) -> Result<ExitCode, Failed> {
         .source(concat!("intact ", env!("CARGO_PKG_VERSION")))
         .render(&mut page)
         .context("the page could not be made")?;
-    console::print(&String::from_utf8_lossy(&page));
+    console::print_written(&String::from_utf8_lossy(&page));
     Ok(ExitCode::from(exit::FINE))
 }
 

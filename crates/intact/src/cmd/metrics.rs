@@ -2,6 +2,8 @@
 //! run and ends nothing.
 
 #[cfg(feature = "prometheus")]
+use crate::console;
+#[cfg(feature = "prometheus")]
 use anyhow::Context;
 use intact_ledger::{Event, Run, Sink};
 #[cfg(feature = "otlp")]
@@ -72,7 +74,7 @@ impl Metrics {
         false
     }
 
-    /// Writes and sends the metrics; returns what failed.
+    /// Writes and sends the metrics; returns what failed. A file that cannot be written fails the command, a collector does not.
     pub(crate) fn finish(self) -> Vec<String> {
         let measured = self.fold.finish();
         let mut troubles = Vec::new();
@@ -80,8 +82,6 @@ impl Metrics {
         if let Some(collector) = &self.collector {
             let tls = intact_client::tls::provider();
             if let Err(error) = collector.send(&measured, jiff::Timestamp::now(), tls) {
-                // the collector's own words may be part of it
-                let error = intact_units::foreign_text::escape(&error.to_string());
                 troubles.push(format!("--otlp: {error}"));
             }
         }
@@ -89,7 +89,9 @@ impl Metrics {
         if let Some(file) = self.file
             && let Err(error) = file.write(measured)
         {
-            troubles.push(format!("--prometheus: {error}"));
+            let trouble = format!("--prometheus: {:#}", anyhow::Error::from(error));
+            console::unwritten(&trouble);
+            troubles.push(trouble);
         }
         troubles
     }

@@ -3,12 +3,13 @@
 use super::conclusion::print;
 use super::config::Config;
 use super::json::{self, JsonTarget};
+use crate::console;
 use crate::exit::{self, Failed};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::ValueEnum;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
-use intact_ledger::{Producer, Vantage};
+use intact_ledger::{Producer, Vantage, input_file};
 use intact_model::{Chain, Fit, Forecast};
 use intact_report::documents;
 use std::path::{Path, PathBuf};
@@ -99,11 +100,11 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let forecast = Forecast::new(&chain, counting, draw);
     if let Some(path) = &args.mermaid {
-        std::fs::write(
-            path,
-            intact_report::mermaid(&documents::sequence_of(&forecast.sequence)),
-        )
-        .with_context(|| format!("--mermaid {}", path.display()))?;
+        let diagram = intact_report::mermaid(&documents::sequence_of(&forecast.sequence));
+        if let Err(error) = std::fs::write(path, diagram) {
+            let path = path.display();
+            console::unwritten(format_args!("--mermaid: cannot write {path}: {error}"));
+        }
     }
     let to = args.json.as_ref();
     json::tell(to, || {
@@ -121,14 +122,7 @@ fn from_file(path: &Path) -> Result<Chain, Failed> {
     let told = || path.display().to_string();
     let unreadable =
         |error: std::io::Error| Failed::unreadable(anyhow::Error::from(error).context(told()));
-    let long = std::fs::metadata(path).map_err(unreadable)?.len();
-    if long > LONGEST {
-        return Err(Failed::unreadable(anyhow!(
-            "{}: {long} bytes are no description of a chain",
-            told()
-        )));
-    }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = input_file::read_text(path, LONGEST).map_err(unreadable)?;
     intact_model::parse(&text)
         .map_err(|error| Failed::usage(anyhow::Error::from(error).context(told())))
 }

@@ -59,11 +59,11 @@ impl Surroundings {
 /// Runs a bench on the client side of a link, with the built-in server on the other.
 pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::INTERNAL_ERROR, error);
-    console::note(&document::sentence(link));
+    console::note_lines(&document::sentence(link));
     let builtin = Builtin::start_on(link, serve::Config::of_builtin()).map_err(own)?;
     let surroundings = Surroundings::of(link, Some(builtin.ready()));
     let job = Job::Bench(Box::new(config), surroundings);
-    let end = |account: &LinkStats| console::note(&document::end(link, account, None));
+    let end = |account: &LinkStats| console::note_lines(&document::end(link, account, None));
     run_job(link, internal::command().map_err(own)?, &job, own, end)
 }
 

@@ -1,12 +1,15 @@
-//! The files that a run is kept in: ledger, CSV, HAR, metrics. Trouble with a file does not end the run: it is told, and what could not be
-//! written is counted.
+//! The files that a run is kept in: ledger, CSV, HAR, metrics. Trouble with a file does not end the run: it is printed, and what could
+//! not be written is counted.
 
+use crate::console;
 use anyhow::Context;
 use intact_ledger::export::csv;
 use intact_ledger::export::har::HarWriter;
 use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::store::{StoreError, Writer};
-use intact_ledger::{Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally};
+use intact_ledger::{
+    Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally, private_file,
+};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -50,9 +53,10 @@ pub(crate) struct OpenOutputs {
     #[cfg(feature = "metrics")]
     metrics: Option<super::metrics::Metrics>,
     connections: HashMap<ConnectionId, Connection>,
-    trouble: Option<String>,
-    /// Trouble that nobody asked for yet.
-    news: Option<String>,
+    /// What could not be written, a message for each file.
+    troubles: Vec<String>,
+    /// How many of them were printed.
+    printed: usize,
     lost: u64,
     flushed: Instant,
     breath: u32,
@@ -71,7 +75,7 @@ impl OutputFiles {
     /// Opens them.
     pub(crate) fn open(&self, run: &Run) -> anyhow::Result<OpenOutputs> {
         let create = |option: &str, path: &Path| {
-            File::create(path)
+            private_file::create(path)
                 .map(BufWriter::new)
                 .with_context(|| format!("{option}: cannot write {}", path.display()))
         };
@@ -103,8 +107,8 @@ impl OutputFiles {
             #[cfg(feature = "metrics")]
             metrics: self.metrics.open(run)?,
             connections: HashMap::new(),
-            trouble: None,
-            news: None,
+            troubles: Vec::new(),
+            printed: 0,
             lost: 0,
             flushed: Instant::now(),
             breath: 0,
@@ -127,7 +131,7 @@ impl OpenOutputs {
         if let Event::Exchange(exchange) = event {
             self.export(exchange);
         }
-        self.lost += u64::from(self.trouble.is_some());
+        self.lost += u64::from(!self.troubles.is_empty());
         self.breath += 1;
         if self.breath >= BREATH {
             self.breath = 0;
@@ -158,9 +162,11 @@ impl OpenOutputs {
         }
     }
 
-    /// The first trouble with a file, once.
+    /// The next trouble with a file, each once.
     pub(crate) fn news(&mut self) -> Option<String> {
-        self.news.take()
+        let next = self.troubles.get(self.printed).cloned();
+        self.printed += usize::from(next.is_some());
+        next
     }
 
     /// Brings the ledger to the disk.
@@ -169,7 +175,7 @@ impl OpenOutputs {
         self.write(Writer::flush);
     }
 
-    /// Ends the files; what could not be written.
+    /// Ends the files; what could not be written, which the exit code shows, too.
     pub(crate) fn finish(mut self) -> Vec<Caveat> {
         self.flush();
         if let Some(tally) = self.tally.take() {
@@ -190,13 +196,19 @@ impl OpenOutputs {
         {
             self.stumble(format!("--har: {error}"));
         }
-        let mut troubles = Vec::new();
-        if let Some(trouble) = self.trouble.take() {
-            troubles.push(match self.lost {
-                0 => trouble,
-                1 => format!("{trouble}; one event was not written"),
-                lost => format!("{trouble}; {lost} events were not written"),
-            });
+        for trouble in &self.troubles[self.printed..] {
+            console::unwritten(trouble);
+        }
+        if !self.troubles.is_empty() {
+            console::unwritten_as_noted();
+        }
+        let mut troubles = self.troubles;
+        if let Some(first) = troubles.first_mut() {
+            match self.lost {
+                0 => {}
+                1 => first.push_str("; one event was not written"),
+                lost => first.push_str(&format!("; {lost} events were not written")),
+            }
         }
         #[cfg(feature = "metrics")]
         if let Some(metrics) = self.metrics.take() {
@@ -216,10 +228,7 @@ impl OpenOutputs {
     }
 
     fn stumble(&mut self, trouble: String) {
-        if self.trouble.is_none() {
-            self.news = Some(trouble.clone());
-            self.trouble = Some(trouble);
-        }
+        self.troubles.push(trouble);
     }
 
     fn export(&mut self, exchange: &Exchange) {

@@ -1,5 +1,6 @@
 //! The files that `--report` names: the ending of the name is the format.
 
+use crate::console;
 use anyhow::Context;
 use intact_report::page::Page;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,10 @@ impl ReportFiles {
         self.files.is_empty()
     }
 
-    /// Writes these pages to all files.
+    /// Writes these pages to all files. A file that cannot be written is named.
+    ///
+    /// # Errors
+    /// A page cannot be laid out.
     pub(crate) fn write(&self, pages: &[Page<'_>]) -> anyhow::Result<()> {
         self.files.iter().try_for_each(|file| file.write(pages))
     }
@@ -81,6 +85,10 @@ impl PageFile {
                 file.and_then(|mut file| file.write_all(text.as_bytes()))
             }
         };
-        written.with_context(|| format!("--report: cannot write {}", self.path.display()))
+        if let Err(error) = written {
+            let path = self.path.display();
+            console::unwritten(format_args!("--report: cannot write {path}: {error}"));
+        }
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 use intact_bench::{BenchObserver, Position};
 use intact_findings::timeline::Timeline;
 use intact_ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
+use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -133,9 +134,8 @@ impl BenchObserver for Recording {
         let left = position.left.map_or(String::new(), |left| {
             format!(", {:.0} s left", left.as_secs_f64())
         });
-        self.bar.set_message(format!(
-            "{round}, {variant}, {}{left}",
-            counted(position.exchanges, "request")
-        ));
+        let requests = counted(position.exchanges, "request");
+        let words = format!("{round}, {variant}, {requests}{left}");
+        self.bar.set_message(escape(&words));
     }
 }

@@ -3,8 +3,8 @@
 use super::conclusion::{exit_code, print};
 use super::config::Config;
 use super::gates::{GateInput, Gates, evaluate};
+use super::json;
 use super::page::ReportFiles;
-use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::Context;
 use intact_findings::requirement::Document;
@@ -60,12 +60,12 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         let mut page = source.page();
         page.requirements.clone_from(&verdicts);
         if args.json {
-            console::print(&facts.json(run).context("--json")?);
+            json::print(&facts.json(run).context("--json")?);
         } else {
             print(&page);
         }
         pages.push(page);
-        kept &= args.gates.hold(&verdicts, run, facts)?;
+        kept &= args.gates.hold(&verdicts, run, facts);
     }
     args.report.write(&pages)?;
     Ok(exit_code(None, true, kept))

@@ -36,7 +36,7 @@ pub(crate) fn hold(requirements: &[Requirement], facts: &dyn MetricSource) -> bo
     for requirement in requirements {
         let verdict = requirement.evaluate(facts);
         kept &= verdict.passed();
-        console::note(&verdict.to_string());
+        console::note_lines(&verdict.to_string());
     }
     kept
 }

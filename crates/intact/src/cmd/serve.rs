@@ -65,12 +65,14 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
             }
         })
         .map_err(anyhow::Error::from)?;
-    if let Some(log) = log {
-        log.finish(&totals.tally)?;
+    if let Some(log) = log
+        && let Err(error) = log.finish(&totals.tally)
+    {
+        console::unwritten(error);
     }
     if is_child {
         let tally = serde_json::to_string(&totals.tally).map_err(anyhow::Error::from)?;
-        console::print(&format!("{tally}\n"));
+        console::print_written(&format!("{tally}\n"));
         return Ok(ExitCode::from(exit::FINE));
     }
     let to = args.json.as_ref();
@@ -111,7 +113,7 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
             ca: ca.to_owned(),
             pid: std::process::id(),
         };
-        console::print(&format!("{}\n", serde_json::to_string(&ready)?));
+        console::print_written(&format!("{}\n", serde_json::to_string(&ready)?));
         return Ok(());
     }
     let trust = match args.write_ca() {
@@ -119,7 +121,7 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
         None => "--insecure, or start it with --write-ca ca.pem".to_owned(),
     };
     let say = if json::takes_output(args.json.as_ref()) {
-        console::note
+        console::note_lines
     } else {
         console::print
     };

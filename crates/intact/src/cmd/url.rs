@@ -74,6 +74,6 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let mut short = bench::Config::from(options);
     short.short = true;
     let done = bench::run(short)?;
-    console::note(&next);
+    console::note_lines(&next);
     Ok(done)
 }

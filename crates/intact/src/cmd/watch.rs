@@ -137,7 +137,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let mut facts = observed.facts();
     if let Some(measuring) = measuring {
         let title = head.subject.as_deref().unwrap_or_default();
-        let cpu = measuring.finish(cpu, title).map_err(own)?;
+        let cpu = measuring.finish(cpu, title);
         facts.caveats.extend(cpu.caveats());
         facts.cpu = Some(cpu);
     }
@@ -160,7 +160,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let print = |page: &Page<'_>| {
         if !args.quiet {
             let text = intact_report::terminal::write(page, console::error_paper());
-            console::note(text.trim_end());
+            console::note_written(&text);
         }
     };
     let kept = conclusion.write(|| facts.json(&head), || source.page(), print);

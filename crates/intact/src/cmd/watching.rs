@@ -123,8 +123,8 @@ impl Watching {
         );
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
-            console::print(&page);
-            console::note(&format!("\n{}", early.next));
+            console::print_written(&page);
+            console::note_lines(&format!("\n{}", early.next));
         });
         early.known = Some(facts);
     }
@@ -171,6 +171,7 @@ impl CheckProgress for Watching {
             && let Err(error) = file.write_all(&packets.file)
         {
             self.tell(format!("--pcapng: {error}; the file is not whole"));
+            console::unwritten_as_noted();
         }
         if packets.lost > 0 {
             self.tell(format!(

@@ -14,6 +14,12 @@ mod fix;
 mod fleet;
 #[cfg(feature = "aws")]
 mod fleet_aws;
+#[cfg(unix)]
+mod foreign_text;
+#[cfg(target_os = "linux")]
+mod full_disk;
+#[cfg(target_os = "linux")]
+mod hostile_input;
 #[cfg(target_os = "linux")]
 mod lambda;
 mod ledgers;
@@ -29,6 +35,8 @@ mod peers;
 mod program;
 mod readme;
 mod schemas;
+#[cfg(target_os = "linux")]
+mod secrets;
 mod serve;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;

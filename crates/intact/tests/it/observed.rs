@@ -3,15 +3,19 @@
 use crate::program::intact;
 use intact_ledger::store::Writer;
 use intact_ledger::{Producer, Row, Run, Vantage};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// A file of the golden ledgers.
+pub(crate) fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/golden")
+        .join(name)
+}
 
 /// Stores a golden ledger as `watch` would; its folder.
 pub(crate) fn store(folder: &Path, golden: &str) -> String {
-    let path = format!(
-        "{}/../../fixtures/golden/{golden}.jsonl",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = self::golden(&format!("{golden}.jsonl"));
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
     run.subject = Some("node server.js".to_owned());

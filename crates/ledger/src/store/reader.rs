@@ -2,15 +2,29 @@
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
 use crate::event::{Caveat, Row};
+use crate::input_file;
 use crate::run::{Run, SCHEMA};
 use crate::server_profile::ServerProfile;
 use crate::tally::Tally;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The longest line that is taken for an event.
 const LONGEST_LINE: u64 = 4 << 20;
+/// The most bytes of a file that is read as a whole: histograms of many variants and rounds.
+const LARGEST: u64 = 256 << 20;
+/// The most bytes of the head of a ledger.
+const LARGEST_HEAD: u64 = 16 << 20;
+/// The largest window of a frame (RFC 8878 3.1.1.1.2) that is decoded, as a power of two; the writer's is smaller.
+const LARGEST_WINDOW: u32 = 23;
+
+/// The part of `run.json` that every schema has.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
 
 /// A ledger folder opened for reading.
 #[derive(Debug)]
@@ -23,11 +37,18 @@ impl Reader {
     /// Opens a folder and reads the head of its ledger.
     pub fn open(folder: &Path) -> Result<Reader, StoreError> {
         let path = folder.join(RUN);
-        let json = fs::read(&path).map_err(|_| StoreError::NotALedger(folder.to_owned()))?;
-        let schema = serde_json::from_slice::<serde_json::Value>(&json)
-            .ok()
-            .and_then(|head| head.get("schema")?.as_str().map(str::to_owned))
-            .ok_or_else(|| StoreError::NotALedger(folder.to_owned()))?;
+        let json = input_file::read(&path, LARGEST_HEAD).map_err(|source| match source.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                StoreError::NotALedger(folder.to_owned())
+            }
+            _ => StoreError::Io {
+                path: path.clone(),
+                source,
+            },
+        })?;
+        let Ok(Head { schema }) = serde_json::from_slice(&json) else {
+            return Err(StoreError::NotALedger(folder.to_owned()));
+        };
         if schema != SCHEMA {
             return Err(StoreError::Schema {
                 path: folder.to_owned(),
@@ -57,13 +78,13 @@ impl Reader {
         self.whole(CARD)
     }
 
-    fn whole<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
+    fn whole<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
         let path = self.folder.join(name);
-        match fs::read(&path) {
+        match input_file::read(&path, LARGEST) {
             Ok(json) => serde_json::from_slice(&json)
                 .map(Some)
                 .map_err(|source| StoreError::Json { path, source }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(StoreError::Io { path, source }),
         }
     }
@@ -72,13 +93,16 @@ impl Reader {
     pub fn events(&self) -> Result<Events, StoreError> {
         let end: Option<End> = self.whole(END)?;
         let path = self.folder.join(EVENTS);
-        let file = File::open(&path).map_err(StoreError::io(&path))?;
+        let file = input_file::open(&path).map_err(StoreError::io(&path))?;
         // a decoder takes a file without any frame for a cut one
         let empty = file.metadata().map_err(StoreError::io(&path))?.len() == 0;
         let lines: Box<dyn BufRead> = if empty {
-            Box::new(std::io::empty())
+            Box::new(io::empty())
         } else {
-            let decoder = zstd::Decoder::new(file).map_err(StoreError::io(&path))?;
+            let mut decoder = zstd::Decoder::new(file).map_err(StoreError::io(&path))?;
+            decoder
+                .window_log_max(LARGEST_WINDOW)
+                .map_err(StoreError::io(&path))?;
             Box::new(BufReader::new(decoder))
         };
         Ok(Events {

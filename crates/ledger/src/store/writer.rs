@@ -2,10 +2,11 @@
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
 use crate::event::Event;
+use crate::private_file;
 use crate::run::Run;
 use crate::server_profile::ServerProfile;
 use crate::tally::Tally;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,16 +24,12 @@ pub struct Writer {
 impl Writer {
     /// Makes the folder and writes the head of the ledger.
     pub fn create(folder: &Path, run: &Run) -> Result<Writer, StoreError> {
-        fs::create_dir_all(folder).map_err(StoreError::io(folder))?;
+        create_folder(folder).map_err(StoreError::io(folder))?;
         if folder.join(RUN).exists() {
             return Err(StoreError::Exists(folder.to_owned()));
         }
         let path = folder.join(EVENTS);
-        let events = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(StoreError::io(&path))?;
+        let events = private_file::append(&path).map_err(StoreError::io(&path))?;
         replace(&folder.join(RUN), run)?;
         Ok(Writer {
             folder: folder.to_owned(),
@@ -99,6 +96,20 @@ impl Drop for Writer {
     }
 }
 
+/// Makes the folder, and those above it. Only its owner may read it, unless it exists.
+fn create_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        if let Some(above) = folder.parent() {
+            fs::create_dir_all(above)?;
+        }
+        builder.mode(0o700);
+    }
+    builder.recursive(true).create(folder)
+}
+
 /// Writes beside the file, then renames over it, so that a reader sees the old or the new one.
 fn replace(path: &Path, content: &impl serde::Serialize) -> Result<(), StoreError> {
     let beside = path.with_extension("new");
@@ -106,7 +117,7 @@ fn replace(path: &Path, content: &impl serde::Serialize) -> Result<(), StoreErro
         path: path.to_owned(),
         source,
     })?;
-    let mut file = File::create(&beside).map_err(StoreError::io(&beside))?;
+    let mut file = private_file::create(&beside).map_err(StoreError::io(&beside))?;
     file.write_all(&json).map_err(StoreError::io(&beside))?;
     drop(file);
     fs::rename(&beside, path).map_err(StoreError::io(path))

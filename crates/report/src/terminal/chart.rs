@@ -1,6 +1,7 @@
 //! Charts in lines of letters: bars, stacked bars, distributions and single values. Lines and timelines are for files.
 
-use super::{FAINT, Style, TerminalOptions, escape, of_tone, shorten};
+use super::painted::{FAINT, PLAIN, Painted, Style};
+use super::{TerminalOptions, escape, of_tone, shorten};
 use crate::page::{Axis, Bars, ChartKind, Histogram, Scatter, Tone};
 
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -12,7 +13,7 @@ const DRAWING: (usize, usize) = (20, 100);
 const BAR: usize = 60;
 
 /// The lines of a chart; none for a kind that needs a picture.
-pub(super) fn draw(kind: &ChartKind, options: TerminalOptions) -> Vec<String> {
+pub(super) fn draw(kind: &ChartKind, options: TerminalOptions) -> Vec<Painted> {
     match kind {
         ChartKind::Bars(bars) => draw_bars(bars, options),
         ChartKind::Histogram(histogram) => draw_histogram(histogram, options),
@@ -21,24 +22,14 @@ pub(super) fn draw(kind: &ChartKind, options: TerminalOptions) -> Vec<String> {
     }
 }
 
-/// Letters with their styles, neighbours of one style together.
-#[derive(Default)]
-struct Painted(Vec<(Style, String)>);
+/// The beginning of a line: a name in a column of this width.
+fn named(name: &str, width: usize) -> Painted {
+    Painted::new(PLAIN, &format!("  {name:width$}  "))
+}
 
-impl Painted {
-    fn push(&mut self, style: Style, letter: char, times: usize) {
-        let letters = std::iter::repeat_n(letter, times);
-        match self.0.last_mut() {
-            Some((last, text)) if *last == style => text.extend(letters),
-            _ => self.0.push((style, letters.collect())),
-        }
-    }
-
-    fn line(&self, options: TerminalOptions) -> String {
-        let runs = self.0.iter();
-        runs.map(|(style, text)| options.styled(style, text))
-            .collect()
-    }
+/// The line with a letter of a drawing behind it.
+fn drawn(line: Painted, (style, letter): (Style, char)) -> Painted {
+    line.and(style, letter.encode_utf8(&mut [0; 4]))
 }
 
 /// A letter as high as `value` on a scale up to `most`.
@@ -56,7 +47,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<String>, usize) {
     (names, width)
 }
 
-fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
+fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<Painted> {
     let (names, name_width) = names(bars.0.iter().map(|bar| &*bar.name));
     let words = bars.0.iter().map(|bar| bar.words.chars().count());
     let room = options
@@ -67,24 +58,20 @@ fn draw_bars(bars: &Bars, options: TerminalOptions) -> Vec<String> {
     let mut legend: Vec<(char, &str)> = Vec::new();
     let mut lines = Vec::new();
     for (bar, name) in bars.0.iter().zip(names) {
-        let mut painted = Painted::default();
+        let mut line = named(&name, name_width);
         for part in &bar.parts {
-            let letter = letter(&mut legend, &part.name);
+            let letter = letter(&mut legend, &part.name).to_string();
             let times = (part.value / longest.max(1e-9) * room).round() as usize;
-            painted.push(of_tone(part.tone), letter, times);
+            line = line.and(of_tone(part.tone), &letter.repeat(times));
         }
-        let drawn = painted.line(options);
-        lines.push(format!(
-            "  {name:name_width$}  {drawn} {}",
-            escape(&bar.words)
-        ));
+        lines.push(line.and(PLAIN, &format!(" {}", bar.words)));
     }
     if !legend.is_empty() {
         let parts: Vec<String> = legend
             .iter()
             .map(|(letter, name)| format!("{letter} {name}"))
             .collect();
-        lines.push(options.styled(FAINT, &format!("  {}", parts.join(", "))));
+        lines.push(Painted::new(FAINT, &format!("  {}", parts.join(", "))));
     }
     lines
 }
@@ -104,7 +91,7 @@ fn letter<'a>(legend: &mut Vec<(char, &'a str)>, name: &'a str) -> char {
 }
 
 /// A row per population on a common logarithmic scale, each to its own height.
-fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String> {
+fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<Painted> {
     let rows = histogram.populations().map(|(panel, one)| {
         let names = [panel.name.as_str(), one.name.as_str()];
         let names = names.into_iter().filter(|name| !name.is_empty());
@@ -145,40 +132,37 @@ fn draw_histogram(histogram: &Histogram, options: TerminalOptions) -> Vec<String
             counts[place(f64::midpoint(low, high))] += count as f64;
         }
         let tallest = counts.iter().copied().fold(0.0, f64::max);
-        let mut painted = Painted::default();
-        for count in counts {
-            let letter = if count == 0.0 {
+        let letters = counts.into_iter().map(|count| {
+            let is_empty = count == 0.0;
+            let letter = if is_empty {
                 ' '
             } else {
                 height(count, tallest)
             };
-            painted.push(of_tone(one.tone), letter, 1);
-        }
-        let words = if fits {
-            format!("  {}", escape(&one.words))
+            (of_tone(one.tone), letter)
+        });
+        let line = letters.fold(named(name, name_width), drawn);
+        lines.push(if fits {
+            line.and(PLAIN, &format!("  {}", one.words))
         } else {
-            String::new()
-        };
-        lines.push(format!(
-            "  {name:name_width$}  {}{words}",
-            painted.line(options)
-        ));
+            line
+        });
     }
     lines.push(scale(
         name_width,
         columns,
         [least, (least * most).sqrt(), most],
-        options,
     ));
     if !fits {
         let words = rows.iter().zip(&names);
-        lines.extend(words.map(|((_, one), name)| format!("  {name}: {}", escape(&one.words))));
+        let words = words.map(|((_, one), name)| format!("  {name}: {}", one.words));
+        lines.extend(words.map(|words| Painted::new(PLAIN, &words)));
     }
     lines
 }
 
 /// The line with the values at both ends and in the middle.
-fn scale(indent: usize, columns: usize, values: [f64; 3], options: TerminalOptions) -> String {
+fn scale(indent: usize, columns: usize, values: [f64; 3]) -> Painted {
     let [left, middle, right] = values.map(|value| Axis::Time.label(value));
     let used: usize = [&left, &middle, &right]
         .map(|one| one.chars().count())
@@ -192,14 +176,14 @@ fn scale(indent: usize, columns: usize, values: [f64; 3], options: TerminalOptio
         first = gap / 2,
         second = gap - gap / 2
     );
-    format!("  {:indent$}  {}", "", options.styled(FAINT, &scale))
+    named("", indent).and(FAINT, &scale)
 }
 
 /// From how many times the 95th percentile on a value is far above the others.
 const FAR: f64 = 3.0;
 
 /// A letter per value in order, all series to one height.
-fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
+fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<Painted> {
     let points = scatter.0.iter().flat_map(|series| &series.points);
     let Some((full, tallest)) = full_height(points.map(|point| point.y)) else {
         return Vec::new();
@@ -208,22 +192,22 @@ fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<String> {
     let room = options.width.saturating_sub(name_width + 4).max(10);
     let mut lines = Vec::new();
     for (series, name) in scatter.0.iter().zip(names) {
-        let mut painted = Painted::default();
-        for point in series.points.iter().take(room) {
+        let points = series.points.iter().take(room);
+        let letters = points.map(|point| {
             let letter = match point.tone {
                 Tone::Alarm => '×',
                 _ if point.y > full => '↑',
                 _ => height(point.y, full),
             };
-            painted.push(of_tone(point.tone), letter, 1);
-        }
-        lines.push(format!("  {name:name_width$}  {}", painted.line(options)));
+            (of_tone(point.tone), letter)
+        });
+        lines.push(letters.fold(named(&name, name_width), drawn));
     }
     let mut heights = format!("  full height: {}", Axis::Time.label(full));
     if tallest > full {
         heights.push_str(&format!("; ↑ more, up to {}", Axis::Time.label(tallest)));
     }
-    lines.push(options.styled(FAINT, &heights));
+    lines.push(Painted::new(FAINT, &heights));
     lines
 }
 

@@ -1,8 +1,9 @@
 //! Writes a page for a terminal or a pipe. Width and colour are the caller's. Must not know a document.
 //!
-//! Only blocks of depth `Summary` are written. Names of servers and files are escaped here: no control character reaches a terminal.
+//! Only blocks of depth `Summary` are written. Every line goes through [`painted`], which escapes foreign text.
 
 mod chart;
+mod painted;
 mod table;
 
 use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
@@ -10,6 +11,7 @@ use super::sequence;
 use crate::escape::glue_units;
 use intact_findings::Severity;
 use intact_units::foreign_text::escape;
+use painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style};
 
 /// Findings with evidence and remedy; `--json` has all.
 const FINDINGS: usize = 12;
@@ -31,14 +33,6 @@ pub struct TerminalOptions {
     pub colour: bool,
 }
 
-/// A style of text: the parameter of the escape sequence that begins it (ECMA-48, SGR); none for plain text.
-type Style = &'static str;
-
-const PLAIN: Style = "";
-const STRONG: Style = "1";
-const FAINT: Style = "2";
-const ALARM: Style = "33";
-
 fn of_emphasis(emphasis: Emphasis) -> Style {
     match emphasis {
         Emphasis::Normal => PLAIN,
@@ -57,31 +51,23 @@ fn of_tone(tone: Tone) -> Style {
     }
 }
 
-impl TerminalOptions {
-    /// The text in that style, where colour is understood.
-    fn styled(self, style: Style, text: &str) -> String {
-        if !self.colour || style.is_empty() || text.is_empty() {
-            return text.to_owned();
-        }
-        format!("\x1b[{style}m{text}\x1b[0m")
-    }
-}
-
 /// The page.
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
-    let command = format!("intact {}", page.command);
-    let strong = options.styled(STRONG, &command);
+    let command = escape(&format!("intact {}", page.command));
     let title = escape(&format!("{command} {}", page.subject));
     for line in wrap(&title, out.options.width, "    ") {
-        out.line(&line.replacen(&command, &strong, 1));
+        out.line(&match line.strip_prefix(&command) {
+            Some(rest) => Painted::new(STRONG, &command).and(PLAIN, rest),
+            None => Painted::new(PLAIN, &line),
+        });
     }
     out.facts(page);
     for line in &page.intro {
         out.wrapped(FAINT, &escape(&line.to_string()), "");
     }
     if !page.verdict.is_empty() {
-        out.line("");
+        out.blank_line();
     }
     out.body(page);
     out.text
@@ -90,9 +76,9 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
 /// What follows on a page whose beginning was written earlier: no title, and the figures at a glance come last.
 pub fn write_rest(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
-    out.line("");
+    out.blank_line();
     out.body(page);
-    out.line("");
+    out.blank_line();
     out.facts(page);
     out.text
 }
@@ -140,7 +126,7 @@ impl Output {
             self.section(section);
         }
         if !page.caveats.is_empty() {
-            self.line("");
+            self.blank_line();
         }
         for caveat in &page.caveats {
             self.wrapped(ALARM, &escape(&format!("caveat: {caveat}")), "  ");
@@ -152,14 +138,14 @@ impl Output {
         if blocks.is_empty() {
             return;
         }
-        self.line("");
+        self.blank_line();
         let title = escape(&section.title.to_string());
         for line in wrap(&title, self.options.width, "  ") {
-            self.line(&self.options.styled(STRONG, &line));
+            self.line(&Painted::new(STRONG, &line));
         }
         for (nth, block) in blocks.into_iter().enumerate() {
             if nth > 0 && matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_)) {
-                self.line("");
+                self.blank_line();
             }
             self.block(block);
         }
@@ -189,7 +175,7 @@ impl Output {
             Block::Code(lines) => {
                 for line in lines {
                     // never wrapped: it is there to be copied
-                    self.line(format!("    {}", escape(line)).trim_end());
+                    self.line(&Painted::new(PLAIN, &format!("    {line}")));
                 }
             }
         }
@@ -213,13 +199,13 @@ impl Output {
             groups.iter().partition(|group| group.is_note);
         for (nth, group) in grave.iter().take(FINDINGS).enumerate() {
             if nth > 0 {
-                self.line("");
+                self.blank_line();
             }
             self.finding(group);
         }
         if !notes.is_empty() {
             if !grave.is_empty() {
-                self.line("");
+                self.blank_line();
             }
             for group in notes.iter().take(NOTES) {
                 let said = format!("info: {} [{}]", claim(group, 0), group.rule);
@@ -265,7 +251,7 @@ impl Output {
         }
         for words in lines {
             for line in wrap(&format!("also {words}"), self.options.width - 4, "  ") {
-                self.line(&format!("    {line}"));
+                self.line(&Painted::new(PLAIN, &format!("    {line}")));
             }
         }
     }
@@ -284,7 +270,7 @@ impl Output {
                 (_, true) => ALARM,
                 (_, false) => PLAIN,
             };
-            self.line(&self.options.styled(style, &escape(line)));
+            self.line(&Painted::new(style, line));
         }
         let cut = lines.len().saturating_sub(MESSAGES + 1) as u64;
         match sequence.more.map(|more| more + cut) {
@@ -294,9 +280,13 @@ impl Output {
         }
     }
 
-    fn line(&mut self, text: &str) {
-        self.text.push_str(text.trim_end());
+    fn line(&mut self, line: &Painted) {
+        self.text.push_str(&line.print(self.options));
         self.text.push('\n');
+    }
+
+    fn blank_line(&mut self) {
+        self.line(&Painted::default());
     }
 
     fn prose(&mut self, style: Style, text: &Text, indent: &str) {
@@ -306,8 +296,7 @@ impl Output {
     /// Escaped text in lines, all indented by two columns and the later ones by `indent` too.
     fn wrapped(&mut self, style: Style, text: &str, indent: &str) {
         for line in wrap(text, self.options.width - 2, indent) {
-            let line = self.options.styled(style, &line);
-            self.line(&format!("  {line}"));
+            self.line(&Painted::new(PLAIN, "  ").and(style, &line));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A table in columns of letters. A narrow terminal drops the least important columns first, then shortens words.
 
-use super::{ALARM, FAINT, PLAIN, TerminalOptions, escape, shorten};
+use super::painted::{ALARM, FAINT, PLAIN, Painted};
+use super::{TerminalOptions, escape, shorten};
 use crate::page::{Column, Table, Text, text};
 
 /// Columns of letters that words get at least, unless they need fewer.
@@ -10,13 +11,14 @@ const NARROWEST: usize = 8;
 
 /// A table in lines, its head first, and what is missing from it.
 pub(super) struct LaidOut {
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<Painted>,
     pub(super) notes: Vec<Text>,
 }
 
 /// A column in letters.
 struct Letters<'a> {
     column: &'a Column,
+    head: String,
     cells: Vec<String>,
     natural: usize,
     width: usize,
@@ -30,7 +32,8 @@ impl<'a> Letters<'a> {
         });
         let cells: Vec<String> = cells.collect();
         let widths = cells.iter().map(|cell| cell.chars().count());
-        let natural = widths.max().unwrap_or(0).max(column.head.chars().count());
+        let head = escape(&column.head);
+        let natural = widths.max().unwrap_or(0).max(head.chars().count());
         let width = if column.is_numeric() {
             natural
         } else {
@@ -38,6 +41,7 @@ impl<'a> Letters<'a> {
         };
         Letters {
             column,
+            head,
             cells,
             natural,
             width,
@@ -61,19 +65,19 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
     let rows = table.brief.unwrap_or(usize::MAX).min(table.rows());
     let mut columns: Vec<Letters<'_>> = shown.map(|column| Letters::new(column, rows)).collect();
     let dropped = fit(&mut columns, options.width);
-    let line = |cell: &dyn Fn(&Letters<'_>) -> String| columns.iter().map(cell).collect::<String>();
-    let head = line(&|letters| letters.padded(&letters.column.head));
-    let mut lines = vec![options.styled(FAINT, head.trim_end())];
+    let heads = columns.iter().map(|letters| letters.padded(&letters.head));
+    let heads: String = heads.collect();
+    let mut lines = vec![Painted::new(FAINT, heads.trim_end())];
     for row in 0..rows {
-        lines.push(line(&|letters| {
-            let cell = letters.padded(&letters.cells[row]);
-            let style = if letters.column.cells[row].is_alarm {
-                ALARM
-            } else {
-                PLAIN
-            };
-            options.styled(style, &cell)
-        }));
+        let cells = columns.iter().map(|letters| {
+            let is_alarm = letters.column.cells[row].is_alarm;
+            let style = if is_alarm { ALARM } else { PLAIN };
+            (style, letters.padded(&letters.cells[row]))
+        });
+        let line = cells.fold(Painted::default(), |line, (style, cell)| {
+            line.and(style, &cell)
+        });
+        lines.push(line);
     }
     let mut notes = Vec::new();
     if table.rows() > rows {
@@ -119,7 +123,7 @@ mod tests {
     use super::*;
     use crate::page::{Quantity, Rows};
 
-    fn lines(width: usize) -> LaidOut {
+    fn lines(width: usize) -> (Vec<String>, Vec<Text>) {
         let table = Rows::of(&[("https://a-rather-long-name.example.com", 100.0)])
             .column("name", |row| row.0)
             .ranked(9, "p99", |row| Quantity::Time(row.1))
@@ -129,22 +133,20 @@ mod tests {
             width,
             colour: false,
         };
-        lay_out(&table, options)
+        let laid_out = lay_out(&table, options);
+        let lines = laid_out.lines.iter();
+        let lines = lines.map(|line| line.print(options)).collect();
+        (lines, laid_out.notes)
     }
 
     #[test]
     fn a_narrow_terminal_drops_the_least_important_columns_and_then_shortens_words() {
-        let wide = lines(80);
-        assert_eq!((wide.lines.len(), wide.notes.len()), (2, 0));
-        assert!(wide.lines[1].contains("https://a-rather-long-name.example.com"));
-        let narrow = lines(46);
-        assert_eq!(narrow.notes[0].to_string(), "no room for: p99 (see --json)");
-        assert!(narrow.lines[1].contains('…') && narrow.lines[1].ends_with("1.00 ms"));
-        assert!(
-            lines(30)
-                .lines
-                .iter()
-                .all(|line| line.chars().count() <= 30)
-        );
+        let (wide, notes) = lines(80);
+        assert_eq!((wide.len(), notes.len()), (2, 0));
+        assert!(wide[1].contains("https://a-rather-long-name.example.com"));
+        let (narrow, notes) = lines(46);
+        assert_eq!(notes[0].to_string(), "no room for: p99 (see --json)");
+        assert!(narrow[1].contains('…') && narrow[1].ends_with("1.00 ms"));
+        assert!(lines(30).0.iter().all(|line| line.chars().count() <= 30));
     }
 }

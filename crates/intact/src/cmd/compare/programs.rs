@@ -44,12 +44,16 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())
             .ok_or_else(|| Failed::usage(anyhow!("--env {variable}: KEY=A,B is wanted")))?;
+        let values: Vec<&str> = values.split(',').collect();
+        let shown = values.iter().map(|value| shown_value(key, value));
+        let shown = told_apart(shown.collect());
         programs = values
-            .split(',')
-            .flat_map(|value| {
+            .iter()
+            .zip(&shown)
+            .flat_map(|(value, shown)| {
                 programs
                     .iter()
-                    .map(move |program| with(program, key, value, alone))
+                    .map(move |program| with(program, key, value, shown, alone))
             })
             .collect();
     }
@@ -61,10 +65,17 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
     Ok(programs)
 }
 
+/// The value of a variable as it is recorded: without a secret.
+fn shown_value(key: &str, value: &str) -> String {
+    let setting = redact::word(&format!("{key}={value}"));
+    let shown = setting.split_once('=').map(|(_, shown)| shown);
+    shown.unwrap_or_default().to_owned()
+}
+
 /// A program with one variable more; of a single command the variables alone are name enough.
-fn with(program: &Program, key: &str, value: &str, alone: bool) -> Program {
+fn with(program: &Program, key: &str, value: &str, shown: &str, alone: bool) -> Program {
     let mut program = program.clone();
-    let setting = format!("{key}={value}");
+    let setting = format!("{key}={shown}");
     let name = &mut program.variant.name;
     if alone && program.environment.is_empty() {
         *name = setting;
@@ -75,7 +86,7 @@ fn with(program: &Program, key: &str, value: &str, alone: bool) -> Program {
     program
         .variant
         .axes
-        .insert(key.to_owned(), value.to_owned());
+        .insert(key.to_owned(), shown.to_owned());
     program
 }
 
@@ -95,23 +106,11 @@ fn words_of(command: &[OsString]) -> String {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     match &words[..] {
-        [line] if line.contains(char::is_whitespace) => words_of_shell(line),
+        [line] if line.contains(char::is_whitespace) => {
+            redact::line(&line.split_whitespace().collect::<Vec<&str>>().join(" "))
+        }
         words => redact::argv(words).join(" "),
     }
-}
-
-/// A line for a shell up to the first thing in it that may be a secret: quotes are not taken apart here, so what follows it may be too.
-pub(super) fn words_of_shell(line: &str) -> String {
-    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let mut told = Vec::new();
-    for (word, shown) in words.iter().zip(redact::argv(&words)) {
-        if *word != shown {
-            told.push("…".to_owned());
-            break;
-        }
-        told.push(shown);
-    }
-    told.join(" ")
 }
 
 /// The lines without the words that all of them begin and end with: what tells them apart is name enough.
@@ -154,7 +153,7 @@ fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
 }
 
 /// Names that differ.
-pub(super) fn told_apart(names: Vec<String>) -> Vec<String> {
+pub(crate) fn told_apart(names: Vec<String>) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for name in names {
         let mut candidate = name.clone();
@@ -232,6 +231,14 @@ mod tests {
     }
 
     #[test]
+    fn the_secret_value_of_a_variable_is_hidden() {
+        assert_eq!(
+            names(&["./a"], &["API_TOKEN=s3cret,s4cret"]),
+            ["API_TOKEN=…", "API_TOKEN=… (2)"]
+        );
+    }
+
+    #[test]
     fn a_line_for_a_shell_goes_to_one() {
         let programs = parse(&["a b".into(), "--".into(), "a".into(), "b".into()], &[]).unwrap();
         assert_eq!(programs[0].command, ["sh", "-c", "a b"]);
@@ -252,6 +259,6 @@ mod tests {
         );
         assert_eq!(told, ["-H", "-u"]);
         let lines = ["a -H 'Cookie: s3cret' b", "a -H 'Cookie: s3cret' b c"];
-        assert_eq!(lines.map(words_of_shell), ["a -H …"; 2]);
+        assert_eq!(lines.map(redact::line), ["a -H …"; 2]);
     }
 }

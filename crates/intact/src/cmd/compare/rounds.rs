@@ -13,7 +13,8 @@ use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use intact_experiment::order;
 use intact_findings::compare::{CompareFacts, Comparison, WARMUP};
-use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage};
+use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, redact};
+use intact_units::foreign_text::escape;
 use intact_units::number::timer;
 use intact_watch::{Clock, Ended, RunPosition, Streams};
 use std::collections::BTreeMap;
@@ -95,7 +96,7 @@ impl Rounds<'_> {
 
     fn one(&mut self, index: usize, round: u32) -> Result<Ended, Failed> {
         let program = &self.programs[index];
-        self.bar.set_message(program.variant.name.clone());
+        self.bar.set_message(escape(&program.variant.name));
         self.prepare()?;
         let variant = index as u32;
         let mut config = self.config.clone();
@@ -142,6 +143,7 @@ impl Rounds<'_> {
         if status.success() {
             return Ok(());
         }
+        let line = redact::line(line);
         Err(own(anyhow!("--prepare failed ({status}): {line}")))
     }
 
@@ -171,7 +173,7 @@ impl Rounds<'_> {
         self.bar.suspend(|| {
             console::note(&format!(
                 "intact: {} {words}: the comparison ends here{way_out}",
-                intact_units::foreign_text::escape(name)
+                escape(name)
             ));
         });
         Some(code)

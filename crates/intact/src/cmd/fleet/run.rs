@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         .unwrap_or_else(|| PathBuf::from(format!("fleet-{}", plan.id)));
     let (queues, store_name) = places(args, &plan, &dir)?;
     let store = open_store(&store_name)?;
-    console::note(&intact_fleet::plan_page(&plan));
+    console::note_lines(&intact_fleet::plan_page(&plan));
     if !cfg!(feature = "parquet") {
         console::note("rows are kept as CSV only: Parquet needs a build with `--features parquet`");
     }

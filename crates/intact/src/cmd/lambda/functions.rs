@@ -1,5 +1,6 @@
 //! The functions that a command line names: commands after a `--` each, times the variants of their environment.
 
+use crate::cmd::compare::told_apart;
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_lambda::Function;
@@ -21,7 +22,9 @@ pub(super) fn parse(
         vec![(String::new(), Vec::new())]
     } else {
         let read = variants.iter().map(|told| environment(told));
-        read.collect::<Result<_, Failed>>()?
+        let read: Vec<(String, Variables)> = read.collect::<Result<_, Failed>>()?;
+        let (names, variables): (Vec<String>, Vec<Variables>) = read.into_iter().unzip();
+        told_apart(names).into_iter().zip(variables).collect()
     };
     let mut functions: Vec<(Variant, Function)> = Vec::new();
     for command in &commands {
@@ -65,7 +68,12 @@ fn environment(told: &str) -> Result<(String, Variables), Failed> {
         let (key, value) = word
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())
-            .ok_or_else(|| Failed::usage(anyhow!("--variants {told}: KEY=VALUE is wanted")))?;
+            .ok_or_else(|| {
+                Failed::usage(anyhow!(
+                    "--variants {}: KEY=VALUE is wanted",
+                    redact::line(told)
+                ))
+            })?;
         variables.push((key.into(), value.into()));
     }
     let words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();

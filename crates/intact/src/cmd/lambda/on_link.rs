@@ -21,7 +21,7 @@ pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCod
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not answer for it");
     })?;
     let far = ServerSide::start(&link, server).map_err(own)?;
-    console::note(&document::beginning(&link, far.environment()));
+    console::note_lines(&document::beginning(&link, far.environment()));
     let mut command = internal::command().map_err(own)?;
     for (name, value) in far.environment() {
         command.env(name, value);
@@ -30,7 +30,7 @@ pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCod
     let code = on_link::run_job(&link, command, &job, own, |_| {})?;
     let served = far.end().map_err(own)?;
     let account = link.account().context("the link").map_err(own)?;
-    console::note(&document::end(&link, &account, served.as_ref()));
+    console::note_lines(&document::end(&link, &account, served.as_ref()));
     Ok(code)
 }
 

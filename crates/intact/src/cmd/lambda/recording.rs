@@ -7,6 +7,7 @@ use crate::cmd::progress;
 use indicatif::ProgressBar;
 use intact_findings::lambda::{Invocations, LambdaFacts};
 use intact_ledger::{Event, Run, Sink};
+use intact_units::foreign_text::escape;
 use intact_watch::WatchSink;
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,8 @@ impl Recording {
     pub(super) fn turn(&self, variant: u32, round: u32, rounds: u32) {
         let name = self.names.get(variant as usize);
         let name = name.map_or("", String::as_str);
-        self.bar
-            .set_message(format!("{name}, round {round} of {rounds}"));
+        let words = format!("{name}, round {round} of {rounds}");
+        self.bar.set_message(escape(&words));
     }
 
     /// Ends the ledger; what was found out.

@@ -38,10 +38,7 @@ impl Log {
         };
         if inner.lost > 0 {
             let lost = inner.lost;
-            console::note(&format!(
-                "intact: --ledger: lost {}",
-                counted(lost, "event")
-            ));
+            console::unwritten(format_args!("--ledger: lost {}", counted(lost, "event")));
         }
         writer.flush().context("--ledger")?;
         writer.replace_tally(tally).context("--ledger")?;

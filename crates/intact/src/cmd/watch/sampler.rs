@@ -1,10 +1,10 @@
 //! The sampler as `watch` uses it: the only module that knows the crate `profile`, which a build may leave out.
 
-use anyhow::Context;
+use crate::console;
 use intact_findings::cpu::{CpuFacts, WorkShares};
+use intact_ledger::private_file;
 use intact_profile::{CategoryShares, Gap, Profile, SampleTarget, Sampling};
 use intact_units::plural::counted;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::SystemTime;
@@ -37,17 +37,12 @@ impl Sampler {
     }
 
     /// Ends it; fills in what the time went for, and draws it.
-    pub(super) fn finish(
-        self,
-        facts: &mut CpuFacts,
-        flamegraph: Option<&Path>,
-        title: &str,
-    ) -> anyhow::Result<()> {
+    pub(super) fn finish(self, facts: &mut CpuFacts, flamegraph: Option<&Path>, title: &str) {
         let profile = match self.state {
             Ok(sampling) => sampling.finish(),
             Err(reason) => {
                 facts.not_sampled = Some(reason);
-                return Ok(());
+                return;
             }
         };
         tidy(&profile, self.since);
@@ -57,16 +52,17 @@ impl Sampler {
             one.took.work = shares(profile.shares(number + 1));
         }
         facts.gaps = profile.gaps.iter().map(words).collect();
-        if let Some(path) = flamegraph {
-            draw(&profile, title, path)
-                .with_context(|| format!("--flamegraph {}", path.display()))?;
+        if let Some(path) = flamegraph
+            && let Err(error) = draw(&profile, title, path)
+        {
+            let path = path.display();
+            console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
         }
-        Ok(())
     }
 }
 
 fn draw(profile: &Profile, title: &str, path: &Path) -> anyhow::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
+    let mut out = BufWriter::new(private_file::create(path)?);
     intact_profile::flame_graph(profile, title, &mut out)?;
     out.flush()?;
     Ok(())

@@ -1,0 +1,161 @@
+//! JSON whose strings are bounded: a reader over JSON text that drops what a string holds beyond a limit. A parser collects a
+//! string before anything can look at its length. Must not judge whether the text is JSON: the parser does.
+
+use std::io::{self, BufRead, Read};
+
+/// Bytes of a string that are passed on. URLs and header fields of real traffic are shorter; bodies are not read.
+const LONGEST: usize = 64 << 10;
+
+/// JSON text with the beginning of each string.
+pub(super) struct ShortStrings<R> {
+    inner: R,
+    place: Place,
+    /// Bytes of this string so far.
+    length: usize,
+}
+
+/// Where the text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    /// In a string, behind a whole character.
+    Inside,
+    /// In a string, behind a backslash.
+    Escape,
+    /// In a string, behind `\u` and so many of its four digits, the first of which is as given.
+    Unicode(u8, u8),
+    /// In a string, behind the first half of a surrogate pair.
+    HalfPair,
+    /// In a string, behind the backslash before the second half of a surrogate pair.
+    HalfEscape,
+    /// Behind the limit; nothing is passed on.
+    Dropped,
+    /// Behind the limit and a backslash.
+    DroppedEscape,
+}
+
+impl<R: BufRead> ShortStrings<R> {
+    pub(super) fn new(inner: R) -> ShortStrings<R> {
+        ShortStrings {
+            inner,
+            place: Place::Outside,
+            length: 0,
+        }
+    }
+
+    /// Takes the next byte; whether it is passed on.
+    fn takes(&mut self, byte: u8) -> bool {
+        use Place::{
+            Dropped, DroppedEscape, Escape, HalfEscape, HalfPair, Inside, Outside, Unicode,
+        };
+        // the continuation of a character in UTF-8 belongs to its first byte
+        let is_start = !(0x80..0xc0).contains(&byte);
+        if self.place == Inside && self.length >= LONGEST && is_start && byte != b'"' {
+            self.place = Dropped;
+        }
+        let next = match (self.place, byte) {
+            (Outside, b'"') => {
+                self.length = 0;
+                Inside
+            }
+            (Outside, _) => return true,
+            (Inside | HalfPair | Dropped, b'"') => Outside,
+            (Inside, b'\\') => Escape,
+            (HalfPair, b'\\') => HalfEscape,
+            (Escape | HalfEscape, b'u') => Unicode(0, 0),
+            (Unicode(0, _), _) => Unicode(1, byte),
+            (Unicode(1, first), _) => {
+                let is_half = matches!(
+                    (first, byte),
+                    (b'd' | b'D', b'8'..=b'9' | b'a'..=b'b' | b'A'..=b'B')
+                );
+                Unicode(2, u8::from(is_half))
+            }
+            (Unicode(2, is_half), _) => Unicode(3, is_half),
+            (Unicode(_, 1), _) => HalfPair,
+            (Dropped, b'\\') => DroppedEscape,
+            (Dropped | DroppedEscape, _) => Dropped,
+            (Inside | Escape | HalfPair | HalfEscape | Unicode(..), _) => Inside,
+        };
+        let is_passed = !matches!(
+            (self.place, next),
+            (Dropped | DroppedEscape, Dropped | DroppedEscape)
+        );
+        self.place = next;
+        self.length += 1;
+        is_passed
+    }
+}
+
+impl<R: BufRead> Read for ShortStrings<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let available = self.inner.fill_buf()?;
+            if available.is_empty() || into.is_empty() {
+                return Ok(0);
+            }
+            // a parser asks for little at a time; the copy ends the borrow of the buffer
+            let mut piece = [0; 4096];
+            let length = available.len().min(into.len()).min(piece.len());
+            piece[..length].copy_from_slice(&available[..length]);
+            self.inner.consume(length);
+            let mut written = 0;
+            for &byte in &piece[..length] {
+                if self.takes(byte) {
+                    into[written] = byte;
+                    written += 1;
+                }
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn filtered(text: &str) -> String {
+        let mut out = String::new();
+        ShortStrings::new(text.as_bytes())
+            .read_to_string(&mut out)
+            .unwrap();
+        out
+    }
+
+    #[test]
+    fn a_long_string_keeps_its_beginning_and_the_text_around_it() {
+        for unit in [
+            "x",
+            "\\n",
+            "\\u0041",
+            "ä",
+            "日",
+            "\\ud83d\\ude00",
+            "\\\"",
+            "\\\\",
+        ] {
+            let long = unit.repeat(LONGEST);
+            let read = filtered(&format!("[\"{long}\", \"{long}\", 1]"));
+            let values: (String, String, u32) = serde_json::from_str(&read).unwrap();
+            let whole: String = serde_json::from_str(&format!("\"{long}\"")).unwrap();
+            assert!(read.len() < 2 * LONGEST + 64, "{unit}: {}", read.len());
+            assert!(
+                whole.starts_with(&values.0) && values.0 == values.1,
+                "{unit}"
+            );
+            assert!(values.0.len() >= LONGEST / 12, "{unit}");
+            assert_eq!(values.2, 1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_text_stays_as_it_is(text in "[\\PC\"\\\\ud8]{0,200}") {
+            prop_assert_eq!(filtered(&text), text);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Files that only their owner may read: they hold traffic, or secrets of it. Must not decide where a file lies.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Creates a file, or empties one that exists.
+///
+/// # Errors
+/// The file system refused, or a file that exists belongs to another user.
+pub fn create(path: &Path) -> io::Result<File> {
+    open(
+        OpenOptions::new().write(true).create(true).truncate(true),
+        path,
+    )
+}
+
+/// Creates a file, or opens one to write to its end.
+///
+/// # Errors
+/// As those of [`create`].
+pub fn append(path: &Path) -> io::Result<File> {
+    open(OpenOptions::new().append(true).create(true), path)
+}
+
+#[cfg(unix)]
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let file = options.mode(0o600).open(path)?;
+    // a file that existed kept its permissions; a device or a pipe has none of ours
+    let about = file.metadata()?;
+    if about.is_file() && about.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.open(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_new_file_and_an_existing_one_are_their_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, old) = (folder.path().join("new"), folder.path().join("old"));
+        std::fs::write(&old, "rest").unwrap();
+        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        drop((create(&new).unwrap(), append(&old).unwrap()));
+        assert_eq!((mode(&new), mode(&old)), (0o600, 0o600));
+        assert_eq!(std::fs::read(&old).unwrap(), b"rest");
+        drop(create(&old).unwrap());
+        assert_eq!(std::fs::read(&old).unwrap(), b"");
+        assert!(create(Path::new("/dev/null")).is_ok());
+    }
+}
