@@ -51,6 +51,7 @@ pub fn run(
         questions: is_relayed,
         sockets: inspection.makes_sockets(),
         ends: keys.is_some(),
+        own_rules: is_relayed,
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();
