@@ -139,9 +139,10 @@ def ring(*_):
 
 def blackhole_alarm():
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    address = blackhole()
     try:
-        socket.socket().connect(blackhole())
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        socket.socket().connect(address)
     except Rang:
         print("interrupted")
 

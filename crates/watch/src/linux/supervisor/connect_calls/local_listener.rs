@@ -74,18 +74,15 @@ impl LocalListener {
     /// Wakes the loop for arrivals while any is awaited. On this machine nearly all arrive within the connect.
     pub(crate) fn listen(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let wanted = !self.awaited.is_empty();
-        let is_new = wanted != std::mem::replace(&mut self.registered, wanted);
+        let was_registered = std::mem::replace(&mut self.registered, wanted);
         let has_more = std::mem::take(&mut self.has_more);
-        if !is_new && !(wanted && has_more) {
-            return Ok(());
-        }
-        if !is_new {
-            // reports what waits already
-            registry.reregister(&mut self.listener, token, Interest::READABLE)
-        } else if wanted {
-            registry.register(&mut self.listener, token, Interest::READABLE)
-        } else {
-            registry.deregister(&mut self.listener)
+        let source = &mut self.listener;
+        match (was_registered, wanted) {
+            (false, true) => registry.register(source, token, Interest::READABLE),
+            (true, false) => registry.deregister(source),
+            // has what waits already reported again
+            (true, true) if has_more => registry.reregister(source, token, Interest::READABLE),
+            _ => Ok(()),
         }
     }
 }

@@ -193,14 +193,18 @@ impl ConnectCalls {
     ) -> Option<SocketAddr> {
         for _ in 0..2 {
             let listener = self.local_listeners[family].as_ref()?;
-            connect(
-                socket,
-                on_socket(listener.address(), dial.v6),
-                dial.blocking,
-            )
-            .ok()?;
-            // nearly always connected by now; on a busy machine soon
-            if socket::is_connected(socket) || !socket::is_queue_full(listener) {
+            let address = on_socket(listener.address(), dial.v6);
+            connect(socket, address, dial.blocking).ok()?;
+            if socket::is_connected(socket) {
+                // an interrupted call continues in the background, and the program's next connect completes it
+                let is_interrupted = dial.registered && !cx.notifications.is_valid(dial.notice.id);
+                if dial.blocking && !is_interrupted {
+                    let _ = begin(socket, address);
+                }
+                return socket::local_address(socket);
+            }
+            // on a busy machine it is connected soon
+            if !socket::is_queue_full(listener) {
                 return socket::local_address(socket);
             }
             socket::disconnect(socket);
