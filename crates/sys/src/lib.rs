@@ -11,6 +11,7 @@
 
 pub mod address;
 pub mod bpf;
+pub mod credentials;
 pub mod guard;
 pub mod namespaces;
 pub mod netlink;

@@ -1,12 +1,19 @@
 //! A folder in memory for secrets. A guard process removes it once we have ended, however we end.
+//!
+//! If we are root, programs that drop that right can still reach its files. So every user could; but the name of the inner folder
+//! is random, and no user may list the outer one.
 
+use crate::checked;
 use crate::guard::Guard;
+use rustix::process::Resource;
+use rustix::rand::GetRandomFlags;
 use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The name of the process that removes the folder.
@@ -14,79 +21,150 @@ pub const GUARD_NAME: &CStr = c"intact-guard";
 
 /// Folders that usually are file systems in memory; the last may be on a disk.
 const PARENTS: [&str; 3] = ["/dev/shm", "/run", "/tmp"];
+/// Bytes of the log that are reserved beyond its end: a program that logs must never find the file system full.
+const ROOM: i64 = 64 * 1024;
+/// A limit of the size of files below this ends programs that append to a log for long (SIGXFSZ), in bytes.
+const MIN_FILE_SIZE: u64 = 1 << 30;
 
 /// A folder for secret files, whose names are known from the start: the guard must not allocate memory.
-pub struct SecretDir<const FILES: usize> {
+pub struct SecretDir {
     path: PathBuf,
-    names: [&'static str; FILES],
     guard: Guard,
 }
 
-impl<const FILES: usize> SecretDir<FILES> {
-    /// Makes the folder and its guard. If we are root, programs that drop that right can still reach files in the folder.
+/// The names of the files in the folder.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretFiles {
+    /// A log, which programs append to and we read.
+    pub log: &'static str,
+    /// A text, which programs read.
+    pub text: &'static str,
+}
+
+/// Why there is no place for secrets: what was tried, and the errors.
+#[derive(Debug)]
+pub struct NoPlace(Vec<(&'static str, io::Error)>);
+
+impl fmt::Display for NoPlace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (place, error)) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(out, "{comma}{place}: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl SecretDir {
+    /// Makes the folder and its guard, and creates the log.
     ///
     /// # Errors
-    /// No file system in memory can be written to, or the guard cannot be started.
-    pub fn make(names: [&'static str; FILES]) -> io::Result<SecretDir<FILES>> {
-        let path = PARENTS
-            .iter()
-            .find_map(|parent| make_folder(parent).ok())
-            .ok_or(io::ErrorKind::PermissionDenied)?;
-        if is_root() {
-            fs::set_permissions(&path, Permissions::from_mode(0o711))?;
+    /// No file system can be written to or has room, the size of files is limited, or the guard cannot be started.
+    pub fn make(files: SecretFiles) -> Result<(SecretDir, File), NoPlace> {
+        let limit = rustix::process::getrlimit(Resource::Fsize).current;
+        if limit.is_some_and(|limit| limit < MIN_FILE_SIZE) {
+            let error = io::Error::from_raw_os_error(libc::EFBIG);
+            return Err(NoPlace(vec![("the limit of ulimit -f", error)]));
         }
-        let guard = start_guard(&path, names).inspect_err(|_| {
+        let mut tried = Vec::new();
+        for parent in PARENTS {
+            match SecretDir::make_in(parent, files) {
+                Ok(made) => return Ok(made),
+                Err(error) => tried.push((parent, error)),
+            }
+        }
+        Err(NoPlace(tried))
+    }
+
+    fn make_in(parent: &str, files: SecretFiles) -> io::Result<(SecretDir, File)> {
+        let outer = make_folder(parent)?;
+        let path = outer.join(random_name()?);
+        let made = SecretDir::fill(&outer, &path, files);
+        if made.is_err() {
+            let _ = fs::remove_file(path.join(files.log));
             let _ = fs::remove_dir(&path);
-        })?;
-        Ok(SecretDir { path, names, guard })
-    }
-
-    /// Creates the file of that index, which programs append to and we read. If we are root, every user may append.
-    ///
-    /// # Errors
-    /// Those of open(2): the file exists already.
-    pub fn create_log(&self, index: usize) -> io::Result<(PathBuf, File)> {
-        let path = self.path.join(self.names[index]);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
-        if is_root() {
-            file.set_permissions(Permissions::from_mode(0o622))?;
+            let _ = fs::remove_dir(&outer);
         }
-        Ok((path, file))
+        made
     }
 
-    /// Writes the file of that index, which programs read. If we are root, every user may read it.
+    fn fill(outer: &Path, path: &Path, files: SecretFiles) -> io::Result<(SecretDir, File)> {
+        fs::DirBuilder::new().mode(0o700).create(path)?;
+        if is_root() {
+            for folder in [path, outer] {
+                fs::set_permissions(folder, Permissions::from_mode(0o711))?;
+            }
+        }
+        let log = create(&path.join(files.log), 0o622)?;
+        reserve(&log, 0)?;
+        let guard = start_guard(&[path, outer], &[files.log, files.text])?;
+        let path = path.to_owned();
+        Ok((SecretDir { path, guard }, log))
+    }
+
+    /// Where a file of this name is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes the file of that name, which programs read.
     ///
     /// # Errors
-    /// Those of open(2) and write(2).
-    pub fn write_text(&self, index: usize, text: &str) -> io::Result<PathBuf> {
-        let path = self.path.join(self.names[index]);
-        fs::write(&path, text)?;
-        let mode = if is_root() { 0o644 } else { 0o600 };
-        fs::set_permissions(&path, Permissions::from_mode(mode))?;
+    /// Those of open(2) and write(2): the file exists already.
+    pub fn write_text(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        use std::io::Write;
+        let path = self.path(name);
+        create(&path, 0o644)?.write_all(text.as_bytes())?;
         Ok(path)
     }
 }
 
-impl<const FILES: usize> Drop for SecretDir<FILES> {
+impl Drop for SecretDir {
     fn drop(&mut self) {
         self.guard.finish();
     }
 }
 
-/// Erases the first bytes of a file that others append to; offsets stay valid. A file system without holes keeps the bytes
+/// Erases the first bytes of a log, and keeps room beyond them; offsets stay valid. A file system without holes keeps the bytes
 /// until the folder is removed.
-pub fn erase(file: &File, until: u64) {
+pub fn erase(log: &File, until: u64) {
     let Ok(until) = libc::off_t::try_from(until) else {
         return;
     };
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: takes plain numbers.
-    unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, until) };
+    unsafe { libc::fallocate(log.as_raw_fd(), mode, 0, until) };
+    // where the file system is full meanwhile, the room that is left must do
+    let _ = reserve(log, until);
+}
+
+/// Reserves room from an offset on, without a change of the file's size.
+fn reserve(log: &File, from: libc::off_t) -> io::Result<()> {
+    let mode = libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: takes plain numbers.
+    match checked(unsafe { libc::fallocate(log.as_raw_fd(), mode, from, ROOM) }) {
+        // this file system reserves nothing
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+        reserved => reserved.map(drop),
+    }
+}
+
+/// Creates a file for us, and with these permissions where every user may reach it.
+fn create(path: &Path, shared: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).mode(0o600);
+    let file = file.open(path)?;
+    if is_root() {
+        file.set_permissions(Permissions::from_mode(shared))?;
+    }
+    Ok(file)
+}
+
+/// 128 random bits.
+fn random_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 fn is_root() -> bool {
@@ -104,22 +182,26 @@ fn make_folder(parent: &str) -> io::Result<PathBuf> {
     Ok(PathBuf::from(OsString::from_vec(name)))
 }
 
-fn start_guard<const FILES: usize>(folder: &Path, names: [&str; FILES]) -> io::Result<Guard> {
+/// Starts the guard of these folders, of which the first has the files.
+fn start_guard(folders: &[&Path], files: &[&str]) -> io::Result<Guard> {
     let name = |path: &OsStr| {
         CString::new(path.as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
     };
-    let mut files = Vec::with_capacity(FILES);
-    for file in names {
-        files.push(name(folder.join(file).as_os_str())?);
-    }
-    let folder = name(folder.as_os_str())?;
+    let files = files.iter().map(|file| folders[0].join(file));
+    let files: Vec<CString> = files
+        .map(|file| name(file.as_os_str()))
+        .collect::<io::Result<_>>()?;
+    let folders = folders.iter().map(|folder| name(folder.as_os_str()));
+    let folders: Vec<CString> = folders.collect::<io::Result<_>>()?;
     let remove = || {
         for file in &files {
             // SAFETY: the path ends in a NUL.
             unsafe { libc::unlink(file.as_ptr()) };
         }
-        // SAFETY: the path ends in a NUL.
-        unsafe { libc::rmdir(folder.as_ptr()) };
+        for folder in &folders {
+            // SAFETY: the path ends in a NUL.
+            unsafe { libc::rmdir(folder.as_ptr()) };
+        }
     };
     // SAFETY: `remove` makes system calls only, on paths that exist already.
     unsafe { Guard::start(GUARD_NAME, None, remove) }
@@ -129,26 +211,63 @@ fn start_guard<const FILES: usize>(folder: &Path, names: [&str; FILES]) -> io::R
 mod tests {
     use super::*;
     use std::io::{Read, Write};
+    use std::os::unix::fs::MetadataExt;
+
+    const FILES: SecretFiles = SecretFiles {
+        log: "keys",
+        text: "preload.cjs",
+    };
 
     #[test]
     fn a_secret_dir_is_gone_with_its_owner() {
-        let secrets = SecretDir::make(["keys", "preload.cjs"]).unwrap();
-        let (keys, mut file) = secrets.create_log(0).unwrap();
-        let preload = secrets.write_text(1, "// nothing").unwrap();
+        let (secrets, mut log) = SecretDir::make(FILES).unwrap();
+        let keys = secrets.path(FILES.log);
+        let preload = secrets.write_text(FILES.text, "// nothing").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&keys) & 0o044, 0, "others may not read keys");
         let mut other = OpenOptions::new().append(true).open(&keys).unwrap();
         other.write_all(b"secret\n").unwrap();
         let mut text = String::new();
-        file.read_to_string(&mut text).unwrap();
+        log.read_to_string(&mut text).unwrap();
         assert_eq!(text, "secret\n");
-        erase(&file, 7);
+        erase(&log, 7);
         other.write_all(b"more\n").unwrap();
         let all = fs::read(&keys).unwrap();
         assert_eq!(all, b"\0\0\0\0\0\0\0more\n");
-        let folder = secrets.path.clone();
+        let inner = secrets.path.clone();
+        let outer = inner.parent().unwrap();
+        for folder in [&inner, outer] {
+            assert_eq!(mode(folder) & 0o066, 0, "others may list nothing");
+        }
+        let name = inner.file_name().unwrap();
+        assert_eq!(name.len(), 32, "others may not guess {name:?}");
         assert!(preload.exists());
         drop(secrets);
-        assert!(!folder.exists());
+        assert!(!outer.exists());
+    }
+
+    #[test]
+    fn room_beyond_the_end_of_the_log_is_reserved() {
+        let (secrets, log) = SecretDir::make(FILES).unwrap();
+        let reserved = || log.metadata().unwrap().blocks() * 512;
+        if reserved() == 0 {
+            // this file system reserves nothing
+            return;
+        }
+        assert!(reserved() >= ROOM as u64);
+        let keys = secrets.path(FILES.log);
+        fs::write(keys, vec![b'x'; 100_000]).unwrap();
+        erase(&log, 100_000);
+        assert!(reserved() >= ROOM as u64);
+        assert_eq!(log.metadata().unwrap().len(), 100_000);
+    }
+
+    #[test]
+    fn what_was_tried_is_named_with_its_errors() {
+        let full = io::Error::from_raw_os_error(libc::ENOSPC);
+        let denied = io::Error::from_raw_os_error(libc::EACCES);
+        let words = NoPlace(vec![("/dev/shm", full), ("/run", denied)]).to_string();
+        assert!(words.starts_with("/dev/shm: No space left"), "{words}");
+        assert!(words.contains(", /run: Permission denied"), "{words}");
     }
 }

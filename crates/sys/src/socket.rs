@@ -98,6 +98,22 @@ pub fn is_blank(socket: &impl AsFd) -> bool {
     info.is_some_and(|info| info[SEGS_OUT..] == [0; 4])
 }
 
+/// Whether a listener drops connections because its queue is full of those that were not accepted.
+pub fn is_queue_full(listener: &impl AsFd) -> bool {
+    // linux/tcp.h: tcpi_unacked and tcpi_sacked, which are the queue's length and its limit here
+    const UNACKED: usize = 24;
+    const SACKED: usize = 28;
+    let info: Option<[u8; SACKED + 4]> = tcp_info(listener);
+    info.is_some_and(|info| {
+        let number = |at: usize| {
+            info[at..]
+                .first_chunk()
+                .map(|part| u32::from_ne_bytes(*part))
+        };
+        number(UNACKED) > number(SACKED)
+    })
+}
+
 /// The beginning of `struct tcp_info`; `None` where the kernel's is shorter.
 fn tcp_info<const LEN: usize>(socket: &impl AsFd) -> Option<[u8; LEN]> {
     let info = socket_option::read_with_len(socket, libc::IPPROTO_TCP, libc::TCP_INFO);
@@ -155,7 +171,7 @@ pub fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr) -> io:
     bound
 }
 
-/// Removes a datagram socket's peer, and the address and port that connect(2) chose.
+/// Removes a socket's peer, and the address and port that connect(2) chose.
 pub fn disconnect(socket: &impl AsFd) {
     // SAFETY: an address of zeroes is AF_UNSPEC, which disconnects; the kernel reads it.
     let _ = unsafe {

@@ -62,6 +62,10 @@ pub enum Unwatched {
     Steered,
     /// It was made by a system call of 32-bit programs.
     ThirtyTwoBits,
+    /// A process had restricted its own connects by Landlock, whose rules do not bind us.
+    Landlock,
+    /// Its socket belongs to a user or a group whose rights we do not have.
+    OtherOwner,
     /// It speaks Multipath TCP.
     Multipath,
     /// It was open, and the program was never seen to make it.
@@ -82,6 +86,8 @@ impl Unwatched {
             Unwatched::OtherNamespace => "unwatched-other-namespace",
             Unwatched::Steered => "unwatched-steered",
             Unwatched::ThirtyTwoBits => "unwatched-32-bits",
+            Unwatched::Landlock => "unwatched-landlock",
+            Unwatched::OtherOwner => "unwatched-other-owner",
             Unwatched::Multipath => "unwatched-multipath",
             Unwatched::Unseen => "unwatched-unseen",
             Unwatched::NoRelay => "unwatched-no-relay",
@@ -106,6 +112,12 @@ impl Unwatched {
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
             Unwatched::Steered => "they are bound to a device or carry a mark",
             Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
+            Unwatched::Landlock => {
+                "the program restricts its own connects by Landlock, and intact does not connect for it from then on"
+            }
+            Unwatched::OtherOwner => {
+                "their sockets belong to a user or group for which intact may not make sockets"
+            }
             Unwatched::Multipath => "they speak Multipath TCP",
             Unwatched::Unseen => {
                 "inherited, received from another process, or accepted by a listener that is gone"
@@ -118,6 +130,26 @@ impl Unwatched {
             _ => format!("{count} connections were not watched: {reason}"),
         };
         Caveat::incomplete(self.id(), words)
+    }
+
+    /// The caveat on `count` connections that are left to the kernel for this reason, and followed from outside: their requests
+    /// cannot be seen. `None` where the reason needs no words.
+    pub(crate) fn followed_caveat(self, count: u64) -> Option<Caveat> {
+        let (id, reason) = match self {
+            Unwatched::Landlock => (
+                "followed-landlock",
+                "the program restricts its own connects by Landlock",
+            ),
+            Unwatched::OtherOwner => (
+                "followed-other-owner",
+                "their sockets belong to a user or group for which intact may not make sockets",
+            ),
+            _ => return None,
+        };
+        let words = format!(
+            "connections that intact left to the program, because {reason}: {count}. Their requests cannot be seen"
+        );
+        Some(Caveat::incomplete_requests(id, words))
     }
 }
 

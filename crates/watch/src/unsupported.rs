@@ -1,6 +1,6 @@
 //! Systems on which no program can be watched.
 
-use crate::{Clock, Config, Observer, Outcome, WatchError};
+use crate::{Clock, Config, Outcome, WatchError, WatchSink};
 use std::time::Duration;
 
 /// Whose connections would be followed.
@@ -16,7 +16,7 @@ pub enum Subjects {
 pub fn run(
     _config: &Config,
     _clock: Clock,
-    _observer: &mut dyn Observer,
+    _observer: &mut dyn WatchSink,
 ) -> Result<Outcome, WatchError> {
     Err(WatchError::Unsupported)
 }
@@ -26,7 +26,7 @@ pub fn follow(
     _subjects: &Subjects,
     _at_most: Option<Duration>,
     _clock: Clock,
-    _observer: &mut dyn Observer,
+    _observer: &mut dyn WatchSink,
 ) -> Result<Option<i32>, WatchError> {
     Err(WatchError::Unsupported)
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -31,6 +31,8 @@ pub enum LaunchError {
 /// The first byte from the child: whether the filter is installed, with the listener.
 const REFUSED: u8 = 1;
 const INSTALLED: u8 = 0;
+/// The filter is installed, and the kernel cannot let its calls continue.
+const UNANSWERABLE: u8 = 2;
 
 /// Starts the command under the filter, with that signal mask; returns the child and the listener's descriptor.
 ///
@@ -49,6 +51,10 @@ pub fn launch(
     let prepare = move || {
         blocked.apply();
         match install(&code) {
+            Ok(listener) if !can_continue(&listener) => {
+                send(&theirs, UNANSWERABLE, None)?;
+                return Err(kill_self());
+            }
             Ok(listener) => send(&theirs, INSTALLED, Some(&listener))?,
             Err(error) => {
                 send(&theirs, REFUSED, None)?;
@@ -61,9 +67,7 @@ pub fn launch(
             .raw_os_error()
             .and_then(|number| u8::try_from(number).ok());
         let _ = send(&theirs, number.unwrap_or(u8::MAX), None);
-        // SAFETY: ends this process.
-        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-        Err(error)
+        Err(kill_self())
     };
     // SAFETY: `prepare` runs in the forked child; it makes system calls only and allocates nothing.
     unsafe { command.pre_exec(prepare) };
@@ -84,6 +88,11 @@ pub fn launch(
                 Err(ended(child, error))
             }
         },
+        (Ok(mut child), Ok(Some((UNANSWERABLE, _)))) => {
+            let _ = child.wait();
+            let error = io::Error::from_raw_os_error(libc::ENOSYS);
+            Err(LaunchError::Filter(error))
+        }
         (Err(error), Ok(Some((REFUSED, _)))) => Err(LaunchError::Filter(error)),
         (Err(error), _) => Err(LaunchError::Exec(error)),
         (Ok(child), received) => {
@@ -157,6 +166,33 @@ impl ExecArgs {
         };
         io::Error::last_os_error()
     }
+}
+
+/// Ends this process. Its exit may be filtered.
+fn kill_self() -> io::Error {
+    // SAFETY: takes plain numbers.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    io::Error::last_os_error()
+}
+
+/// Whether the kernel can let a filtered call continue (Linux 5.5). Without that, calls wait for ever.
+fn can_continue(listener: &OwnedFd) -> bool {
+    // no call has this id, which the kernel looks at after the flags
+    let mut response = libc::seccomp_notif_resp {
+        id: 0,
+        val: 0,
+        error: 0,
+        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+    };
+    // SAFETY: the kernel reads the structure.
+    let sent = checked(unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SEND as _,
+            &raw mut response,
+        )
+    });
+    sent.is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT))
 }
 
 /// Installs the filter on this process; everything that it starts inherits it.

@@ -46,6 +46,8 @@ pub(crate) struct FilteredCalls {
     pub(crate) ends: bool,
     /// Datagrams that may be questions to a name server, and answers.
     pub(crate) questions: bool,
+    /// Rules of the program for its own connects: where we connect for it.
+    pub(crate) own_rules: bool,
 }
 
 const ALLOW: Instruction = give(SECCOMP_RET_ALLOW);
@@ -82,6 +84,10 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     }
     if asked.ends {
         call(libc::SYS_exit_group, &[ASK]);
+    }
+    if asked.own_rules {
+        call(libc::SYS_landlock_create_ruleset, &[ASK]);
+        call(libc::SYS_landlock_restrict_self, &[ASK]);
     }
     // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
     call(libc::SYS_io_uring_setup, &[refuse(libc::ENOSYS)]);
@@ -194,6 +200,7 @@ mod tests {
         questions: true,
         sockets: true,
         ends: true,
+        own_rules: true,
     };
     const ASK: u32 = SECCOMP_RET_USER_NOTIF;
     const ALLOW: u32 = SECCOMP_RET_ALLOW;
@@ -211,6 +218,7 @@ mod tests {
                 names: false,
                 sockets: false,
                 questions: false,
+                own_rules: false,
             },
         ] {
             assert_eq!(says(asked, libc::SYS_connect, [0; 6]), ASK);
@@ -224,10 +232,12 @@ mod tests {
             }
             // recv
             assert_eq!(says(asked, libc::SYS_recvfrom, [3, 1, 9, 0, 0, 0]), ALLOW);
-            assert_eq!(
-                says(asked, libc::SYS_getpeername, [0; 6]) == ASK,
-                asked.names
-            );
+            for (call, is_asked) in [
+                (libc::SYS_getpeername, asked.names),
+                (libc::SYS_landlock_restrict_self, asked.own_rules),
+            ] {
+                assert_eq!(says(asked, call, [0; 6]) == ASK, is_asked);
+            }
         }
     }
 

@@ -37,10 +37,12 @@ pub fn run(
     let is_relayed = inspection.mode(config.mode) != Mode::Passthrough;
     let keys = match &config.keys {
         Some(logging) if is_relayed => {
-            let (keys, environment) = Keys::prepare(logging, holds.clone())
-                .map_err(setup("the key log (--keys off does without)"))?;
-            command.envs(environment);
-            Some(keys)
+            let prepared = Keys::prepare(logging, holds.clone());
+            command.envs(prepared.environment);
+            if let Some(caveat) = &prepared.caveat {
+                observer.record(Event::Caveat(caveat));
+            }
+            Some(prepared.keys)
         }
         _ => None,
     };
@@ -49,6 +51,7 @@ pub fn run(
         questions: is_relayed,
         sockets: inspection.makes_sockets(),
         ends: keys.is_some(),
+        own_rules: is_relayed,
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();

@@ -219,10 +219,11 @@ fn record(
     at: Nanos,
     tell: &mut dyn FnMut(Row),
 ) -> bool {
+    // a connect takes a port before anything is sent
+    let was_refused_here = told.local.port() == 0;
     if about.peer.is_none() {
         let peer = unmapped(told.peer);
-        // no port: the kernel refused the connect itself
-        if told.local.port() == 0 || excluded == Some(peer) {
+        if was_refused_here || excluded == Some(peer) {
             return false;
         }
         // a reset clears the port of the peer
@@ -231,8 +232,10 @@ fn record(
             about.origin = Some(origin(peer));
         }
     }
-    if !told.was_established {
-        let (kind, detail) = if told.was_answered {
+    if was_refused_here || !told.was_established {
+        let (kind, detail) = if was_refused_here {
+            (Failure::Unreachable, "the kernel refused the connect")
+        } else if told.was_answered {
             (
                 Failure::Refused,
                 "something answered, and there was no connection",

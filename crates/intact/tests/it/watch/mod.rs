@@ -4,6 +4,7 @@
 
 mod clients;
 mod container;
+mod full;
 mod large;
 mod live;
 mod names;
@@ -12,6 +13,7 @@ mod narrow;
 mod pinned;
 mod processor;
 mod refused;
+mod rights;
 mod sampled;
 mod semantics;
 mod unseen;

@@ -202,6 +202,25 @@ fn what_is_refused_is_named_in_page_and_document_where_no_way_is_left() {
     assert!(caveats(&document)[0].incomplete, "{document}");
 }
 
+/// What kernels lack before 5.5, and before 5.9 where a container refuses `pidfd_getfd` too.
+#[test]
+fn old_kernels_are_named_and_never_hang() {
+    let Some(container) = Container::build("watch on an old kernel") else {
+        return;
+    };
+    for command in ["watch", "compare"] {
+        let words = [&[command][..], &["--", "echo", "ran"], &["--", "true"]].concat();
+        let words = &words[..if command == "watch" { 4 } else { 6 }];
+        let out = container.run(&["timeout", "60"], "EINVAL", "answer", words);
+        assert_eq!(out.status.code(), Some(4), "{command}: {out:?}");
+        assert!(out.stdout.is_empty(), "{command}: {out:?}");
+        let words = "seccomp notifications are refused here (Function not implemented";
+        assert!(page(&out).contains(words), "{command}: {out:?}");
+    }
+    let (page, document) = container.watch(&["timeout", "60"], "EINVAL", NEEDED.0, "auto");
+    assert_refused(&page, &document, "error 22");
+}
+
 #[test]
 fn so_it_is_for_other_users_and_in_user_namespaces() {
     let Some(container) = Container::build("watch in a container, as nobody") else {

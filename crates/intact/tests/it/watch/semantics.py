@@ -139,9 +139,10 @@ def ring(*_):
 
 def blackhole_alarm():
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    address = blackhole()
     try:
-        socket.socket().connect(blackhole())
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        socket.socket().connect(address)
     except Rang:
         print("interrupted")
 
@@ -376,6 +377,91 @@ def own_filter():
     print(s.recv(1))
 
 
+def refuses_connect():
+    """A filter of the program's own forbids it to connect."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(38, 1, 0, 0, 0)
+    number = 42 if os.uname().machine == "x86_64" else 203
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | errno.EPERM), (0x06, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("HBBI", *step) for step in steps)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(buffer))
+    print(libc.prctl(22, 2, program, 0, 0))
+    print(attempt(lambda: socket.create_connection(serve(echo))))
+
+
+def landlock():
+    """Rules of the program's own let it connect to one port."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    open_port, closed = serve(echo), serve(echo)
+    connect, net_port = 2, 2
+    rights = struct.pack("QQ", 0, connect)
+    rules = libc.syscall(444, rights, len(rights), 0)
+    if rules < 0:
+        return print("no Landlock")
+    libc.syscall(445, rules, net_port, struct.pack("QQ", connect, open_port[1]), 0)
+    libc.prctl(38, 1, 0, 0, 0)
+    print(libc.syscall(446, rules, 0))
+
+    def both():
+        for address in (open_port, closed):
+            print(attempt(lambda: bool(connected(address))), flush=True)
+
+    both()
+    pid = os.fork()
+    if pid == 0:
+        both()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def landlock_of_files():
+    """Rules for files leave connects alone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    execute = 1
+    rights = struct.pack("Q", execute)
+    rules = libc.syscall(444, rights, len(rights), 0)
+    libc.prctl(38, 1, 0, 0, 0)
+    print(libc.syscall(446, rules, 0) if rules >= 0 else "no Landlock")
+    with connected(serve(echo)) as s:
+        s.sendall(b"x")
+        print(s.recv(1))
+
+
+def connected(address):
+    """A connected socket, without a lookup that could need a file."""
+    s = socket.socket()
+    s.connect(address)
+    return s
+
+
+def tell_owner(connection, peer):
+    """The user that the other side's socket belongs to, by the kernel's table."""
+    ends = [f"0100007F:{end[1]:04X}" for end in (peer, connection.getsockname())]
+    with open("/proc/net/tcp") as table:
+        rows = [row.split() for row in table]
+    connection.sendall(repr([row[7] for row in rows if row[1:3] == ends]).encode())
+    connection.close()
+
+
+def another_user():
+    """A program that gives up root owns its sockets as that user."""
+    address, before = serve(tell_owner), socket.socket()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        if os.geteuid() == 0:
+            os.setgroups([4, 12])
+            os.setgid(65534)
+            os.setuid(65534)
+        print(read_all(connected(address)))
+        # made before the change
+        before.connect(address)
+        print(read_all(before), flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
 def udp():
     listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listener.bind((LOCAL, 0))
@@ -548,7 +634,7 @@ CASES = [
     and getattr(case, "__module__", None) == "__main__"
     and not isinstance(case, type)
     and key
-    not in ("serve", "echo", "tell_peer", "read_all", "closed_port", "blackhole", "fill", "name", "attempt", "ring")
+    not in ("serve", "echo", "tell_peer", "tell_owner", "connected", "read_all", "closed_port", "blackhole", "fill", "name", "attempt", "ring")
 ]
 
 if __name__ == "__main__":

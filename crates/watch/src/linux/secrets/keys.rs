@@ -5,12 +5,13 @@
 
 use super::{ExitHolds, SecretSearch};
 use crate::config::KeyLogging;
-use intact_sys::secret_dir::{self, SecretDir};
+use intact_ledger::Caveat;
+use intact_sys::secret_dir::{self, NoPlace, SecretDir, SecretFiles};
 use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -24,18 +25,29 @@ const MAX_LINE: usize = 512;
 const MAX_READ: usize = 64 * 1024;
 
 /// The files of the folder for secrets: the key log, and the script that Node loads.
-const FILES: [&str; 2] = ["keys", "preload.cjs"];
-const KEY_LOG: usize = 0;
-const PRELOAD_FILE: usize = 1;
+const FILES: SecretFiles = SecretFiles {
+    log: "keys",
+    text: "preload.cjs",
+};
 
 /// What Node loads before the program: it logs the keys of TLS connections, and is silent whatever happens.
 const PRELOAD: &str = include_str!("preload.cjs");
 
+/// A key log, and what is to be done about it.
+pub(crate) struct Prepared {
+    pub(crate) keys: Keys,
+    /// Variables for the program.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Programs log no keys, for this reason.
+    pub(crate) caveat: Option<Caveat>,
+}
+
 /// Reads a key log as it grows.
 pub(crate) struct Keys {
     /// Where we made the file ourselves; it is erased as it is read.
-    secret_dir: Option<SecretDir<{ FILES.len() }>>,
-    path: PathBuf,
+    secret_dir: Option<SecretDir>,
+    /// Absent where there is no place for a log.
+    path: Option<PathBuf>,
     file: Option<File>,
     read: u64,
     cut: Vec<u8>,
@@ -45,37 +57,32 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Makes a key log for the program, or finds the end of its own; and what its environment must say.
-    pub(crate) fn prepare(
-        logging: &KeyLogging,
-        holds: ExitHolds,
-    ) -> io::Result<(Keys, Vec<(OsString, OsString)>)> {
-        let mut environment = Vec::new();
-        if let Some(path) = &logging.own_file {
-            let mut keys = Keys::of(path.clone(), holds);
+    /// Makes a key log for the program, or finds the end of its own; and what its environment must say. Where there is no place
+    /// for a log, secrets are looked for in memory only.
+    pub(crate) fn prepare(logging: &KeyLogging, holds: ExitHolds) -> Prepared {
+        let mut prepared = Prepared {
+            keys: Keys::of(logging.own_file.clone(), holds),
+            environment: Vec::new(),
+            caveat: None,
+        };
+        let keys = &mut prepared.keys;
+        if keys.path.is_some() {
             keys.find_end();
-            return Ok((keys, environment));
+            return prepared;
         }
-        let secret_dir = SecretDir::make(FILES)?;
-        let (path, file) = secret_dir.create_log(KEY_LOG)?;
-        environment.push(("SSLKEYLOGFILE".into(), path.clone().into()));
-        if let (Some(options), Some(text)) = (&logging.node_options, preload(&path)) {
-            let preload = secret_dir.write_text(PRELOAD_FILE, &text)?;
-            let mut options = options.clone();
-            if !options.is_empty() {
-                options.push(" ");
+        match SecretDir::make(FILES) {
+            Ok((secret_dir, log)) => {
+                prepared.environment = environment(&secret_dir, logging);
+                keys.path = Some(secret_dir.path(FILES.log));
+                keys.file = Some(log);
+                keys.secret_dir = Some(secret_dir);
             }
-            options.push("--require ");
-            options.push(preload);
-            environment.push(("NODE_OPTIONS".into(), options));
+            Err(no_place) => prepared.caveat = Some(not_logged(&no_place)),
         }
-        let mut keys = Keys::of(path, holds);
-        keys.file = Some(file);
-        keys.secret_dir = Some(secret_dir);
-        Ok((keys, environment))
+        prepared
     }
 
-    fn of(path: PathBuf, holds: ExitHolds) -> Keys {
+    fn of(path: Option<PathBuf>, holds: ExitHolds) -> Keys {
         Keys {
             secret_dir: None,
             path,
@@ -90,12 +97,16 @@ impl Keys {
 
     /// What stands in the program's own file already is of earlier connections.
     fn find_end(&mut self) {
-        if let Ok(mut file) = File::open(&self.path)
+        if let Some(mut file) = self.open()
             && let Ok(end) = file.seek(SeekFrom::End(0))
         {
             self.read = end;
             self.file = Some(file);
         }
+    }
+
+    fn open(&self) -> Option<File> {
+        self.path.as_ref().and_then(|path| File::open(path).ok())
     }
 
     /// The lines of a connection that came since the last time.
@@ -128,7 +139,7 @@ impl Keys {
             self.keep(line.into_bytes());
         }
         if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
+            self.file = self.open();
         }
         let Some(file) = &mut self.file else { return };
         let mut chunk = [0; 4096];
@@ -181,6 +192,34 @@ impl Keys {
     }
 }
 
+/// What the program's environment says about a key log in this folder.
+fn environment(folder: &SecretDir, logging: &KeyLogging) -> Vec<(OsString, OsString)> {
+    let path = folder.path(FILES.log);
+    let mut environment = vec![("SSLKEYLOGFILE".into(), path.clone().into())];
+    if let (Some(options), Some(text)) = (&logging.node_options, preload(&path))
+        // without it Node logs no keys, and they are looked for in its memory
+        && let Ok(preload) = folder.write_text(FILES.text, &text)
+    {
+        let mut options = options.clone();
+        if !options.is_empty() {
+            options.push(" ");
+        }
+        options.push("--require ");
+        options.push(preload);
+        environment.push(("NODE_OPTIONS".into(), options));
+    }
+    environment
+}
+
+/// The caveat on a run in which programs log no keys.
+fn not_logged(why: &NoPlace) -> Caveat {
+    let words = format!(
+        "There is no place where programs could log the keys of TLS connections ({why}). Keys are looked for in their memory only; \
+         requests on connections whose keys are not found are inferred"
+    );
+    Caveat::new("keys-not-logged", words)
+}
+
 /// The preload for a key log at that path; `None` for a path that cannot be written into JavaScript.
 fn preload(path: &std::path::Path) -> Option<String> {
     let path = path.to_str()?;
@@ -221,8 +260,11 @@ mod tests {
 
     #[test]
     fn lines_reach_their_connection_and_leave_the_file() {
-        let (mut keys, environment) =
-            Keys::prepare(&KeyLogging::default(), ExitHolds::default()).unwrap();
+        let Prepared {
+            mut keys,
+            environment,
+            ..
+        } = Keys::prepare(&KeyLogging::default(), ExitHolds::default());
         let mut file = program(&environment);
         assert!(keys.take(&[1; 32]).is_empty());
         let (first, second) = (line("A", 1), line("B", 1));
@@ -243,8 +285,11 @@ mod tests {
 
     #[test]
     fn lines_of_connections_that_never_come_are_forgotten() {
-        let (mut keys, environment) =
-            Keys::prepare(&KeyLogging::default(), ExitHolds::default()).unwrap();
+        let Prepared {
+            mut keys,
+            environment,
+            ..
+        } = Keys::prepare(&KeyLogging::default(), ExitHolds::default());
         let mut file = program(&environment);
         let mut text = String::new();
         for number in 0..MAX_UNCLAIMED as u32 + 10 {
@@ -267,7 +312,8 @@ mod tests {
             own_file: None,
             node_options: Some("--max-old-space-size=100".into()),
         };
-        let (_keys, environment) = Keys::prepare(&logging, ExitHolds::default()).unwrap();
+        let prepared = Keys::prepare(&logging, ExitHolds::default());
+        let environment = &prepared.environment;
         let options = environment[1].1.to_str().unwrap();
         let preload = options
             .strip_prefix("--max-old-space-size=100 --require ")

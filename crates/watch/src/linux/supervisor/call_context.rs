@@ -1,12 +1,15 @@
 //! The state that all components share: the calls, the record, and the addresses of the program's sockets.
 
 use super::address_table::AddressTable;
-use super::notifications::Notifications;
+use super::notifications::{Notifications, is_our_network};
+use super::own_rules::OwnRules;
 use super::run_record::RunRecord;
 use crate::Mode;
+use intact_sys::process::network_namespace;
+use intact_sys::socket;
 use mio::Registry;
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 
 /// What every component may use to respond to a call.
 pub(super) struct CallContext {
@@ -15,6 +18,7 @@ pub(super) struct CallContext {
     pub(super) notifications: Notifications,
     pub(super) record: RunRecord,
     pub(super) addresses: AddressTable,
+    pub(super) own_rules: OwnRules,
     pub(super) mode: Mode,
     /// A destination that is left to the kernel and not recorded.
     pub(super) excluded: Option<SocketAddr>,
@@ -22,4 +26,15 @@ pub(super) struct CallContext {
     pub(super) namespace: Option<u64>,
     /// A socket of ours with this number or a higher one leaves too little room for others.
     pub(super) last_descriptor: RawFd,
+}
+
+impl CallContext {
+    /// Whether a socket of this thread is in our own network namespace.
+    pub(super) fn is_here(&self, socket: &OwnedFd, thread: u32) -> bool {
+        match self.namespace {
+            Some(ours) => socket::namespace(socket) == Some(ours),
+            // before Linux 5.14 sockets do not show it; a thread does
+            None => network_namespace(thread).is_some_and(is_our_network),
+        }
+    }
 }

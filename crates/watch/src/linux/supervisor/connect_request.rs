@@ -76,7 +76,7 @@ impl ConnectRequest {
     }
 
     /// Whether this begins a connection that can be followed.
-    pub(super) fn is_followed(&self, cx: &mut CallContext) -> bool {
+    pub(super) fn is_followed(&self, thread: u32, cx: &mut CallContext) -> bool {
         // connected, connecting or listening: the kernel has the right response
         let is_idle = match &self.socket {
             Some(socket) => socket::is_idle(socket),
@@ -88,7 +88,7 @@ impl ConnectRequest {
         }
         // those that we made are in our own namespace
         let socket = self.socket.as_ref();
-        let is_here = socket.is_none_or(|socket| socket::namespace(socket) == cx.namespace);
+        let is_here = socket.is_none_or(|socket| cx.is_here(socket, thread));
         if !is_here {
             cx.record.unwatched(Unwatched::OtherNamespace);
         }

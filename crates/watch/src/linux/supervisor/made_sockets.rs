@@ -5,6 +5,7 @@
 //! more. A socket without a copy is still known by its cookie.
 
 use super::call_context::CallContext;
+use super::notifications::is_our_network;
 use intact_sys::process::{descendants, each_socket, network_namespace, socket_inode};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
@@ -143,16 +144,18 @@ pub(super) fn make(notice: &Notification, cx: &mut CallContext) -> Option<Notifi
     let is_known = matches!(kind & 0xf, libc::SOCK_STREAM | libc::SOCK_DGRAM)
         && [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_MPTCP].contains(&protocol);
     // the socket would be in our network
-    if !is_known || network_namespace(notice.thread) != network_namespace(std::process::id()) {
+    if !is_known || !network_namespace(notice.thread).is_some_and(is_our_network) {
         return UNTOUCHED;
     }
-    let made = Socket::new_raw(
-        Domain::from(domain),
-        Type::from(kind | libc::SOCK_CLOEXEC),
-        (protocol != 0).then(|| Protocol::from(protocol)),
-    );
-    // the kernel has the right error for the program
-    let Ok(made) = made.map(OwnedFd::from) else {
+    let made = cx.notifications.make_for(notice.thread, None, || {
+        Socket::new_raw(
+            Domain::from(domain),
+            Type::from(kind | libc::SOCK_CLOEXEC),
+            (protocol != 0).then(|| Protocol::from(protocol)),
+        )
+    });
+    // the kernel has the right error for the program; a socket for another owner is not ours to make
+    let Some(Ok(made)) = made.map(|made| made.map(OwnedFd::from)) else {
         return UNTOUCHED;
     };
     let (Ok(made), Ok(inode)) = (made.try_clone().and_then(ProgramSocket::of), inode(made)) else {

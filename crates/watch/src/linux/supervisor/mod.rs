@@ -16,6 +16,7 @@ mod delayed_exits;
 mod lookups;
 mod made_sockets;
 mod notifications;
+mod own_rules;
 mod passthrough;
 mod run_record;
 mod unseen_scan;
@@ -41,6 +42,7 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use notifications::Notifications;
+use own_rules::OwnRules;
 use passthrough::Passthrough;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -109,6 +111,7 @@ impl Supervisor {
             notifications,
             record,
             addresses: AddressTable::default(),
+            own_rules: OwnRules::default(),
             mode,
             excluded: config.apart,
             namespace: connects.namespace(),
@@ -230,6 +233,10 @@ impl Supervisor {
             libc::SYS_socket => return made_sockets::make(notice, cx),
             libc::SYS_bind | libc::SYS_listen => return Some(made_sockets::release(notice, cx)),
             libc::SYS_exit_group => return exits.exit(notice, cx),
+            libc::SYS_landlock_create_ruleset => {
+                cx.own_rules.create(notice, &cx.notifications);
+            }
+            libc::SYS_landlock_restrict_self => cx.own_rules.restrict(),
             libc::SYS_getpeername => {
                 return Some(report_address(notice, |real| real.peer, lookups, cx));
             }

@@ -8,6 +8,7 @@ use crate::Unwatched;
 use crate::platform::inspection::Inspection;
 use intact_ledger::Owner;
 use intact_sys::address::{self, AddressKind};
+use intact_sys::credentials::{Credentials, Owner as SocketOwner};
 use intact_sys::process::{Processes, SocketLocation, network_namespace};
 use intact_sys::seccomp::{Notification, NotificationListener, NotificationResponse};
 use mio::{Poll, Token};
@@ -19,6 +20,8 @@ pub(super) struct Notifications {
     listener: NotificationListener,
     processes: Processes,
     inspection: Inspection,
+    /// Ours; absent where /proc does not show them.
+    credentials: Option<Credentials>,
     /// Where the program's sockets are ours.
     made: Option<MadeSockets>,
 }
@@ -49,6 +52,7 @@ impl Notifications {
         Ok(Notifications {
             listener,
             processes: Processes::default(),
+            credentials: Credentials::ours(),
             made: inspection.makes_sockets().then(MadeSockets::default),
             inspection,
         })
@@ -162,18 +166,50 @@ impl Notifications {
             // of a socket that we did not make
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Destination::Address(_) = destination {
-                    let is_here = network_namespace(notice.thread)
-                        .is_none_or(|there| Some(there) == network_namespace(std::process::id()));
-                    record.unwatched(if is_here {
-                        Unwatched::Unseen
-                    } else {
-                        Unwatched::OtherNamespace
-                    });
+                    record.unwatched(self.why_not_made(notice.thread));
                 }
                 None
             }
             socket => Some((destination, self.inspected(notice, socket, record)?)),
         }
+    }
+
+    /// Why we had not made a socket of this thread.
+    fn why_not_made(&self, thread: u32) -> Unwatched {
+        if network_namespace(thread).is_some_and(|there| !is_our_network(there)) {
+            Unwatched::OtherNamespace
+        } else if self.make_for(thread, None, || ()).is_none() {
+            Unwatched::OtherOwner
+        } else {
+            Unwatched::Unseen
+        }
+    }
+
+    /// Makes a socket for a thread of the program that belongs to `owner`; without one, to the thread's own user and group.
+    /// `None`: we may not make it for them, and `make` has not run.
+    pub(super) fn make_for<T: Send>(
+        &self,
+        thread: u32,
+        owner: Option<SocketOwner>,
+        make: impl FnOnce() -> T + Send,
+    ) -> Option<T> {
+        let ours = self.credentials.as_ref();
+        if owner.is_some() && owner == ours.map(|ours| ours.owner) {
+            return Some(make());
+        }
+        let mut theirs = Credentials::of_thread(thread)?;
+        theirs.owner = owner.unwrap_or(theirs.owner);
+        if ours == Some(&theirs) {
+            return Some(make());
+        }
+        theirs.lend(make).ok()
+    }
+
+    /// A word of the caller's memory; `None` if it cannot be read.
+    pub(super) fn read_word(&self, notice: &Notification, place: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        notice.read_memory(place, &mut word).ok()?;
+        Some(u64::from_ne_bytes(word))
     }
 
     fn destination(
@@ -218,4 +254,9 @@ impl Notifications {
         }
         None
     }
+}
+
+/// Whether a network namespace is the one that our own sockets are in.
+pub(super) fn is_our_network(inode: u64) -> bool {
+    network_namespace(std::process::id()) == Some(inode)
 }

@@ -61,7 +61,7 @@ impl Passthrough {
             Ok(request) => request,
             Err(response) => return Some(response),
         };
-        if !request.is_followed(cx) {
+        if !request.is_followed(notice.thread, cx) {
             return Some(UNTOUCHED);
         }
         let ConnectRequest {
@@ -112,7 +112,10 @@ impl Passthrough {
             let _ = self.subscribe(cx.excluded, &cx.registry);
         }
         match &mut self.tracker {
-            Some(tracker) => tracker.follow(cookie, about, Some(notice.arguments[0] as i32)),
+            Some(tracker) => {
+                tracker.follow(cookie, about, Some(notice.arguments[0] as i32));
+                cx.record.followed(reason);
+            }
             None => cx.record.unwatched_socket(cookie, reason),
         }
     }

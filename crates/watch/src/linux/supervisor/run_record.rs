@@ -24,6 +24,8 @@ pub(crate) struct RunRecord {
     position: Option<RunPosition>,
     /// Connections that are left to the kernel; where inspection is refused, calls that may be some.
     unwatched: BTreeMap<Unwatched, u64>,
+    /// Connections that are left to the kernel and followed from outside, by the reason.
+    followed: BTreeMap<Unwatched, u64>,
     /// Cookies of sockets that are counted as unwatched.
     unwatched_sockets: HashSet<u64>,
 }
@@ -36,6 +38,7 @@ impl RunRecord {
             numbers: config.numbers.clone(),
             position: config.place,
             unwatched: BTreeMap::new(),
+            followed: BTreeMap::new(),
             unwatched_sockets: HashSet::new(),
         }
     }
@@ -112,7 +115,12 @@ impl RunRecord {
         *self.unwatched.entry(reason).or_default() += 1;
     }
 
-    /// The same, for a socket that the scan must not count again.
+    /// Counts a connection that is left to the kernel for this reason, and followed from outside.
+    pub(super) fn followed(&mut self, reason: Unwatched) {
+        *self.followed.entry(reason).or_default() += 1;
+    }
+
+    /// The same as [`Self::unwatched`], for a socket that the scan must not count again.
     pub(super) fn unwatched_socket(&mut self, cookie: u64, reason: Unwatched) {
         self.is_new_socket(cookie);
         self.unwatched(reason);
@@ -134,6 +142,11 @@ impl RunRecord {
         let reasons = self.unwatched.iter();
         for (reason, count) in reasons.filter(|(reason, _)| !recorded.contains(reason)) {
             self.row(Row::Caveat(reason.caveat(*count)));
+        }
+        for (reason, count) in &self.followed {
+            if let Some(caveat) = reason.followed_caveat(*count) {
+                self.row(Row::Caveat(caveat));
+            }
         }
         self.unwatched
     }

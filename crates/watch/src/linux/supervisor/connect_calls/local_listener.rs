@@ -9,12 +9,17 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// Sockets of strangers that are dropped in a row.
+const TURN: usize = 4096;
+
 /// One listener, and the sockets whose arrival is awaited.
 pub(crate) struct LocalListener {
     listener: TcpListener,
     address: SocketAddr,
     awaited: HashMap<SocketAddr, usize>,
     registered: bool,
+    /// More sockets than a turn may drop were waiting.
+    has_more: bool,
 }
 
 impl LocalListener {
@@ -32,6 +37,7 @@ impl LocalListener {
             listener,
             awaited: HashMap::new(),
             registered: false,
+            has_more: false,
         })
     }
 
@@ -45,9 +51,12 @@ impl LocalListener {
     }
 
     /// Takes the next socket that has arrived and is expected. All others are dropped: the machine's other processes can
-    /// reach the listener too.
+    /// reach the listener too, but not from the address of a socket that is connected to it.
     pub(crate) fn accept(&mut self) -> Option<(usize, TcpStream)> {
-        while !self.awaited.is_empty() {
+        for _ in 0..TURN {
+            if self.awaited.is_empty() {
+                return None;
+            }
             match self.listener.accept() {
                 Ok((stream, from)) => {
                     if let Some(call) = self.awaited.remove(&unmapped(from)) {
@@ -55,22 +64,25 @@ impl LocalListener {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+                Err(_) => return None,
             }
         }
+        self.has_more = true;
         None
     }
 
     /// Wakes the loop for arrivals while any is awaited. On this machine nearly all arrive within the connect.
     pub(crate) fn listen(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let wanted = !self.awaited.is_empty();
-        if wanted == std::mem::replace(&mut self.registered, wanted) {
-            return Ok(());
-        }
-        if wanted {
-            registry.register(&mut self.listener, token, Interest::READABLE)
-        } else {
-            registry.deregister(&mut self.listener)
+        let was_registered = std::mem::replace(&mut self.registered, wanted);
+        let has_more = std::mem::take(&mut self.has_more);
+        let source = &mut self.listener;
+        match (was_registered, wanted) {
+            (false, true) => registry.register(source, token, Interest::READABLE),
+            (true, false) => registry.deregister(source),
+            // has what waits already reported again
+            (true, true) if has_more => registry.reregister(source, token, Interest::READABLE),
+            _ => Ok(()),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::passthrough::Passthrough;
 use crate::Unwatched;
 use call::{CallStage, ConnectCall, Dial, HOLD};
 use intact_sys::address::unmapped;
+use intact_sys::credentials;
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
 use local_listener::LocalListener;
@@ -93,7 +94,7 @@ impl ConnectCalls {
             return take_again(&mut call.dial, notice, cx);
         }
         // what was read is the caller's only if it still waits
-        if !request.is_followed(cx) || !cx.notifications.is_valid(notice.id) {
+        if !request.is_followed(notice.thread, cx) || !cx.notifications.is_valid(notice.id) {
             return UNTOUCHED;
         }
         let ConnectRequest {
@@ -113,14 +114,14 @@ impl ConnectCalls {
             return UNTOUCHED;
         };
         let socket = Socket::from(socket);
-        if socket::is_steered(&socket) {
-            passthrough.follow(notice, cookie, about, Unwatched::Steered, cx);
+        if let Some(reason) = not_for_us(&socket, cx) {
+            passthrough.follow(notice, cookie, about, reason, cx);
             return UNTOUCHED;
         }
-        let far = match dial_far(&socket, local, unmapped(wanted), cx) {
+        let far = match dial_far(notice.thread, &socket, local, unmapped(wanted), cx) {
             Ok(far) => far,
-            Err(DialError::NoSocket) => {
-                passthrough.follow(notice, cookie, about, Unwatched::NoRelay, cx);
+            Err(DialError::NotDialled(reason)) => {
+                passthrough.follow(notice, cookie, about, reason, cx);
                 return UNTOUCHED;
             }
             Err(DialError::Refused(number)) => {
@@ -251,27 +252,44 @@ fn take_again(
 
 /// Why there is no socket on its way to the destination.
 enum DialError {
-    /// There is no socket or descriptor for it.
-    NoSocket,
+    /// The program makes this connection itself.
+    NotDialled(Unwatched),
     /// The kernel refused at once, with this error number.
     Refused(i32),
 }
 
-/// Begins to connect a socket of ours in the place of the program's, which then connects to us.
+/// Why a connect of ours would not be the same as the program's own.
+fn not_for_us(socket: &Socket, cx: &CallContext) -> Option<Unwatched> {
+    if cx.own_rules.are_in_force() {
+        return Some(Unwatched::Landlock);
+    }
+    socket::is_steered(socket).then_some(Unwatched::Steered)
+}
+
+/// Begins to connect a socket of ours in the place of the program's, which then connects to us. It belongs to the same user and
+/// group: rules by owner hold for it.
 fn dial_far(
+    thread: u32,
     socket: &Socket,
     local: SocketAddr,
     to: SocketAddr,
     cx: &CallContext,
 ) -> Result<Socket, DialError> {
+    const NO_SOCKET: DialError = DialError::NotDialled(Unwatched::NoRelay);
     socket::connect_at_once(socket);
-    let far = far_socket(socket, local, to).map_err(|_| DialError::NoSocket)?;
-    if far.as_raw_fd() >= cx.last_descriptor {
-        return Err(DialError::NoSocket);
-    }
-    begin(&far, to)
-        .map_err(|error| DialError::Refused(error.raw_os_error().unwrap_or(libc::ECONNREFUSED)))?;
-    Ok(far)
+    let owner = credentials::owner_of(socket).map_err(|_| NO_SOCKET)?;
+    let last_descriptor = cx.last_descriptor;
+    let dialled = cx.notifications.make_for(thread, Some(owner), || {
+        let far = far_socket(socket, local, to).map_err(|_| NO_SOCKET)?;
+        if far.as_raw_fd() >= last_descriptor {
+            return Err(NO_SOCKET);
+        }
+        begin(&far, to).map_err(|error| {
+            DialError::Refused(error.raw_os_error().unwrap_or(libc::ECONNREFUSED))
+        })?;
+        Ok(far)
+    });
+    dialled.unwrap_or(Err(DialError::NotDialled(Unwatched::OtherOwner)))
 }
 
 /// A socket of ours in the place of the program's, bound to the same address and port if that is bound.

@@ -1,6 +1,7 @@
 //! The stages of a `connect` that we make, from the held call to the relayed connection.
 
 use super::call::{CallStage, ConnectCall, Dial, LOOK};
+use super::local_listener::LocalListener;
 use super::pending_listener::{PendingListener, begin};
 use super::{CallContext, ConnectCalls, Passthrough};
 use crate::Unwatched;
@@ -14,6 +15,7 @@ use intact_sys::seccomp::NotificationResponse;
 use intact_sys::socket;
 use mio::net::TcpStream;
 use mio::{Interest, Token};
+use rustix::io::ioctl_fionbio;
 use socket2::Socket;
 use std::io;
 use std::net::SocketAddr;
@@ -162,13 +164,9 @@ impl ConnectCalls {
         cx: &mut CallContext,
     ) -> Option<usize> {
         let family = usize::from(dial.about.peer.is_some_and(|peer| peer.is_ipv6()));
-        // an interrupted call continues in the background, and the next connect completes it
-        let in_background =
-            dial.blocking && dial.registered && !cx.notifications.is_valid(dial.notice.id);
+        let address = self.connect_locally(family, &socket, dial, cx)?;
         let listener = self.local_listeners[family].as_mut()?;
-        let address = on_socket(listener.address(), dial.v6);
-        connect(&socket, address, in_background).ok()?;
-        listener.expect(socket::local_address(&socket)?, number);
+        listener.expect(address, number);
         // a copy of it would delay the end of the connection, should the program close it now
         drop(socket);
         let response = if dial.blocking {
@@ -180,6 +178,42 @@ impl ConnectCalls {
         // the program runs while we do the rest; its next call waits for that
         cx.notifications.respond(dial.notice.id, response);
         Some(family)
+    }
+
+    /// Connects the program's socket to the local listener of this family; returns the socket's address.
+    ///
+    /// Other users can fill the listener's queue, and the kernel then drops our SYN. So a new listener takes its place, at a port
+    /// that they have yet to find.
+    fn connect_locally(
+        &mut self,
+        family: usize,
+        socket: &Socket,
+        dial: &Dial,
+        cx: &mut CallContext,
+    ) -> Option<SocketAddr> {
+        for _ in 0..2 {
+            let listener = self.local_listeners[family].as_ref()?;
+            let address = on_socket(listener.address(), dial.v6);
+            connect(socket, address, dial.blocking).ok()?;
+            if socket::is_connected(socket) {
+                // an interrupted call continues in the background, and the program's next connect completes it
+                let is_interrupted = dial.registered && !cx.notifications.is_valid(dial.notice.id);
+                if dial.blocking && !is_interrupted {
+                    let _ = begin(socket, address);
+                }
+                return socket::local_address(socket);
+            }
+            // on a busy machine it is connected soon
+            if !socket::is_queue_full(listener) {
+                return socket::local_address(socket);
+            }
+            socket::disconnect(socket);
+            // the program must not see the end of this attempt
+            let _ = socket.take_error();
+            self.take_arrivals(family, cx);
+            self.local_listeners[family] = LocalListener::open(family == 1).ok();
+        }
+        None
     }
 
     /// Our end of a landed socket is there.
@@ -298,8 +332,8 @@ fn connect(socket: &Socket, to: SocketAddr, in_background: bool) -> io::Result<(
     if !in_background {
         return begin(socket, to);
     }
-    socket.set_nonblocking(true)?;
+    ioctl_fionbio(socket, true)?;
     let begun = begin(socket, to);
-    socket.set_nonblocking(false)?;
+    ioctl_fionbio(socket, false)?;
     begun
 }

@@ -9,6 +9,7 @@ use super::super::call_context::CallContext;
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
 use intact_sys::address::{on_socket, unmapped};
+use intact_sys::credentials;
 use intact_sys::socket;
 use intact_wire::dns;
 use mio::net::UdpSocket;
@@ -42,21 +43,26 @@ pub(super) enum ForwardPath {
 }
 
 impl Forward {
-    /// Puts itself between a program's socket and the server.
-    pub(super) fn between(program: &OwnedFd, v6: bool, server: SocketAddr) -> io::Result<Forward> {
-        let (any, host) = if server.is_ipv6() {
-            (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::LOCALHOST.into())
+    /// Puts itself between a program's socket and the server, to which `far` is connected.
+    pub(super) fn between(
+        program: &OwnedFd,
+        v6: bool,
+        server: SocketAddr,
+        far: UdpSocket,
+    ) -> io::Result<Forward> {
+        let host = if server.is_ipv6() {
+            Ipv6Addr::LOCALHOST.into()
         } else {
-            (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::LOCALHOST.into())
+            Ipv4Addr::LOCALHOST.into()
         };
-        let far = UdpSocket::bind(SocketAddr::new(any, 0))?;
-        far.connect(server)?;
         let near = UdpSocket::bind(SocketAddr::new(host, 0))?;
         let local = far.local_addr()?;
         let program = SockRef::from(program);
         program.connect(&on_socket(near.local_addr()?, v6).into())?;
         let child = program.local_addr()?.as_socket();
         near.connect(unmapped(child.ok_or(io::ErrorKind::AddrNotAvailable)?))?;
+        // until then any process could send to it; the program waits for us and has sent nothing
+        while near.recv(&mut [0]).is_ok() {}
         Ok(Forward { near, far, local })
     }
 
@@ -118,15 +124,37 @@ impl Forward {
     }
 }
 
+/// A socket of ours that is connected to the server.
+fn far_socket(server: SocketAddr) -> io::Result<UdpSocket> {
+    let any = if server.is_ipv6() {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    };
+    let far = UdpSocket::bind(SocketAddr::new(any, 0))?;
+    far.connect(server)?;
+    Ok(far)
+}
+
 impl Lookups {
     /// Has the datagrams of a socket that we follow pass through us.
-    pub(super) fn forward(&mut self, cookie: u64, v6: bool, cx: &mut CallContext) -> Option<()> {
+    pub(super) fn forward(
+        &mut self,
+        thread: u32,
+        cookie: u64,
+        v6: bool,
+        cx: &mut CallContext,
+    ) -> Option<()> {
         let asking = self.sockets.get_mut(&cookie)?;
-        if socket::namespace(&asking.copy) != cx.namespace || socket::is_steered(&asking.copy) {
+        if !cx.is_here(&asking.copy, thread) || socket::is_steered(&asking.copy) {
             return None;
         }
         let server = asking.asker.server;
-        let mut forward = Forward::between(&asking.copy, v6, server).ok()?;
+        let owner = credentials::owner_of(&asking.copy).ok();
+        let far = cx
+            .notifications
+            .make_for(thread, owner, || far_socket(server))?;
+        let mut forward = Forward::between(&asking.copy, v6, server, far.ok()?).ok()?;
         let registry = &cx.registry;
         let near = Token(LOOKUP + self.next_token);
         let far = Token(LOOKUP + self.next_token + 1);

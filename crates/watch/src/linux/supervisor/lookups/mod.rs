@@ -137,7 +137,7 @@ impl Lookups {
         if cx.mode == Mode::Passthrough || is_bound || !program::is_go(notice.thread) {
             return NotificationResponse::Continue;
         }
-        match self.forward(cookie, local.is_ipv6(), cx) {
+        match self.forward(notice.thread, cookie, local.is_ipv6(), cx) {
             Some(()) => NotificationResponse::Value(0),
             None => NotificationResponse::Continue,
         }
