@@ -493,6 +493,50 @@ fn a_check_that_the_plan_has_no_room_for_is_refused_by_what_is_in_its_way() {
     );
 }
 
+/// A text with some bytes replaced.
+fn patched(text: &str, at: prop::sample::Index, cut: usize, new: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let at = at.index(bytes.len());
+    let end = (at + cut).min(bytes.len());
+    bytes.splice(at..end, new.bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn workers_take_each_message_of_a_plan_that_was_accepted(
+        at: prop::sample::Index,
+        cut in 0usize..12,
+        new in "[0-9a-z.\"{}:/=\\[\\]\\\\ \n-]{0,8}",
+    ) {
+        if let Ok(plan) = parse(Path::new("p.toml"), &patched(GOOD, at, cut, &new)) {
+            let _ = (intact_fleet::plan_page(&plan), plan.warnings());
+            for message in plan.messages().take(40) {
+                let body = serde_json::to_string(&message).unwrap();
+                prop_assert_eq!(Message::parse(&body), Ok(message), "{}", body);
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_message_is_taken_or_refused_and_ends_no_worker(
+        at: prop::sample::Index,
+        cut in 0usize..12,
+        new in "[0-9a-z.\"{}:/=\\[\\]\\\\ -]{0,8}",
+    ) {
+        let message = plan(1).messages().next().unwrap();
+        let body = patched(&serde_json::to_string(&message).unwrap(), at, cut, &new);
+        if let Ok(taken) = Message::parse(&body) {
+            // what is stored of it has the names of a plan
+            let names = [&taken.plan, &taken.id, &taken.label, &taken.variant_name];
+            prop_assert!(names.iter().all(|name| name.len() < 256 && !name.contains('/')));
+            prop_assert!(taken.recipe.target.url.contains("host.test"));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_a_plan_or_a_clear_refusal(text in "\\PC{0,200}") {
