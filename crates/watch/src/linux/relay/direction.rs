@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 const TURN: usize = 16;
 
 /// What came.
+#[derive(Clone, Copy)]
 pub(super) enum ReadResult<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
