@@ -27,6 +27,7 @@ mod options;
 mod pages;
 mod peers;
 mod program;
+mod promises;
 mod readme;
 mod schemas;
 mod serve;
