@@ -3,16 +3,10 @@
 #![no_main]
 
 use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Options};
-use intact_ledger::{Event, Sink};
+use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn record(&mut self, _: Event<'_>) {}
-}
 
 fuzz_target!(|bytes: &[u8]| {
     let reader = Box::new(Cursor::new(bytes.to_vec()));
@@ -26,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         random: [7; 32],
         base,
     });
-    let _ = audit.read(input, &mut Nowhere, &mut || true);
-    audit.finish(&mut Nowhere);
+    let _ = audit.read(input, &mut NullSink, &mut || true);
+    audit.finish(&mut NullSink);
     audit.ladder();
 });

@@ -3,18 +3,12 @@
 #![no_main]
 
 use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Options};
-use intact_ledger::{Event, Sink};
+use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
 const LINKS: [u32; 12] = [0, 1, 9, 50, 51, 101, 105, 113, 127, 228, 239, 276];
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn record(&mut self, _: Event<'_>) {}
-}
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&link, mut rest)) = bytes.split_first() else {
@@ -41,6 +35,6 @@ fuzz_target!(|bytes: &[u8]| {
         random: [7; 32],
         base: 0,
     });
-    let _ = audit.read(input, &mut Nowhere, &mut || true);
-    audit.finish(&mut Nowhere);
+    let _ = audit.read(input, &mut NullSink, &mut || true);
+    audit.finish(&mut NullSink);
 });

@@ -2,7 +2,7 @@
 #![no_main]
 
 use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
-use intact_ledger::{Event, Sink};
+use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
@@ -15,12 +15,6 @@ const BEGINNINGS: [&str; 6] = [
     "1795259227123456789,200,1500000,0,100,,aGk=,,0,GET,http://a.example:81/x,QTog\n",
     "{\"seq\":0,\"code\":200,\"timestamp\":\"2026-11-21T11:07:07Z\",\"latency\":1500000}\n",
 ];
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn record(&mut self, _: Event<'_>) {}
-}
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&tool, rest)) = bytes.split_first() else {
@@ -36,6 +30,6 @@ fuzz_target!(|bytes: &[u8]| {
         random: [7; 32],
         base,
     });
-    let _ = audit.read(input, &mut Nowhere, &mut || true);
-    audit.finish(&mut Nowhere);
+    let _ = audit.read(input, &mut NullSink, &mut || true);
+    audit.finish(&mut NullSink);
 });

@@ -3,16 +3,10 @@
 #![no_main]
 
 use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
-use intact_ledger::{Event, Sink};
+use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn record(&mut self, _: Event<'_>) {}
-}
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
@@ -33,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         base: base.unwrap_or(0),
     });
     for input in inputs {
-        let _ = audit.read(input, &mut Nowhere, &mut || true);
+        let _ = audit.read(input, &mut NullSink, &mut || true);
     }
-    audit.finish(&mut Nowhere);
+    audit.finish(&mut NullSink);
 });

@@ -2,16 +2,10 @@
 #![no_main]
 
 use intact_audit::{Audit, InputOptions, Input, KeyLog, Options, Pattern};
-use intact_ledger::{Event, Sink};
+use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn record(&mut self, _: Event<'_>) {}
-}
 
 fuzz_target!(|texts: (&str, &[u8])| {
     let (format, lines) = texts;
@@ -31,6 +25,6 @@ fuzz_target!(|texts: (&str, &[u8])| {
         random: [7; 32],
         base: 0,
     });
-    let _ = audit.read(input, &mut Nowhere, &mut || true);
-    audit.finish(&mut Nowhere);
+    let _ = audit.read(input, &mut NullSink, &mut || true);
+    audit.finish(&mut NullSink);
 });

@@ -7,6 +7,7 @@
 )]
 
 mod clients;
+mod dependencies;
 mod docs;
 mod peers;
 mod test;
@@ -35,6 +36,8 @@ enum Task {
     /// Is the room that a client is measured in
     #[command(hide = true)]
     Room(clients::Room),
+    /// Checks licences, sources and duplicates of all dependencies against deny.toml
+    Dependencies,
     /// Writes man page and shell completions
     Docs {
         /// Folder to write to
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Task::Test { install } => test::run(install),
         Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
         Task::Room(args) => clients::room(&args).map(|()| true),
+        Task::Dependencies => dependencies::check(),
         Task::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {

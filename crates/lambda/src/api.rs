@@ -4,7 +4,7 @@
 use crate::mailbox::{FunctionResponse, Mailbox};
 use intact_wire::http1::{RequestEvent, RequestHead, RequestParser};
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,7 +34,9 @@ pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>) {
         let (room, held) = (room.clone(), held.clone());
         std::thread::spawn(move || {
             // a connection that breaks is the function's affair: what it means for the invocation is seen in the room
-            let _ = converse(stream, &room);
+            let _ = stream
+                .set_nodelay(true)
+                .and_then(|()| converse(stream, &room));
             drop(held);
         });
     }
@@ -56,8 +58,8 @@ struct Pending {
     kept: Vec<u8>,
 }
 
-fn converse(mut stream: TcpStream, room: &Mailbox) -> io::Result<()> {
-    stream.set_nodelay(true)?;
+/// Responds to the requests of one connection until its end.
+pub(crate) fn converse(mut stream: impl Read + Write, room: &Mailbox) -> io::Result<()> {
     let mut parser = RequestParser::default();
     let mut buffer = vec![0; 64 * 1024];
     let mut pending: Option<Pending> = None;
@@ -127,7 +129,7 @@ fn call(head: &RequestHead<'_>) -> Call {
     }
 }
 
-fn answer(stream: &mut TcpStream, pending: Pending, room: &Mailbox) -> io::Result<()> {
+fn answer(stream: &mut impl Write, pending: Pending, room: &Mailbox) -> io::Result<()> {
     let keep = pending.keep;
     let (id, answer) = match pending.call {
         Call::Next => {
@@ -179,7 +181,7 @@ fn answer(stream: &mut TcpStream, pending: Pending, room: &Mailbox) -> io::Resul
 const STATUS_OK: &[u8] = br#"{"status":"OK"}"#;
 
 fn respond(
-    stream: &mut TcpStream,
+    stream: &mut impl Write,
     status: &str,
     head: &str,
     body: &[u8],

@@ -11,6 +11,9 @@ mod environment;
 mod error;
 mod event;
 mod freezer;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod mailbox;
 mod plan;
 mod platform;

@@ -77,7 +77,7 @@ impl Histogram {
             self.bucket(at, 0);
             if let Some(Some(ours)) = self.blocks.get_mut(at) {
                 for (mine, their) in ours.iter_mut().zip(theirs.iter()) {
-                    *mine += their;
+                    *mine = mine.saturating_add(*their);
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Histogram {
             self.min.min(other.min)
         };
         self.max = self.max.max(other.max);
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
     }
 
@@ -140,7 +140,7 @@ impl Histogram {
         }
         let mut seen = 0;
         for (low, high, count) in self.buckets() {
-            seen += count;
+            seen = count.saturating_add(seen);
             if seen >= rank.max(1) {
                 let middle = low as f64 + (high - low) as f64 / 2.0;
                 return Some(middle.clamp(self.min as f64, self.max as f64));
@@ -263,17 +263,22 @@ impl<'de> Deserialize<'de> for Histogram {
         let stored = Stored::deserialize(deserializer)?;
         let mut histogram = Histogram::new();
         let mut total = 0u64;
+        let wrong_count = || D::Error::custom("histogram buckets do not add up to its count");
         for (index, count) in stored.buckets {
             let (block, sub) = (index as usize / SUB, index as usize % SUB);
             if block >= BLOCKS {
                 return Err(D::Error::custom("histogram bucket out of range"));
             }
-            *histogram.bucket(block, sub) += count;
-            total = total.saturating_add(count);
+            let bucket = histogram.bucket(block, sub);
+            *bucket = bucket.saturating_add(count);
+            total = total.checked_add(count).ok_or_else(wrong_count)?;
         }
         if total != stored.count {
+            return Err(wrong_count());
+        }
+        if stored.min > stored.max {
             return Err(D::Error::custom(
-                "histogram buckets do not add up to its count",
+                "the minimum of a histogram is above its maximum",
             ));
         }
         histogram.count = stored.count;
@@ -371,6 +376,9 @@ mod tests {
         for bad in [
             r#"{"count":2,"sum":1,"min":1,"max":1,"buckets":[[1,1]]}"#,
             r#"{"count":1,"sum":1,"min":1,"max":1,"buckets":[[999999,1]]}"#,
+            // a minimum above the maximum made every quantile panic
+            r#"{"count":1,"sum":1,"min":2,"max":1,"buckets":[[1,1]]}"#,
+            r#"{"count":1,"sum":1,"min":1,"max":1,"buckets":[[1,18446744073709551615],[1,2]]}"#,
         ] {
             assert!(serde_json::from_str::<Histogram>(bad).is_err());
         }

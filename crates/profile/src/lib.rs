@@ -26,5 +26,8 @@ mod platform;
 
 pub use cpu_category::{CategoryShares, CpuCategory};
 pub use error::ProfileError;
+#[cfg(all(fuzzing, target_os = "linux"))]
+#[doc(hidden)]
+pub use platform::fuzz;
 pub use platform::{SampleTarget, Sampling, flame_graph};
 pub use profile::{Frame, Gap, Profile, Stack};

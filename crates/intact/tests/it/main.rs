@@ -33,6 +33,7 @@ mod options;
 mod pages;
 mod peers;
 mod program;
+mod promises;
 mod readme;
 mod schemas;
 #[cfg(target_os = "linux")]

@@ -61,7 +61,8 @@ impl<W: Write> HarWriter<W> {
         };
         let receive = ms(spans.headers_to_body).max(0.0) + ms(spans.receive).max(0.0);
         let started = jiff::SignedDuration::from_nanos(exchange.at.0 as i64);
-        let at = self.started + started;
+        // a run that claims to have begun at the end of all times
+        let at = self.started.saturating_add(started).unwrap_or(self.started);
         let origin = connection.and_then(|connection| connection.origin.as_ref());
         let url = format!(
             "{}{}",

@@ -1,39 +1,132 @@
-//! A flame graph of a profile: the only module that knows `inferno`.
+//! A flame graph of a profile, as an SVG that works offline: a block is as wide as its samples, and lies on its caller.
+
+mod layout;
 
 use crate::{Frame, Profile, Stack};
-use inferno::flamegraph::{self, Options, TextTruncateDirection};
+use layout::Block;
+use std::fmt::Write as _;
 use std::io;
 
-/// Writes a flame graph as an SVG that works offline. Without samples there is none: an error that says so.
-pub fn flame_graph(profile: &Profile, title: &str, into: impl io::Write) -> io::Result<()> {
+/// The width of the drawing in pixels.
+const WIDTH: f64 = 1200.0;
+/// The height of a level.
+const LEVEL: usize = 17;
+/// Space above the blocks for the title, and below them for the block under the pointer.
+const MARGIN: usize = 64;
+/// The width of a letter, on average.
+const LETTER: f64 = 6.6;
+/// Narrower blocks are left out, in pixels.
+const NARROWEST: f64 = 0.1;
+/// Zooms to a block on a click, back on a click on the title, and marks the blocks whose name holds a text.
+const SCRIPT: &str = include_str!("flame/zoom.js");
+
+/// Writes a flame graph. Without samples there is none: an error says so.
+pub fn flame_graph(profile: &Profile, title: &str, mut into: impl io::Write) -> io::Result<()> {
     if profile.stacks.is_empty() {
         return Err(io::Error::other(
             "there was no sample: the program took too little processor time",
         ));
     }
-    let mut lines: Vec<String> = profile.stacks.iter().map(line).collect();
-    lines.sort_unstable();
-    let mut options = Options::default();
-    options.title = title.to_owned();
-    options.subtitle = Some(format!(
-        "processor time, {} samples at {} a second; [k] is in the kernel",
+    let samples: u64 = profile.stacks.iter().map(|stack| stack.samples).sum();
+    let blocks = layout::blocks(
         profile
             .stacks
             .iter()
-            .map(|stack| stack.samples)
-            .sum::<u64>(),
-        profile.per_second
-    ));
-    options.count_name = "samples".to_owned();
-    options.text_truncate_direction = TextTruncateDirection::Right;
-    options.deterministic = true;
-    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), into)
-        .map_err(io::Error::other)
+            .map(|stack| (path(stack), stack.samples)),
+    );
+    let levels = blocks
+        .iter()
+        .map(|block| block.level + 1)
+        .max()
+        .unwrap_or(0);
+    let height = levels * LEVEL + 2 * MARGIN;
+    let mut svg = format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="monospace" font-size="11">
+<rect width="100%" height="100%" fill="#fffdf7"/>
+<text id="title" x="600" y="24" text-anchor="middle" font-size="16">{}</text>
+<text x="600" y="42" text-anchor="middle">processor time, {samples} samples at {} a second; [k] is in the kernel</text>
+<text id="search" x="1190" y="24" text-anchor="end">search</text>
+<text id="about" x="10" y="{}"> </text>
+<g id="blocks">
+"##,
+        xml(title),
+        profile.per_second,
+        height - 20,
+    );
+    for block in &blocks {
+        draw(block, samples, levels, &mut svg);
+    }
+    let _ = write!(
+        svg,
+        "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n"
+    );
+    into.write_all(svg.as_bytes())
 }
 
-/// `command;outermost;...;innermost COUNT`.
-fn line(stack: &Stack) -> String {
-    let mut line = plain(&stack.command);
+/// Writes a block: a group with what the script needs, its rectangle, its name where that fits, and a tooltip.
+fn draw(block: &Block, samples: u64, levels: usize, svg: &mut String) {
+    let pixels = WIDTH / samples as f64;
+    let (x, width) = (block.start as f64 * pixels, block.samples as f64 * pixels);
+    if width < NARROWEST {
+        return;
+    }
+    let y = MARGIN + (levels - 1 - block.level) * LEVEL;
+    let share = block.samples as f64 / samples as f64 * 100.0;
+    let name = xml(&block.name);
+    let _ = writeln!(
+        svg,
+        r##"<g data-x="{x:.3}" data-w="{width:.3}" data-y="{y}"><title>{name} ({} of {samples} samples, {share:.2} %)</title><rect x="{x:.3}" y="{y}" width="{width:.3}" height="{}" rx="1" fill="{}"/><text x="{:.3}" y="{}">{}</text></g>"##,
+        block.samples,
+        LEVEL - 1,
+        colour(&block.name),
+        x + 3.0,
+        y + LEVEL - 5,
+        xml(&fitting(&block.name, width)),
+    );
+}
+
+/// As much of a name as a block has room for.
+fn fitting(name: &str, width: f64) -> String {
+    let room = ((width - 6.0) / LETTER).max(0.0) as usize;
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    match room {
+        0..3 => String::new(),
+        _ => name.chars().take(room - 2).chain("..".chars()).collect(),
+    }
+}
+
+/// A warm colour, the same for the same name; blocks in the kernel are cooler.
+fn colour(name: &str) -> String {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let hue = if name.ends_with("[k]") { 200 } else { 15 };
+    format!("hsl({},{}%,72%)", hue + hash % 40, 60 + (hash >> 8) % 30)
+}
+
+/// Text in XML; control characters, which XML does not have, become U+FFFD.
+fn xml(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {
+                safe.push(char::REPLACEMENT_CHARACTER);
+            }
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+/// The names of a stack, the outermost first: the command, then its frames.
+fn path(stack: &Stack) -> Vec<String> {
+    let mut path = vec![stack.command.to_string()];
     let mut before = None;
     for frame in stack.frames.iter().rev() {
         // functions without names, one under another in one file, are one block
@@ -41,11 +134,9 @@ fn line(stack: &Stack) -> String {
             continue;
         }
         before = Some(frame);
-        line.push(';');
-        line.push_str(&plain(&name(frame)));
+        path.push(name(frame));
     }
-    line.push_str(&format!(" {}", stack.samples));
-    line
+    path
 }
 
 fn has_name(frame: &Frame) -> bool {
@@ -64,26 +155,45 @@ fn name(frame: &Frame) -> String {
     }
 }
 
-/// Without what parts frames and lines.
-fn plain(name: &str) -> String {
-    name.replace(|letter: char| letter == ';' || letter.is_control(), ":")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::CpuCategory;
 
-    #[test]
-    fn a_name_cannot_break_out_of_its_frame() {
+    fn svg(frames: Vec<Frame>, title: &str) -> String {
         let stack = Stack {
             subject: 0,
             command: "a;b".into(),
-            frames: vec![Frame::Made(Some("x\ny; 9".into()))],
+            frames,
             samples: 3,
             work: CpuCategory::Other,
         };
-        assert_eq!(line(&stack), "a:b;x:y: 9 3");
+        let profile = Profile {
+            stacks: vec![stack],
+            ..Profile::default()
+        };
+        let mut svg = Vec::new();
+        flame_graph(&profile, title, &mut svg).unwrap();
+        String::from_utf8(svg).unwrap()
+    }
+
+    #[test]
+    fn a_name_cannot_break_out_of_its_block() {
+        let name = "x\n</title><script>\u{1b}y";
+        let text = svg(vec![Frame::Made(Some(name.into()))], "a & <b>");
+        assert!(
+            text.contains("x\u{fffd}&lt;/title&gt;&lt;script&gt;\u{fffd}y (3 of 3"),
+            "{text}"
+        );
+        assert!(text.contains(">a &amp; &lt;b&gt;</text>"), "{text}");
+        assert_eq!(text.matches("<script>").count(), 1);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_to_the_width_of_its_block() {
+        assert_eq!(fitting("function", 200.0), "function");
+        assert_eq!(fitting("function", 46.0), "func..");
+        assert_eq!(fitting("function", 12.0), "");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod code;
 mod flame;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod sampling;
 
 pub use flame::flame_graph;

@@ -33,7 +33,8 @@ impl<'a> Iterator for Headers<'a> {
         let line = &self.lines[..end];
         let colon = memchr(b':', line)?;
         self.lines = &self.lines[end + 1..];
-        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        let value = line.strip_suffix(b"\r").unwrap_or(line);
+        Some((&line[..colon], trim(&value[colon + 1..])))
     }
 }
 
@@ -53,10 +54,18 @@ pub(super) fn validate<'a>(
         }
         let value = &rest[name_len + 1..];
         let value_len = line_len(value, Part::Field)?;
-        visit(&rest[..name_len], value[..value_len].trim_ascii())?;
+        visit(&rest[..name_len], trim(&value[..value_len]))?;
         rest = after_line(&value[value_len..]);
     }
     Ok(())
+}
+
+/// A value without the blanks around it: spaces and tabs, and no other character (OWS, RFC 9110 section 5.6.3).
+pub(super) fn trim(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
 }
 
 /// The length of a line without its end; a bare CR or a NUL is an error, since others read them as line ends.

@@ -165,9 +165,9 @@ impl Fields {
             let Some(equals) = term.iter().position(|&b| b == b'=') else {
                 continue;
             };
-            let number = decimal(term[equals + 1..].trim_ascii())
+            let number = decimal(fields::trim(&term[equals + 1..]))
                 .map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-            let name = term[..equals].trim_ascii();
+            let name = fields::trim(&term[..equals]);
             if name.eq_ignore_ascii_case(b"timeout") {
                 self.keep_alive.timeout_s = number;
             } else if name.eq_ignore_ascii_case(b"max") {
@@ -179,7 +179,7 @@ impl Fields {
     /// The same length said twice is one length (RFC 9110 section 8.6); two lengths are an attack or a bug.
     fn read_length(&mut self, value: &[u8]) -> Result<(), Error> {
         for item in value.split(|&b| b == b',') {
-            let Some(length) = decimal(item.trim_ascii()) else {
+            let Some(length) = decimal(fields::trim(item)) else {
                 return Err(Error::Framing {
                     why: "Content-Length is not a number",
                     found: Snippet::new(value),
@@ -226,7 +226,7 @@ impl Fields {
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|&b| b == b',')
-        .map(<[u8]>::trim_ascii)
+        .map(fields::trim)
         .filter(|item| !item.is_empty())
 }
 

@@ -102,8 +102,8 @@ impl StartLine for StatusLine {
             expected,
             found: Snippet::new(head),
         };
-        let (minor, rest) = match head.get("HTTP/1.".len()..) {
-            Some([minor, b' ', rest @ ..]) if minor.is_ascii_digit() => (*minor, rest),
+        let (minor, rest) = match head.get("HTTP/1".len()..) {
+            Some([b'.', minor, b' ', rest @ ..]) if minor.is_ascii_digit() => (*minor, rest),
             _ => return Err(refuse("a version like HTTP/1.1 and one space")),
         };
         let (status, rest) = match rest {

@@ -207,7 +207,8 @@ fn each_extension<'a>(
         let kind = extensions.u16()?;
         visit(kind, extensions.vec16()?)?;
     }
-    Some(())
+    // nothing follows the extensions (RFC 8446 sections 4.1.2 and 4.1.3)
+    body.is_empty().then_some(())
 }
 
 /// RFC 6066 section 3: a list with one host name in it.

@@ -1,5 +1,6 @@
 //! Everything that `wire` promises to its callers, through its public interface only.
 
+mod differential;
 mod h2;
 mod http1;
 mod observing;

@@ -42,7 +42,11 @@ impl PerfMap {
         {
             return;
         }
-        // the last line may be half written
+        self.read_lines(&text);
+    }
+
+    /// Reads the whole lines of a text; the last line may be half written.
+    pub(crate) fn read_lines(&mut self, text: &[u8]) {
         let whole = text
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -71,10 +75,12 @@ impl PerfMap {
 
     /// The kernel's own list; empty where it hides its addresses.
     pub(crate) fn of_kernel() -> PerfMap {
+        File::open("/proc/kallsyms").map_or_else(|_| PerfMap::default(), PerfMap::of_symbols)
+    }
+
+    /// A list in the form of `/proc/kallsyms`.
+    pub(crate) fn of_symbols(list: impl Read) -> PerfMap {
         let mut map = PerfMap::default();
-        let Ok(list) = File::open("/proc/kallsyms") else {
-            return map;
-        };
         for line in BufReader::new(list.take(MAX_BYTES)).lines() {
             let Ok(line) = line else { break };
             let mut words = line.split_ascii_whitespace();
@@ -86,6 +92,16 @@ impl PerfMap {
             }
         }
         map
+    }
+
+    #[cfg(fuzzing)]
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
+    #[cfg(fuzzing)]
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u64> {
+        self.names.keys().copied()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

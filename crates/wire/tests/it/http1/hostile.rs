@@ -54,6 +54,9 @@ fn status_lines_that_are_nearly_right_are_refused() {
         "HTTP/1.1  200 OK",
         "HTTP/1 200 OK",
         "HTTP/11 200 OK",
+        // found by comparison with httparse
+        "HTTP/1~1 200 OK",
+        "HTTP/1\01 200 OK",
     ] {
         refused(&response(&format!("{bad}\r\n\r\n")), "status line");
     }
@@ -77,6 +80,13 @@ fn request_lines_that_are_nearly_right_are_refused() {
 
 #[test]
 fn smuggling_is_refused() {
+    // only spaces and tabs are blanks around a value: found by comparison with httparse
+    for blank in ["\x0c", "\x0b"] {
+        let length = format!("POST / HTTP/1.1\r\nContent-Length:{blank}5\r\n\r\n");
+        refused(&request(&length), "not a number");
+        let coding = format!("POST / HTTP/1.1\r\nTransfer-Encoding: {blank}chunked\r\n\r\n");
+        refused(&request(&coding), "final transfer coding is not chunked");
+    }
     refused(
         &request("POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"),
         "Content-Lengths that differ",

@@ -57,6 +57,8 @@ fn a_hello_cut_anywhere_is_malformed_and_never_panics() {
     // record header 5, message header 4
     let client = &tape.pieces[0].1[9..];
     assert!(ClientHello::parse(client).is_ok());
+    // nothing follows the extensions: found by comparison with rustls
+    assert!(ClientHello::parse(&[client, &[0]].concat()).is_err());
     let base = 2 + 32 + 1 + usize::from(client[34]);
     for len in 0..client.len() {
         let suites_end =

@@ -2,5 +2,5 @@
 
 mod decrypting;
 mod hostile;
-mod tape;
+pub(crate) mod tape;
 mod watching;

@@ -13,22 +13,22 @@ use rustls::{
 
 /// What one connection put on the wire, in order, and what its ends meant by it.
 #[derive(Debug, Default)]
-pub(super) struct Tape {
-    pub(super) pieces: Vec<(Side, Vec<u8>)>,
-    pub(super) client_said: Vec<u8>,
-    pub(super) server_said: Vec<u8>,
+pub(crate) struct Tape {
+    pub(crate) pieces: Vec<(Side, Vec<u8>)>,
+    pub(crate) client_said: Vec<u8>,
+    pub(crate) server_said: Vec<u8>,
 }
 
 /// How the two ends are set up.
-pub(super) struct Setup {
-    pub(super) version: &'static SupportedProtocolVersion,
-    pub(super) suite: Option<SupportedCipherSuite>,
-    pub(super) server_groups: Option<Vec<&'static dyn SupportedKxGroup>>,
-    pub(super) early_data: bool,
+pub(crate) struct Setup {
+    pub(crate) version: &'static SupportedProtocolVersion,
+    pub(crate) suite: Option<SupportedCipherSuite>,
+    pub(crate) server_groups: Option<Vec<&'static dyn SupportedKxGroup>>,
+    pub(crate) early_data: bool,
 }
 
 impl Setup {
-    pub(super) fn new(version: &'static SupportedProtocolVersion) -> Self {
+    pub(crate) fn new(version: &'static SupportedProtocolVersion) -> Self {
         Self {
             version,
             suite: None,
@@ -39,16 +39,16 @@ impl Setup {
 }
 
 /// A pair of configurations, kept so that a second connection can resume the first.
-pub(super) struct Pair {
+pub(crate) struct Pair {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     early_data: bool,
-    pub(super) keys: Arc<Lines>,
+    pub(crate) keys: Arc<Lines>,
 }
 
 /// The key log of both ends, as lines of the NSS format.
 #[derive(Debug, Default)]
-pub(super) struct Lines(pub(super) Mutex<String>);
+pub(crate) struct Lines(pub(crate) Mutex<String>);
 
 impl KeyLog for Lines {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
@@ -64,7 +64,7 @@ impl KeyLog for Lines {
 }
 
 impl Pair {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &Setup) -> Self {
         let keys = Arc::new(Lines::default());
         let provider = |groups: Option<&Vec<&'static dyn SupportedKxGroup>>| {
             let mut provider = aws_lc_rs::default_provider();
@@ -106,7 +106,7 @@ impl Pair {
     }
 
     /// One connection: a request, an answer of 40 kB, the same again after both refreshed their keys (TLS 1.3), close_notify.
-    pub(super) fn talk(&self) -> Tape {
+    pub(crate) fn talk(&self) -> Tape {
         let mut tape = Tape::default();
         let name = ServerName::try_from("test.example").unwrap();
         let mut client = ClientConnection::new(self.client.clone(), name).unwrap();

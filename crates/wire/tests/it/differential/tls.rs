@@ -1,0 +1,99 @@
+//! The first flight of a client, against the acceptor of rustls: records, fragments, and what the hello offers.
+
+use super::{Disagreement, Verdict};
+use intact_wire::Side;
+use intact_wire::tls::{ClientHello, Watcher};
+use rustls::server::Acceptor;
+use rustls::{InvalidMessage, PeerMisbehaved};
+
+/// What the hello offers, as far as both tell it.
+#[derive(Debug, PartialEq, Eq)]
+struct Offer {
+    name: Option<String>,
+    alpn: Vec<Vec<u8>>,
+    suites: Vec<u16>,
+}
+
+/// Compares the hello in the bytes that a client sends.
+pub(crate) fn compare(bytes: &[u8]) -> Result<Verdict, Disagreement> {
+    let mut watcher = Watcher::default();
+    let read = watcher.read(Side::Client, bytes, 0, |_, _| {});
+    let ours = watcher.facts().client_hello.as_ref().map(offer);
+    let theirs = accept(bytes);
+    let listed = match (&ours, &theirs) {
+        (Some(ours), Ok(Some(theirs))) if ours == theirs => return Ok(Verdict::Same),
+        (None, Ok(None) | Err(_)) => return Ok(Verdict::Same),
+        (Some(_), Err(error)) => laxer(error),
+        (Some(ours), Ok(Some(theirs))) => another(ours, theirs),
+        _ => None,
+    };
+    let explain = || Disagreement(format!("ours {ours:?} {read:?}\nrustls {theirs:?}"));
+    listed.map(Verdict::Listed).ok_or_else(explain)
+}
+
+fn offer(hello: &ClientHello) -> Offer {
+    Offer {
+        name: hello.server_name.as_deref().map(str::to_ascii_lowercase),
+        alpn: hello.alpn.clone(),
+        suites: hello.cipher_suites.clone(),
+    }
+}
+
+/// What rustls reads; `None` where it wants more bytes.
+fn accept(mut bytes: &[u8]) -> Result<Option<Offer>, rustls::Error> {
+    let mut acceptor = Acceptor::default();
+    while !bytes.is_empty() {
+        acceptor
+            .read_tls(&mut bytes)
+            .map_err(|error| rustls::Error::General(error.to_string()))?;
+        if let Some(accepted) = acceptor.accept().map_err(|(error, _)| error)? {
+            let hello = accepted.client_hello();
+            let alpn = hello.alpn().into_iter().flatten();
+            return Ok(Some(Offer {
+                name: hello.server_name().map(str::to_ascii_lowercase),
+                alpn: alpn.map(<[u8]>::to_vec).collect(),
+                suites: hello
+                    .cipher_suites()
+                    .iter()
+                    .map(|&suite| suite.into())
+                    .collect(),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Why ours may read what rustls refuses.
+fn laxer(error: &rustls::Error) -> Option<&'static str> {
+    match error {
+        rustls::Error::PeerIncompatible(_) => Some(
+            "a server refuses versions and suites that it cannot speak; an observer records them",
+        ),
+        rustls::Error::InvalidMessage(message) => match message {
+            InvalidMessage::IllegalEmptyList(_)
+            | InvalidMessage::IllegalEmptyValue
+            | InvalidMessage::InvalidServerName
+            | InvalidMessage::MessageTooShort
+            | InvalidMessage::MissingData(_)
+            | InvalidMessage::NoSignatureSchemes
+            | InvalidMessage::TrailingData("ClientExtensions")
+            | InvalidMessage::EmptyTicketValue
+            | InvalidMessage::DuplicateExtension(_)
+            | InvalidMessage::PreSharedKeyIsNotFinalExtension => {
+                Some("rustls reads each extension to its end; ours reads those that it records")
+            }
+            _ => None,
+        },
+        rustls::Error::PeerMisbehaved(PeerMisbehaved::ServerNameMustContainOneHostName) => {
+            Some("a hello with another kind of name has no name for ours (RFC 6066 3)")
+        }
+        _ => None,
+    }
+}
+
+/// Why the two may read the same hello in another way.
+fn another(ours: &Offer, theirs: &Offer) -> Option<&'static str> {
+    let is_name_only = (&ours.alpn, &ours.suites) == (&theirs.alpn, &theirs.suites);
+    (is_name_only && theirs.name.is_none())
+        .then_some("rustls keeps DNS names only; ours keeps a name as sent")
+}

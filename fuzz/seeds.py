@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of the fuzz targets whose format is their own: `seeds.py CORPUS [LEDGER ...]`.
+
+Each target gets a folder of its own name in CORPUS. Seeds come from `fixtures/`, from `docs/model.md`, from the ledger folders that
+are named, and for `elf` from a C program that is compiled here (it needs `gcc`).
+"""
+
+import json
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PRODUCERS = ["audit", "bench", "check", "compare", "lambda", "watch"]
+RUN = {
+    "id": "0" * 32, "schema": "intact.ledger/1", "version": "0.1.0", "vantage": "client",
+    "started": "2026-11-21T11:07:07Z", "clock": "monotonic", "host": {"os": "linux", "arch": "x86_64"},
+    "variants": [{"name": "keepalive=on", "axes": {"keepalive": "on", "http": "1.1", "c": "1"}},
+                 {"name": "keepalive=off", "axes": {"keepalive": "off", "http": "1.1", "c": "1"}}],
+    "varied": ["keepalive"], "argv": [], "rows": "all",
+}
+FILES = {"run.json": b"r", "events.jsonl.zst": b"z", "tally.json": b"t", "server-profile.json": b"p", "end.json": b"n"}
+
+
+def ledgers(named):
+    for number, path in enumerate(sorted((ROOT / "fixtures/golden").glob("*/*.jsonl"))):
+        lines = path.read_bytes().split(b"\n", 1)[1]
+        for producer in [PRODUCERS[number % len(PRODUCERS)], "watch"]:
+            run = json.dumps(RUN | {"producer": producer}).encode()
+            yield b"\x1e".join([b"r" + run, b"e" + lines])
+    for folder in named:
+        parts = [kind + (folder / name).read_bytes() for name, kind in FILES.items() if (folder / name).exists()]
+        # compressed bytes may hold the separator
+        events = subprocess.run(["zstd", "-dcq", folder / "events.jsonl.zst"], capture_output=True).stdout
+        if events:
+            parts = [part for part in parts if part[:1] != b"z"] + [b"e" + events[:60_000]]
+        yield b"\x1e".join(parts)
+
+
+def chains():
+    yield re.search(r"```toml\n(.*?)```", (ROOT / "docs/model.md").read_text(), re.S)[1].encode()
+    yield b'[client]\ncalls = [{ to = "a", rtt = "30ms", dns = "5ms", tls = "1.2-resumed", crypto = "1ms", answer = "20kB" }]\n[service.a]\nwork = "2ms"\n'
+    yield b'[client]\ncalls = [{ to = "a", rtt = "1ms", http = "3", group = "g", at-once = true, times = 7 }]\n[service.a]\n'
+
+
+def runtime_clients():
+    root = b"/2018-06-01/runtime/"
+    line = b"Host: 127.0.0.1:9001\r\n"
+    get = b"GET " + root + b"invocation/next HTTP/1.1\r\n" + line + b"\r\n"
+
+    def post(path, body, more=b""):
+        return b"POST " + root + path + b" HTTP/1.1\r\n" + line + more + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+    failed = b'{"errorMessage":"socket hang up","errorType":"Error","stackTrace":[]}'
+    chunked = b"POST " + root + b"invocation/0/response HTTP/1.1\r\n" + line + b"Transfer-Encoding: chunked\r\n\r\n4\r\n\"ok\"\r\n0\r\nA: b\r\n\r\n"
+    answer = post(b"invocation/0/response", b'"ok"')
+    for conversation in [
+        get + answer + get + post(b"invocation/1/error", failed) + get,
+        get + chunked + answer + get,
+        get + post(b"invocation/0/response", b"x" * 300, b"Expect: 100-continue\r\n") + get,
+        post(b"init/error", failed, b"Connection: close\r\n") + get,
+        get.replace(b"1.1", b"1.0") + b"GET /nothing HTTP/1.1\r\n" + line + b"\r\n" + b"PUT / HTTP/1.1\r\n\r\n",
+    ]:
+        yield b"\x07" + conversation
+
+
+def name_lists():
+    lists = [
+        b"7f10a0001000 40 LazyCompile:~handler /srv/server.js:12\n7f10a0001040 20 Function:*next node:events:513\n",
+        b"0x7f10a0002000 0x80 py::main:/srv/app.py\n7f10a0001000 8 JS:~second a.js:1\n7f10a0001000 10 again\nzz 1 x\n\n",
+        b"ffffffff81000000 T _text\nffffffff81000040 t tcp_sendmsg\t[tcp]\n0000000000000000 A absolute\nffffffff81000100 W weak\n",
+    ]
+    for text in lists:
+        yield b"\x80" + text
+
+
+PROGRAM = """
+namespace shop { template <class T> struct Cart { T total; T add(T price); };
+template <class T> __attribute__((noinline)) T Cart<T>::add(T price) { return total += price; } }
+extern "C" __attribute__((noinline)) int leaf(int n) { volatile char room[40]; room[n % 40] = 1; return room[0] + n; }
+extern "C" int middle(int n) { shop::Cart<long> cart{n}; return leaf(n) + (int)cart.add(2); }
+extern "C" int _start() { return middle(3); }
+"""
+
+
+def images():
+    # the page of .text, stack pointer and instruction, then a stack of return addresses
+    stack = b"".join(struct.pack("<Q", 0x400000 + at) for at in (0x20, 0x40, 0x60, 0x90))
+    head = struct.pack("<HHHHHBB", 1, 0, 0x100, 0x1010, 0, len(stack), 0)
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder) / "a.cc", Path(folder) / "a"
+        source.write_text(PROGRAM)
+        for options in [["-g0"], ["-shared", "-fPIC"], ["-s"], ["-static"], ["-fno-asynchronous-unwind-tables", "-g1"]]:
+            command = ["gcc", "-O1", "-nostdlib", "-Wl,--build-id=none", *options, "-o", out, source]
+            if subprocess.run(command, capture_output=True).returncode == 0:
+                yield head + stack + out.read_bytes()
+
+
+def frame(kind, flags, stream, payload):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def conversations():
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    kept = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5, max=3\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    last = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\ngone"
+    interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok
+    redirect = b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+    timeout = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    http1 = [[[ok] * 6], [[kept] * 4, [last]], [[interim, ok], [ok + timeout]], [[redirect], [ok, ok]], [[ok + b"\x18"], [b"\x18"], [ok]],
+             [[ok[:25]], [ok[:40]], [b"garbage\r\n\r\n"]]]
+    for parts in http1:
+        for how in (0, 4, 8):
+            yield bytes([how]) + b"\x1e".join(b"\x1f".join(part) for part in parts)
+    settings, ack = frame(4, 0, 0, struct.pack(">HIHI", 3, 100, 4, 65535)), frame(4, 1, 0, b"")
+
+    def answer(stream):
+        return frame(1, 4, stream, b"\x88\x5c\x012") + frame(0, 1, stream, b"ok")
+
+    goaway = frame(7, 0, 0, struct.pack(">II", 1, 0))
+    http2 = [[settings + ack + answer(1), answer(3), answer(5), answer(7)], [settings, ack + answer(1) + goaway],
+             [settings + ack + frame(1, 5, 1, b"\x8d"), frame(3, 0, 3, struct.pack(">I", 7)), frame(6, 0, 0, b"12345678")],
+             [settings + frame(8, 0, 0, struct.pack(">I", 1)) + answer(1), answer(3) + answer(2)]]
+    for part in http2:
+        for how in (1, 5):
+            yield bytes([how]) + b"\x1e".join([b"\x02" + b"\x1f".join(part), b"\x1f".join([ok, kept])])
+    yield b"\x02" + b"\x1f".join([b"\x15\x03\x03\x00\x02\x02\x28", ok])
+
+
+def differential():
+    """Kinds 0 to 5: heads and messages of requests and responses, header blocks, the first flight of TLS."""
+    cases = (ROOT / "crates/wire/tests/it/differential/cases.rs").read_text()
+    for table, kinds in [("REQUESTS", (0, 2)), ("RESPONSES", (1, 3))]:
+        body = re.search(table + r": \[&str; \d+\] = \[\n(.*?)\n\];", cases, re.S)[1]
+        for text in re.findall(r'"((?:[^"\\]|\\.)*)"', body):
+            for kind in kinds:
+                yield bytes([kind]) + text.encode().decode("unicode_escape").encode("latin-1")
+    for blocks in ["828684410f7777772e6578616d706c652e636f6d\x1e828684be58086e6f2d6361636865", "4803333032580770726976617465"]:
+        yield b"\x04" + b"\x1e".join(bytes.fromhex(block) for block in blocks.split("\x1e"))
+    hello = (b"\x03\x03" + bytes(range(32)) + b"\x00" + b"\x00\x04\x13\x01\xc0\x2f" + b"\x01\x00" + b"\x00\x22"
+             + b"\x00\x00\x00\x0e\x00\x0c\x00\x00\x09a.example" + b"\x00\x10\x00\x05\x00\x03\x02h2" + b"\x00\x2b\x00\x03\x02\x03\x04")
+    message = b"\x01" + struct.pack(">I", len(hello))[1:] + hello
+    for cut in (len(message), 20):
+        parts = [message[:cut], message[cut:]]
+        yield b"\x05" + b"".join(b"\x16\x03\x01" + struct.pack(">H", len(part)) + part for part in parts if part)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    corpus = Path(sys.argv[1])
+    made = {
+        "ledger": ledgers([Path(name) for name in sys.argv[2:]]), "model": chains(), "lambda_api": runtime_clients(),
+        "perf_map": name_lists(), "elf": images(), "check_conversation": conversations(),
+        "differential": differential(),
+    }
+    for target, seeds in made.items():
+        folder = corpus / target
+        folder.mkdir(parents=True, exist_ok=True)
+        count = 0
+        for count, seed in enumerate(seeds, 1):
+            (folder / f"seed-{count:03}").write_bytes(seed)
+        print(f"{target}: {count}")
+
+
+main()

@@ -1,0 +1,241 @@
+//! `cargo xtask dependencies`: licences, sources and duplicates of all dependencies against `deny.toml`, which `cargo deny check`
+//! reads too. Needs no network. Advisories need a database: cargo-deny checks them where it can fetch it, else they are skipped.
+
+mod licence;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// What `deny.toml` says, as far as it is checked here.
+#[derive(Deserialize)]
+struct Policy {
+    licenses: Licences,
+    sources: Sources,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licences {
+    allow: BTreeSet<String>,
+    exceptions: Vec<Exception>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    #[serde(rename = "crate")]
+    name: String,
+    allow: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Sources {
+    allow_registry: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    skip: Vec<Skip>,
+}
+
+#[derive(Deserialize)]
+struct Skip {
+    #[serde(rename = "crate")]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    license: Option<String>,
+    source: Option<String>,
+}
+
+/// Checks all dependencies. `Ok(false)`: some break the policy.
+pub(crate) fn check() -> anyhow::Result<bool> {
+    let policy = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../deny.toml"))
+        .context("deny.toml")?;
+    let policy: Policy = toml::from_str(&policy).context("deny.toml")?;
+    let packages = packages()?;
+    let broken = broken(&policy, &packages);
+    for line in &broken {
+        println!("{line}");
+    }
+    match advisories()? {
+        Advisories::None => println!("no advisory applies"),
+        Advisories::Skipped(why) => println!("SKIPPED advisories: {why}"),
+        Advisories::Found => return Ok(false),
+    }
+    let (all, wrong) = (packages.len(), broken.len());
+    println!("{all} dependencies against deny.toml: {wrong} problems");
+    Ok(broken.is_empty())
+}
+
+/// Every dependency from outside of the workspace, with all features.
+fn packages() -> anyhow::Result<Vec<Package>> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let out = Command::new(cargo)
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--all-features",
+        ])
+        .output()
+        .context("cargo metadata")?;
+    ensure!(
+        out.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata")?;
+    let foreign = |package: &Package| package.source.is_some();
+    Ok(metadata.packages.into_iter().filter(foreign).collect())
+}
+
+/// What breaks the policy, and what of the policy nothing needs any more; a line each.
+fn broken(policy: &Policy, packages: &[Package]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut used = BTreeSet::new();
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in packages {
+        let Package { name, version, .. } = package;
+        versions.entry(name).or_default().insert(version);
+        let exception = policy
+            .licenses
+            .exceptions
+            .iter()
+            .find(|one| one.name == *name);
+        let is_allowed = |id: &str| {
+            policy.licenses.allow.contains(id)
+                || exception.is_some_and(|one| one.allow.contains(id))
+        };
+        let licence = package.license.as_deref().unwrap_or_default();
+        match licence::needed(licence, &is_allowed) {
+            Some(needed) => used.extend(needed.into_iter().map(str::to_owned)),
+            None => lines.push(format!(
+                "licence of {name} {version}: {licence:?} is not allowed"
+            )),
+        }
+        let source = package.source.as_deref().unwrap_or_default();
+        let is_known = |registry: &String| source.strip_prefix("registry+") == Some(registry);
+        if !policy.sources.allow_registry.iter().any(is_known) {
+            lines.push(format!(
+                "source of {name} {version}: {source} is not allowed"
+            ));
+        }
+    }
+    let skipped: BTreeSet<&str> = policy
+        .bans
+        .skip
+        .iter()
+        .map(|skip| skip.name.as_str())
+        .collect();
+    for (name, versions) in &versions {
+        let is_twice = versions.len() > 1;
+        if is_twice && !skipped.contains(name) {
+            let versions: Vec<&str> = versions.iter().copied().collect();
+            lines.push(format!(
+                "{name} is there in several versions: {}",
+                versions.join(", ")
+            ));
+        }
+    }
+    for name in skipped {
+        if versions.get(name).is_none_or(|versions| versions.len() < 2) {
+            lines.push(format!(
+                "[bans] skip: {name} is there in one version, or not at all"
+            ));
+        }
+    }
+    for id in policy.licenses.allow.difference(&used) {
+        lines.push(format!("[licenses] allow: nothing needs {id}"));
+    }
+    lines
+}
+
+enum Advisories {
+    None,
+    Found,
+    Skipped(&'static str),
+}
+
+/// Advisories of RustSec, where cargo-deny and its database are there.
+fn advisories() -> anyhow::Result<Advisories> {
+    let deny = |arguments: &[&str]| Command::new("cargo-deny").args(arguments).output();
+    if deny(&["--version"]).is_err() {
+        return Ok(Advisories::Skipped("cargo-deny is not installed"));
+    }
+    if !deny(&["fetch", "db"])
+        .context("cargo-deny")?
+        .status
+        .success()
+    {
+        return Ok(Advisories::Skipped("the database cannot be fetched"));
+    }
+    let out = deny(&["check", "advisories"]).context("cargo-deny")?;
+    if out.status.success() {
+        return Ok(Advisories::None);
+    }
+    println!("{}", String::from_utf8_lossy(&out.stderr));
+    Ok(Advisories::Found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = r#"
+        [licenses]
+        allow = ["MIT", "ISC"]
+        exceptions = [{ crate = "roots", allow = ["CDLA-Permissive-2.0"] }]
+        [sources]
+        allow-registry = ["https://index.example"]
+        [bans]
+        skip = [{ crate = "old", reason = "r" }]
+    "#;
+
+    fn package(name: &str, version: &str, license: &str, source: &str) -> Package {
+        Package {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            license: Some(license.to_owned()),
+            source: Some(source.to_owned()),
+        }
+    }
+
+    #[test]
+    fn what_breaks_the_policy_has_a_line_each() {
+        let policy: Policy = toml::from_str(POLICY).unwrap();
+        let ours = "registry+https://index.example";
+        let packages = [
+            package("fine", "1.0.0", "MIT OR CDDL-1.0", ours),
+            package("roots", "1.0.0", "CDLA-Permissive-2.0", ours),
+            package("flames", "1.0.0", "CDDL-1.0", ours),
+            package("data", "1.0.0", "CDLA-Permissive-2.0", ours),
+            package("fork", "1.0.0", "MIT", "git+https://git.example/fork"),
+            package("twice", "1.0.0", "MIT", ours),
+            package("twice", "2.0.0", "MIT", ours),
+        ];
+        assert_eq!(
+            broken(&policy, &packages),
+            [
+                "licence of flames 1.0.0: \"CDDL-1.0\" is not allowed",
+                "licence of data 1.0.0: \"CDLA-Permissive-2.0\" is not allowed",
+                "source of fork 1.0.0: git+https://git.example/fork is not allowed",
+                "twice is there in several versions: 1.0.0, 2.0.0",
+                "[bans] skip: old is there in one version, or not at all",
+                "[licenses] allow: nothing needs ISC",
+            ]
+        );
+    }
+}
