@@ -17,7 +17,7 @@ pub(crate) fn compare(blocks: &[&[u8]]) -> Result<Verdict, Disagreement> {
     for block in blocks {
         let mut fields = Fields::new();
         let read = ours.decode(block, |field| {
-            fields.push((field.name.into(), field.value.into()))
+            fields.push((field.name.into(), field.value.into()));
         });
         if let Err(error) = read {
             return Ok(Verdict::Listed(refused(error)));

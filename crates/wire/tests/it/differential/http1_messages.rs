@@ -134,7 +134,7 @@ fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
             }
             Some(RequestEvent::Body(piece)) => message.body.extend_from_slice(piece),
             Some(RequestEvent::Trailers(fields)) => {
-                notes = notes.or_else(|| incomparable_values(fields))
+                notes = notes.or_else(|| incomparable_values(fields));
             }
             Some(RequestEvent::End(after)) => {
                 transcript.complete.push(std::mem::take(&mut message));
@@ -272,7 +272,7 @@ fn our_response(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
             }
             Some(ResponseEvent::Body(piece)) => message.body.extend_from_slice(piece),
             Some(ResponseEvent::Trailers(fields)) => {
-                notes = notes.or_else(|| incomparable_values(fields))
+                notes = notes.or_else(|| incomparable_values(fields));
             }
             Some(ResponseEvent::End(_)) => {
                 transcript.complete.push(message);

@@ -69,7 +69,7 @@ fn laxer(error: &rustls::Error) -> Option<&'static str> {
         rustls::Error::PeerIncompatible(_) => Some(
             "a server refuses versions and suites that it cannot speak; an observer records them",
         ),
-        rustls::Error::InvalidMessage(message) => match message {
+        rustls::Error::InvalidMessage(
             InvalidMessage::IllegalEmptyList(_)
             | InvalidMessage::IllegalEmptyValue
             | InvalidMessage::InvalidServerName
@@ -79,11 +79,8 @@ fn laxer(error: &rustls::Error) -> Option<&'static str> {
             | InvalidMessage::TrailingData("ClientExtensions")
             | InvalidMessage::EmptyTicketValue
             | InvalidMessage::DuplicateExtension(_)
-            | InvalidMessage::PreSharedKeyIsNotFinalExtension => {
-                Some("rustls reads each extension to its end; ours reads those that it records")
-            }
-            _ => None,
-        },
+            | InvalidMessage::PreSharedKeyIsNotFinalExtension,
+        ) => Some("rustls reads each extension to its end; ours reads those that it records"),
         rustls::Error::PeerMisbehaved(PeerMisbehaved::ServerNameMustContainOneHostName) => {
             Some("a hello with another kind of name has no name for ours (RFC 6066 3)")
         }

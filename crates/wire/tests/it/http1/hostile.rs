@@ -56,7 +56,7 @@ fn status_lines_that_are_nearly_right_are_refused() {
         "HTTP/11 200 OK",
         // found by comparison with httparse
         "HTTP/1~1 200 OK",
-        "HTTP/1\01 200 OK",
+        "HTTP/1\x001 200 OK",
     ] {
         refused(&response(&format!("{bad}\r\n\r\n")), "status line");
     }
