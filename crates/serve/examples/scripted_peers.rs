@@ -2,6 +2,8 @@
 //!
 //! Prints a line per peer: its name, its URL, and the outcomes that a careful client's requests have. So any client can be tried on them.
 
+#![allow(clippy::print_stdout, reason = "an example talks to a person")]
+
 use intact_ledger::Outcome;
 use intact_serve::CertificateAuthority;
 use intact_serve::hostile::{Script, ScriptedServer};
