@@ -10,7 +10,11 @@ const TEXT: &str = "text/plain";
 /// The answer to a path below `/.intact/`.
 pub(crate) fn answer(target: &[u8], peer: IpAddr, books: &ServerTally) -> Response {
     if !peer.to_canonical().is_loopback() {
-        return Response::ours(403, TEXT, "only told on the server's own machine\n".into());
+        return Response::ours(
+            403,
+            TEXT,
+            "available on the server's own machine only\n".into(),
+        );
     }
     match target.split(|&byte| byte == b'?').next().unwrap_or(b"") {
         b"/.intact/health" => Response::ours(200, TEXT, "ok\n".into()),
