@@ -137,8 +137,9 @@ impl Audit {
         self.network.finish(&self.keys, &mut scope);
         self.pools.finish(&mut scope);
         self.weave.finish(&mut scope);
-        let is_empty = scope.numbers.connections == 0 && scope.numbers.exchanges == 0;
-        if is_empty && let Some(words) = nothing_in(&self.read, self.network.has_transport()) {
+        if !scope.numbers.any_recorded
+            && let Some(words) = nothing_in(&self.read, self.network.has_transport())
+        {
             // traffic that should be there passed elsewhere
             scope.incomplete(NO_CONNECTIONS, words);
         }

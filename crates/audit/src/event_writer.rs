@@ -11,6 +11,8 @@ pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
 pub(crate) struct IdAllocator {
     pub(crate) connections: u64,
     pub(crate) exchanges: u64,
+    /// Whether a connection or an exchange was recorded: not each number is used.
+    pub(crate) any_recorded: bool,
 }
 
 /// The way out for events.
@@ -43,6 +45,7 @@ impl EventWriter<'_> {
 
     /// Records one event.
     pub(crate) fn record(&mut self, event: Event<'_>) {
+        self.numbers.any_recorded |= matches!(event, Event::Opened(_) | Event::Exchange(_));
         self.sink.record(event);
     }
 
@@ -60,14 +63,14 @@ impl EventWriter<'_> {
     /// Records each limit that was met with [`EventWriter::caveat`]; `subject` begins its sentence.
     pub(crate) fn caveats(&mut self, subject: &str, limits: &[Limit<'_>]) {
         for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
-            self.caveat(id, format!("{subject}{count} {words}"));
+            self.caveat(id, format!("{subject}{}", agreeing(*count, words)));
         }
     }
 
     /// Records each limit that was met with [`EventWriter::incomplete`]; `subject` begins its sentence.
     pub(crate) fn incompletes(&mut self, subject: &str, limits: &[Limit<'_>]) {
         for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
-            self.incomplete(id, format!("{subject}{count} {words}"));
+            self.incomplete(id, format!("{subject}{}", agreeing(*count, words)));
         }
     }
 
@@ -86,5 +89,42 @@ impl EventWriter<'_> {
     pub(crate) fn incomplete(&mut self, id: &str, words: String) {
         self.sink
             .record(Event::Caveat(&Caveat::incomplete(id, words)));
+    }
+}
+
+/// A count in front of `words`, which begin with a noun and a verb in the plural.
+pub(crate) fn agreeing(count: u64, words: &str) -> String {
+    let mut parts = words.splitn(3, ' ');
+    let (Some(noun), Some(verb), Some(rest), 1) = (parts.next(), parts.next(), parts.next(), count)
+    else {
+        return format!("{count} {words}");
+    };
+    let noun = noun.strip_suffix('s').unwrap_or(noun);
+    let verb = match verb {
+        "are" => "is",
+        "were" => "was",
+        "have" => "has",
+        "lack" => "lacks",
+        other => other,
+    };
+    format!("1 {noun} {verb} {rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_one_takes_the_singular() {
+        let words = "connections were open before the capture began";
+        assert_eq!(agreeing(2, words), format!("2 {words}"));
+        assert_eq!(
+            agreeing(1, words),
+            "1 connection was open before the capture began"
+        );
+        assert_eq!(
+            agreeing(1, "requests came on sockets"),
+            "1 request came on sockets"
+        );
     }
 }

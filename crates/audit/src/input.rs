@@ -132,6 +132,18 @@ impl Input {
         })
     }
 
+    /// Whether all of these show every lookup. A capture may have been made without those of names, and other files do not have
+    /// them.
+    pub fn see_lookups(all: &[Input]) -> bool {
+        let ledger = |input: &Input| {
+            input
+                .ledger
+                .as_ref()
+                .is_some_and(|reader| reader.run().lookups_seen)
+        };
+        all.iter().all(ledger)
+    }
+
     /// Its size in the file system in bytes; `None` for a pipe.
     pub fn size(&self) -> Option<u64> {
         self.size

@@ -350,7 +350,7 @@ impl Dial {
         self.fail(
             SetupPhase::Connect,
             failure::of_connect(error),
-            error.to_string(),
+            failure::io_words(error),
         )
     }
 
@@ -377,7 +377,7 @@ impl Dial {
                         return Progress::Pending;
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => break error.to_string(),
+                    Err(error) => break failure::io_words(&error),
                 }
                 continue;
             }
@@ -387,7 +387,7 @@ impl Dial {
                 Ok(_) => answer.push(byte[0]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => break error.to_string(),
+                Err(error) => break failure::io_words(&error),
             }
             if answer.ends_with(b"\r\n\r\n") {
                 let line = answer.split(|&byte| byte == b'\r').next().unwrap_or(b"");
@@ -476,7 +476,7 @@ impl Dial {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => break (Failure::ConnectReset, error.to_string()),
+                Err(error) => break (Failure::ConnectReset, failure::io_words(&error)),
             }
             if let Err(error) = session.process_new_packets() {
                 // the alert that says why is worth one try

@@ -8,6 +8,15 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError, OtherError, 
 use std::fmt::Debug;
 use std::io;
 
+/// What an error of the system says, without its number.
+pub(crate) fn io_words(error: &io::Error) -> String {
+    let words = error.to_string();
+    match words.rsplit_once(" (os error ") {
+        Some((words, _)) => words.to_owned(),
+        None => words,
+    }
+}
+
 /// The kind of a failed connect.
 pub(crate) fn of_connect(error: &io::Error) -> Failure {
     match error.kind() {

@@ -29,6 +29,15 @@ use intact_experiment::AxisError;
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
 
+/// The ids of the findings that a bench can have.
+pub(crate) const RULES: &[&str] = &[
+    "failed-requests",
+    "not-2xx",
+    "ports-running-out",
+    "server-closes-early",
+    "slower-when-reused",
+];
+
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -118,6 +127,12 @@ impl BenchFacts {
         compare::by_weight(&self.variants, &self.comparisons)
             .first()
             .copied()
+    }
+
+    /// Whether the first verdict's comparison is one of keep-alive that no request used.
+    pub fn headline_is_without_reuse(&self) -> bool {
+        let headline = self.headline();
+        headline.is_some_and(|one| compare::without_reuse(one, &self.variants).is_some())
     }
 
     /// Whether the first verdict's comparison shows the opposite by the mean.

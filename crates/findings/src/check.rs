@@ -14,6 +14,7 @@ mod state;
 mod versions;
 
 pub use clients::Setting;
+pub(crate) use connection::SWITCH_ON;
 pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};
 pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
@@ -31,6 +32,32 @@ use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
 use serde::Serialize;
+
+/// The findings that a check can have, and the probe that each rests on.
+pub const RULES: &[(&str, &str)] = &[
+    ("announced-not-kept", "idle limits"),
+    ("certificate-chain-large", "TLS"),
+    ("closed-after-method", "methods"),
+    ("connection-affinity", "fresh against reused"),
+    ("connection-not-kept", "versions"),
+    ("early-data-accepted", "TLS"),
+    ("first-request-costs-more", "fresh against reused"),
+    ("http2-connection-fields", "versions"),
+    ("http2-headers-and-data-apart", "fresh against reused"),
+    ("idle-connection-blocks", "idle limits"),
+    ("idle-timeout-below-balancer", "idle limits"),
+    ("idle-timeout-race", "idle limits"),
+    ("idle-timeout-shrinks", "idle limit next to others"),
+    ("max-requests-low", "requests per connection"),
+    ("not-2xx", "first request"),
+    ("old-tls-accepted", "versions"),
+    ("reuse-saves-little", "fresh against reused"),
+    ("shorter-before-first-request", "idle limits"),
+    ("slower-when-reused", "fresh against reused"),
+    ("state-carried-over", "fresh against reused"),
+    ("tls-never-resumed", "TLS"),
+    ("unreachable", "first request"),
+];
 
 /// Everything that a report of a check lays out.
 #[derive(Clone, Debug, Serialize)]
@@ -234,6 +261,10 @@ fn finding(
     severity: Severity,
     claim: impl Into<Statement>,
 ) -> Finding {
+    debug_assert!(
+        RULES.iter().any(|(id, _)| *id == rule),
+        "{rule} is missing in RULES"
+    );
     let target = facts.target.as_ref();
     let subject = target.map_or_else(String::new, |target| target.url.clone());
     Finding::new(rule, severity, subject, claim)

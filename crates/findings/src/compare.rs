@@ -110,7 +110,9 @@ impl Comparison {
         let comparisons = count_difference::times(&variants);
         let counts = count_difference::counts(&variants);
         let changes = finding_change::changes(&variants);
-        let is_experiment = variants.iter().any(|one| one.wall_ms.is_some());
+        // every round of an experiment has a wall time, also where none was completed
+        let mut rounds = variants.iter().flat_map(|one| &one.rounds);
+        let is_experiment = rounds.all(|round| round.wall_ms.is_some());
         let outcomes = outcome::outcomes(&variants, &comparisons, &counts);
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
         let mut caveats = self.caveats.clone();

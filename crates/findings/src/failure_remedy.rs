@@ -2,6 +2,17 @@
 
 use intact_ledger::Failure;
 
+/// What happened, and what the system said in addition.
+pub(crate) fn failure_words(failure: Failure, detail: Option<&str>) -> String {
+    let words = failure.words();
+    let says_more = |detail: &&str| {
+        let mut parts = detail.split_whitespace();
+        !parts.all(|part| words.contains(&part.to_lowercase()))
+    };
+    let detail = detail.filter(says_more);
+    detail.map_or_else(|| words.to_owned(), |detail| format!("{words} ({detail})"))
+}
+
 /// What to do about a failure of this kind; absent where no option helps.
 pub(crate) fn failure_remedy(kind: Failure) -> Option<&'static str> {
     Some(match kind {
@@ -19,4 +30,20 @@ pub(crate) fn failure_remedy(kind: Failure) -> Option<&'static str> {
         Failure::Refused | Failure::Unreachable => "check host and port",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_that_repeats_the_failure_is_left_out() {
+        let refused = |detail| failure_words(Failure::Refused, detail);
+        assert_eq!(
+            refused(Some("Connection refused")),
+            Failure::Refused.words()
+        );
+        assert_eq!(refused(None), Failure::Refused.words());
+        assert!(refused(Some("by the proxy")).ends_with(" (by the proxy)"));
+    }
 }

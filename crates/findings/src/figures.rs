@@ -101,6 +101,13 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// The smallest and the largest share of handshakes that resumed a session, where some are of an `unknown` kind; absent where no
+/// kind is known.
+pub(crate) fn resumed_range(resumed: u64, unknown: u64, all: u64) -> Option<[f64; 2]> {
+    let share = |count: u64| count as f64 / all as f64;
+    (all > unknown).then(|| [share(resumed), share(resumed + unknown)])
+}
+
 /// Counts of requests (`requests` in every JSON document).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -219,6 +226,7 @@ impl Latency {
         };
         value.map(|ms| ms * NANOS_PER_MS).ok_or(match had {
             0 => NoData::NothingHappened,
+            had if had >= needed => NoData::CannotSee("how long these requests took is unknown"),
             had => NoData::TooFew { had, needed },
         })
     }
@@ -269,5 +277,26 @@ impl PhaseTime {
                 .map(|nanos| nanos / NANOS_PER_MS),
             count: histogram.count(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handshakes_of_an_unknown_kind_may_have_resumed_or_not() {
+        assert_eq!(resumed_range(1, 3, 4), Some([0.25, 1.0]));
+        assert_eq!(resumed_range(1, 0, 4), Some([0.25, 0.25]));
+        assert_eq!(resumed_range(0, 4, 4), None);
+    }
+
+    #[test]
+    fn enough_requests_without_a_duration_are_no_small_sample() {
+        let nothing = Latency::default();
+        let mean = |had| nothing.nanos(Statistic::Mean, had).unwrap_err().to_string();
+        assert!(mean(78).contains("unknown"), "{}", mean(78));
+        let few = nothing.nanos(Statistic::P50, 5).unwrap_err();
+        assert_eq!(few.to_string(), "5 samples measured, at least 20 needed");
     }
 }

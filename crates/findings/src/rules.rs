@@ -43,6 +43,7 @@ pub(crate) use server_closes_early::WHY_RESET;
 
 use crate::finding::Finding;
 use crate::traffic::Context;
+use crate::unobserved::Evidence;
 use intact_ledger::Event;
 
 /// The documentation of a rule, and how it is applied.
@@ -62,6 +63,8 @@ pub struct Doc {
     pub fix: &'static str,
     /// What the remedy can break, or what breaks without it.
     pub risk: &'static str,
+    /// Without which evidence it cannot have a finding.
+    pub(crate) needs: &'static [Evidence],
     fold: fn() -> Box<dyn Fold>,
 }
 
@@ -146,6 +149,17 @@ pub fn all() -> Vec<Rule> {
         fold: (doc.fold)(),
     };
     DOCS.iter().map(rule).collect()
+}
+
+/// The evidence that the rule with this id needs.
+pub(crate) fn needs(id: &str) -> &'static [Evidence] {
+    let doc = DOCS.iter().find(|doc| doc.id == id);
+    doc.map_or(&[], |doc| doc.needs)
+}
+
+/// The ids of all rules.
+pub fn ids() -> impl Iterator<Item = &'static str> {
+    DOCS.iter().map(|doc| doc.id)
 }
 
 #[cfg(test)]

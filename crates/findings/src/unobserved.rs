@@ -2,7 +2,8 @@
 //! about traffic. Must not know where the figures come from.
 
 use crate::requirement::{Measured, NoData};
-use intact_ledger::Caveat;
+use crate::{rules, statement};
+use intact_ledger::{Caveat, Run, Vantage};
 use intact_units::plural::counted;
 use std::sync::Arc;
 
@@ -12,9 +13,63 @@ const OPAQUE: NoData = NoData::CannotSee("the connections do not show what they 
 const NO_CONNECTION_DATA: &str = "the input does not say which connection carried a request";
 /// The input has requests, but does not say on which connections.
 const NO_CONNECTIONS: NoData = NoData::CannotSee(NO_CONNECTION_DATA);
+/// Why nothing can be concluded about reuse.
+const NO_REUSE_DATA: &str = "the input does not show which requests reused a connection";
 /// No request shows whether its connection was reused.
-const NO_REUSE: NoData =
-    NoData::CannotSee("the input does not show which requests reused a connection");
+const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
+
+/// A kind of evidence that a recording may lack altogether, such as an access log that does not show how connections end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// How connections end, and what is announced on them.
+    Ends,
+    /// How long requests take.
+    Durations,
+    /// Lookups of names.
+    Lookups,
+    /// What a client tries without reaching the server.
+    Attempts,
+    /// Whether any request reused its connection.
+    Reuse,
+}
+
+impl Evidence {
+    /// Why nothing can be concluded without it.
+    fn missing(self) -> NoData {
+        match self {
+            Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
+            Evidence::Durations => {
+                NoData::CannotSee("the input does not show how long requests took")
+            }
+            Evidence::Lookups => {
+                NoData::CannotSee("no lookup was recorded, and the recording may lack them")
+            }
+            Evidence::Attempts => {
+                NoData::CannotSee("a server does not see attempts that do not reach it")
+            }
+            Evidence::Reuse => NO_REUSE,
+        }
+    }
+
+    /// What `run` lacks, in which `lookups` were seen.
+    pub(crate) fn lacking(run: &Run, lookups: u64) -> Vec<Evidence> {
+        let at_server = run.vantage == Vantage::Server;
+        let lacks = [
+            (Evidence::Ends, !run.ends_seen),
+            (Evidence::Durations, !run.durations_seen),
+            (
+                Evidence::Lookups,
+                lookups == 0 && (at_server || !run.lookups_seen),
+            ),
+            (Evidence::Attempts, at_server),
+        ];
+        lacks
+            .into_iter()
+            .filter(|(_, lacks)| *lacks)
+            .map(|(evidence, _)| evidence)
+            .collect()
+    }
+}
 
 /// The parts of the traffic that are missing from the figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,11 +82,15 @@ pub struct Unobserved {
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
     pub without_connection: u64,
+    /// Requests that were inferred: neither they nor their responses were read, so that there may be fewer or more.
+    pub guessed: u64,
     /// Connections that were needed only if exchanges overlapped, which times with a coarse step do not show.
     pub spare: u64,
     /// Connections that were open before the recording: whether and when the client opened them for the traffic that is measured
     /// is unknown.
     pub open_before: u64,
+    /// Kinds of evidence that the recording lacks.
+    pub lacking: Vec<Evidence>,
 }
 
 impl Unobserved {
@@ -69,14 +128,25 @@ impl Unobserved {
 
     /// Whether every request was observed on the connections that can be read.
     fn has_seen_requests(&self) -> bool {
-        self.traffic.is_none() && self.requests.is_none()
+        self.traffic.is_none() && self.requests.is_none() && self.guessed == 0
     }
 
-    /// Why something is missing; `None` where everything was observed.
+    /// Why no gate on the findings can open; `None` where they rest on all of the traffic.
     pub fn reason(&self) -> Option<String> {
+        let unknown = self.lacking.contains(&Evidence::Reuse);
+        self.missing()
+            .or_else(|| unknown.then(|| NO_REUSE_DATA.to_owned()))
+    }
+
+    /// Which traffic is missing; `None` where all of it was observed.
+    pub fn missing(&self) -> Option<String> {
         let missing = self.traffic.as_ref().or(self.requests.as_ref());
         match (missing, self.opaque, self.without_connection) {
             (Some(reason), ..) => Some(reason.to_string()),
+            (None, 0, 0) if self.guessed > 0 => Some(format!(
+                "{:#} inferred, not read",
+                statement::requests(self.guessed)
+            )),
             (None, 0, 0) => None,
             (None, 0, _) => Some(NO_CONNECTION_DATA.to_owned()),
             (None, opaque, _) => {
@@ -86,12 +156,30 @@ impl Unobserved {
         }
     }
 
+    /// Whether the recording has the evidence that is `needed`; otherwise why it has not.
+    pub(crate) fn sees(&self, needed: &[Evidence]) -> Result<(), NoData> {
+        let lacking = needed
+            .iter()
+            .find(|evidence| self.lacking.contains(evidence));
+        lacking.map_or(Ok(()), |evidence| Err(evidence.missing()))
+    }
+
+    /// Whether a rule can be applied: without the evidence that it needs, it has no finding in any case.
+    pub fn can_judge(&self, rule: &str) -> bool {
+        self.sees(rules::needs(rule)).is_ok()
+    }
+
     /// A count of requests, out of `total` that were observed.
     pub(crate) fn requests(&self, count: u64, total: u64) -> Result<Measured, NoData> {
         if total == 0 && self.opaque > 0 {
             return Err(OPAQUE);
         }
-        Ok(Measured::count(count, self.has_all_requests()))
+        let read = count.saturating_sub(self.guessed);
+        Ok(if self.has_all_requests() {
+            Measured::count(count, true)
+        } else {
+            Measured::count(read, false)
+        })
     }
 
     /// A count of connections, out of `opened` that were observed.
@@ -204,14 +292,20 @@ impl Unobserved {
         }
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
+        self.guessed += other.guessed;
         self.spare += other.spare;
         self.open_before += other.open_before;
+        for &evidence in &other.lacking {
+            if !self.lacking.contains(&evidence) {
+                self.lacking.push(evidence);
+            }
+        }
     }
 
-    /// A share of the connections: any value is possible where some of them are missing.
-    pub(crate) fn share_of_connections(&self, value: f64) -> Measured {
+    /// A share of the connections, whose state is unknown for some: any value is possible where some of them are missing.
+    pub(crate) fn share_of_connections(&self, [low, high]: [f64; 2]) -> Measured {
         if self.has_all_connections() && self.has_seen_requests() {
-            Measured::exactly(value)
+            Measured::between(low, high)
         } else {
             Measured::between(0.0, 1.0)
         }
@@ -219,8 +313,15 @@ impl Unobserved {
 
     /// A count of findings: what was not observed may hold more.
     pub(crate) fn findings(&self, count: usize) -> Measured {
-        let is_complete = self.has_all_requests() && self.has_all_connections();
-        Measured::count(count as u64, is_complete)
+        Measured::count(count as u64, self.reason().is_none())
+    }
+
+    /// A count of findings of one rule: none shows nothing where the recording lacks what the rule needs.
+    pub(crate) fn findings_of(&self, rule: &str, count: usize) -> Result<Measured, NoData> {
+        if count == 0 {
+            self.sees(rules::needs(rule))?;
+        }
+        Ok(self.findings(count))
     }
 }
 
@@ -234,8 +335,10 @@ mod tests {
         requests: None,
         opaque: 0,
         without_connection: 0,
+        guessed: 0,
         spare: 0,
         open_before: 0,
+        lacking: Vec::new(),
     };
 
     #[test]
@@ -306,6 +409,23 @@ mod tests {
         let reuse = cut.reuse(4, 4, 4).unwrap();
         assert_eq!((reuse.low(), reuse.high()), (0.0, 1.0));
         assert_eq!(cut.findings(0).meets(Op::Equal, 0.0), None);
+    }
+
+    #[test]
+    fn inferred_requests_decide_nothing_about_requests() {
+        let inferred = Unobserved { guessed: 3, ..ALL };
+        assert_eq!(
+            inferred.reason().unwrap(),
+            "3 requests were inferred, not read"
+        );
+        let reuse = inferred.reuse(3, 4, 4).unwrap();
+        assert_eq!(reuse.meets(Op::AtLeast, 0.5), None);
+        let requests = inferred.requests(4, 4).unwrap();
+        assert_eq!(requests.meets(Op::AtLeast, 4.0), None);
+        assert_eq!(requests.meets(Op::AtLeast, 1.0), Some(true));
+        let connections = inferred.connections(1, 1).unwrap();
+        assert_eq!(connections.meets(Op::Equal, 1.0), Some(true));
+        assert_eq!(inferred.findings(0).meets(Op::Equal, 0.0), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Plan {
     pub name: String,
     /// What is measured.
     pub targets: Vec<Target>,
-    /// Regions, or whatever tells groups of workers apart.
+    /// Regions, or any names of groups of workers.
     pub labels: Vec<String>,
     /// The variants, in the order of their axes' product.
     pub variants: Vec<Variant>,

@@ -7,7 +7,7 @@ mod exit;
 mod interrupt;
 
 use crate::exit::Failed;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
             console::fail(&failed.to_string());
             failed.code()
         }
-        Err(error) => console::print_clap(&without_hidden_names(error)),
+        Err(error) => console::print_clap(&with_remedy(without_hidden_names(error))),
     };
     console::exit_code(code, is_wrapper)
 }
@@ -143,6 +143,24 @@ fn without_hidden_names(mut error: clap::Error) -> clap::Error {
             break;
         }
         commands.extend(command.get_subcommands().cloned());
+    }
+    error
+}
+
+/// The same error, with what to do where an option of runs was given for stored ledgers.
+fn with_remedy(mut error: clap::Error) -> clap::Error {
+    let has = |value: Option<&ContextValue>, name: &str| match value {
+        Some(ContextValue::String(one)) => one.contains(name),
+        Some(ContextValue::Strings(all)) => all.iter().any(|one| one.contains(name)),
+        _ => false,
+    };
+    let names = [ContextKind::InvalidArg, ContextKind::PriorArg];
+    if error.kind() == ErrorKind::ArgumentConflict
+        && names.iter().any(|kind| has(error.get(*kind), "[DIR]"))
+    {
+        let remedy = "stored ledgers are compared as they were recorded: pass the option to `intact watch`, or run both programs, `intact compare -- CMD_A -- CMD_B`";
+        let tip = ContextValue::StyledStrs(vec![remedy.into()]);
+        error.insert(ContextKind::Suggested, tip);
     }
     error
 }

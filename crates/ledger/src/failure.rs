@@ -93,22 +93,29 @@ failures! {
     Tls "tls" "the TLS stream is broken",
     Stale "stale" "the peer closed this reused connection before the first byte of the response",
     Closed "closed" "the connection was closed after the request was sent, before the first byte of the response",
-    Reset "reset" "the connection was reset during the answer",
-    Truncated "truncated" "the connection was closed in the middle of the answer",
-    Timeout "timeout" "no complete answer in time",
+    Reset "reset" "the connection was reset during the response",
+    Truncated "truncated" "the connection was closed in the middle of the response",
+    Timeout "timeout" "no complete response in time",
     NotPlain "not-plain" "the server on this port speaks TLS, not plain HTTP: use https://",
-    Malformed "malformed" "the answer is not HTTP",
-    TooLarge "too-large" "the head of the answer is larger than the limit",
+    Malformed "malformed" "the response is not HTTP",
+    TooLarge "too-large" "the header section of the response is larger than the limit",
     NoProgress "no-progress" "the peer kept the connection busy with bytes that are no part of a response",
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
     StreamReset "stream-reset" "the server reset the stream",
-    UnexpectedStatus "unexpected-status" "a complete answer, but not one that --expect allows",
+    UnexpectedStatus "unexpected-status" "a complete response, but not one that --expect allows",
     ClientClosed "client-closed" "the client closed the connection or reset the stream before the response was complete",
     Aborted "aborted" "intact cut it off when the run was stopped",
 }
 
 /// Nanoseconds by which the end of a connection may be noticed late, in addition to its way to the observer.
 const NOTICED_LATE: u64 = 1_000_000;
+
+impl Failure {
+    /// Whether it is a failure of the setup: no byte of the request was sent.
+    pub fn precedes_the_request(self) -> bool {
+        self < Failure::Stale
+    }
+}
 
 /// The detail of an exchange whose request the peer had received.
 const RECEIVED: &str =

@@ -115,6 +115,9 @@ pub struct Run {
     /// what order they came and no more.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub durations_seen: bool,
+    /// Whether the producer sees every lookup. Where it does not, there may have been lookups although none is recorded.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub lookups_seen: bool,
     /// The step of the times in nanoseconds, where it hides idle times and overlaps: a second in many logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_step_ns: Option<u64>,
@@ -159,6 +162,7 @@ impl Run {
             rows: Rows::All,
             ends_seen: true,
             durations_seen: true,
+            lookups_seen: true,
             time_step_ns: None,
         }
     }

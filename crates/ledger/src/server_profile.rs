@@ -394,4 +394,7 @@ pub struct Skipped {
     pub probe: String,
     /// Why.
     pub why: String,
+    /// Whether the check ended before the probe came to its end: by its time, its budget, or a signal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_off: bool,
 }

@@ -19,7 +19,7 @@ pub(crate) fn answer(
         return Response::ours(
             403,
             TEXT,
-            "only for clients on the server's machine\n".into(),
+            "available on the server's own machine only\n".into(),
         );
     }
     if !asked_for_us {

@@ -107,7 +107,7 @@ pub struct Config {
     pub announce: Announce,
     /// Pause before each answer.
     pub delay: Delay,
-    /// Further pause before the first answer on each connection: a cache per connection that has to warm up.
+    /// Further pause before the first response on each connection: a cache per connection that has to warm up.
     pub first_request_cost: Duration,
     /// Sends HTTP/2's HEADERS and DATA in two writes, this far apart; absent: together.
     pub split: Option<Duration>,

@@ -72,7 +72,7 @@ fn line(version: &Version) -> String {
         version.http.as_str(),
         counted(version.requests, "request"),
         counted(version.connections, "connection"),
-        if ended.is_empty() { "nobody" } else { &ended },
+        if ended.is_empty() { "none" } else { &ended },
     )
 }
 

@@ -98,7 +98,7 @@ pub(super) struct Namespace {
 }
 
 impl Namespace {
-    /// Starts both. Names hold for so many seconds; the server closes after each answer, or never.
+    /// Starts both. Names hold for so many seconds; the server closes after each response, or never.
     pub(super) fn start(
         intact: &Path,
         launch: &Launch,

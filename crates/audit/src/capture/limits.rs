@@ -2,7 +2,7 @@
 
 use super::quic::Quic;
 use super::tcp_connection::EndedConnection;
-use crate::event_writer::EventWriter;
+use crate::event_writer::{EventWriter, agreeing};
 use intact_observe::{Opaque, Sealed};
 use intact_wire::tls::suite_name;
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl CaptureLimits {
             (
                 quic.told,
                 "quic",
-                "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client tells more",
+                "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client shows more",
             ),
             (
                 self.blind_unknown,
@@ -130,7 +130,7 @@ impl CaptureLimits {
             (
                 self.unseen,
                 "end-not-captured",
-                "requests have no complete answer in the capture: packets are missing, or it ends before them",
+                "requests have no complete response in the capture: packets are missing, or it ends before them",
             ),
             (
                 self.lookups_without_response,
@@ -145,7 +145,7 @@ impl CaptureLimits {
             (
                 self.unheard + quic.unheard,
                 "dials-without-answers",
-                "dials have no answer in the capture, and neither has any other packet of a client: whether they failed is unknown, and they are not counted. Capture both directions",
+                "dials have no response in the capture, and neither has any other packet of a client: whether they failed is unknown, and they are not counted. Capture both directions",
             ),
             (
                 self.too_late + quic.too_late,
@@ -165,16 +165,18 @@ impl CaptureLimits {
     fn record_missing(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         let one_direction = self.one_direction + quic.one_direction;
         if one_direction > 0 {
-            let words = format!(
-                "{one_direction} connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass"
+            let words = agreeing(
+                one_direction,
+                "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
             );
             scope.incomplete_requests("one-direction", words);
         }
         if self.cut_packets > 0 {
             let words = format!(
-                "{} packets were cut off at {} bytes (snap length): a request or a response counts where its first bytes were kept, its size and what else such a packet holds are unknown. Record whole packets with `tcpdump -s 0`",
-                self.cut_packets, self.snap_len
+                "packets were cut off at {} bytes (snap length): a request or a response counts where its first bytes were kept, its size and what else such a packet holds are unknown. Record whole packets with `tcpdump -s 0`",
+                self.snap_len
             );
+            let words = agreeing(self.cut_packets, &words);
             scope.incomplete_requests("packets-cut", words);
         }
         let limits = [

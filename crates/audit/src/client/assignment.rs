@@ -198,7 +198,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
     let has_ids = ids.count();
     match evidence {
         Evidence::Ids => format!(
-            "written by {by}; connections told apart by `connection`, which {has_ids} of {} entries have",
+            "written by {by}; connections identified by `connection`, which {has_ids} of {} entries have",
             source.entries.len()
         ),
         Evidence::Timings => {
@@ -210,10 +210,10 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
             scope.caveat(
                 &format!("{kind}-without-ids"),
                 format!(
-                    "{prefix}{why}: reuse is told by the time for connecting, connections are the fewest that the overlap of requests allows"
+                    "{prefix}{why}: reuse is inferred from the time for connecting, connections are the fewest that the overlap of requests allows"
                 ),
             );
-            format!("written by {by}; reuse told by the time for connecting: {why}")
+            format!("written by {by}; reuse inferred from the time for connecting: {why}")
         }
         Evidence::Nothing => {
             scope.incomplete(
@@ -223,7 +223,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
                      connections are the fewest that the overlap of requests allows. {better}"
                 ),
             );
-            format!("written by {by}; nothing in it tells whether connections were reused")
+            format!("written by {by}; nothing in it shows whether connections were reused")
         }
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn read(
         writer: &document.creator,
         kind: "har",
         is_coarse: false,
-        better: "A NetLog of the browser (chrome://net-export) tells",
+        better: "A NetLog of the browser (chrome://net-export) shows it",
         prefix: &prefix,
     };
     let evidence = client::tell(&source, scope);

@@ -308,7 +308,10 @@ mod tests {
             "timings":{"blocked":-1,"connect":10,"ssl":4,"send":0,"wait":"1","receive":1}}"#,
         )
         .unwrap();
-        assert_eq!(one.origin.as_ref().unwrap().to_string(), "https://a.example:8443");
+        assert_eq!(
+            one.origin.as_ref().unwrap().to_string(),
+            "https://a.example:8443"
+        );
         assert_eq!(one.target().unwrap().as_str(), "/x");
         assert_eq!(one.timings.connect, Some(6_000_000));
         assert_eq!((one.terms.timeout_s, one.terms.max), (Some(5), Some(9)));

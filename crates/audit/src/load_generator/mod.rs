@@ -1,5 +1,5 @@
 //! Results of load generators, a row or a line for each request: hey, oha, k6, vegeta. None names the connection that carried a
-//! request, so reuse is told by the time for connecting where a tool measures it, and is unknown where it does not.
+//! request, so reuse is inferred from the time for connecting where a tool measures it, and is unknown where it does not.
 //! Results that hold no requests, only sums, are told apart and refused with the way to get the requests.
 
 mod csv_row;
@@ -234,7 +234,7 @@ pub(crate) fn read(
         scope.caveat(
             "tool-coarse-times",
             format!(
-                "{prefix}times are told to the second only: requests of the same second count as overlapping, so that connections called \
+                "{prefix}times are written to the second only: requests of the same second count as overlapping, so that connections called \
                  avoidable are the fewest (K6_CSV_TIME_FORMAT=rfc3339_nano, or --out json=FILE, tells more)"
             ),
         );
@@ -244,7 +244,7 @@ pub(crate) fn read(
         writer: format.writer,
         is_coarse,
         kind: "tool",
-        better: "`intact watch -- COMMAND` around the tool tells",
+        better: "`intact watch -- COMMAND` around the tool shows it",
         prefix: &prefix,
     };
     let evidence = client::tell(&source, scope);

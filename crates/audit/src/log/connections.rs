@@ -20,6 +20,9 @@ const MAX_LIVE: usize = 32_000;
 /// No connection is taken to be silent for longer. Where only the port tells connections apart, one that was is another; and one
 /// that is first seen later than this after the log's beginning was opened in between. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
+/// For so long the kernel of a client that closed keeps the port of a connection to itself (TIME_WAIT of Linux). After a longer
+/// silence the port may be that of another connection. Nanoseconds.
+const PORT_HELD: u64 = 60_000_000_000;
 /// What is lost where connections are let go.
 const LET_GO: &str =
     "connections were let go to bound memory: what came later on them counts as other connections";
@@ -45,6 +48,8 @@ struct LogConnection {
     first_seen: bool,
     /// It was opened after the log's beginning, by inference: the first request that is seen is its first.
     is_new: bool,
+    /// The port was silent for so long that this may be another connection than the one before, or the same.
+    may_be_same: bool,
     certainty: Certainty,
 }
 
@@ -57,6 +62,8 @@ pub(crate) struct Evidence {
     pub(super) none: u64,
     /// Connections whose first request may have come before the log began.
     pub(super) maybe_older: u64,
+    /// Connections that may be the one that had the same port before.
+    pub(super) maybe_same: u64,
     /// Times told to the second.
     pub(super) coarse: u64,
     /// Requests whose duration is told.
@@ -173,10 +180,13 @@ impl LogConnections {
         time: Time,
         scope: &mut EventWriter<'_>,
     ) -> ConnectionId {
+        let mut before = None;
         if let Some(live) = self.live.get(&key) {
-            if !is_another(live, key, line, time) {
+            let silence = time.start.saturating_sub(live.last_end);
+            if !is_another(live, key, line, silence) {
                 return live.id;
             }
+            before = Some(silence);
             self.end(key, None, scope);
         }
         if self.live.len() >= MAX_LIVE {
@@ -208,13 +218,19 @@ impl LogConnections {
             connection.certainty =
                 Certainty::Inferred("a client's address and port stand for a connection".into());
         }
+        let may_be_same = line.nth.is_none() && before.is_some_and(|silence| silence <= SILENCE);
+        let is_new = self.is_new(key, line, time) && !may_be_same;
+        // requests side by side end in any order, so the first one may still come
+        let is_later_request = line.nth.is_some_and(|nth| nth > 1) && !multiplexes(line);
+        connection.open_before = is_later_request && before.is_none() && !is_new;
         let live = LogConnection {
             id: connection.id,
             last_end: time.end,
             carried: 0,
             most: 0,
             first_seen: false,
-            is_new: self.is_new(key, line, time),
+            is_new,
+            may_be_same,
             certainty: connection.certainty.clone(),
         };
         scope.record(Event::Opened(&connection));
@@ -258,6 +274,7 @@ impl LogConnections {
                         .into(),
                 );
             }
+            None if live.may_be_same => self.evidence.maybe_same += 1,
             // the first that is seen may not be the first
             None => self.evidence.maybe_older += 1,
         }
@@ -322,18 +339,19 @@ fn is_number(line: &Line<'_>) -> bool {
     id.is_some_and(|id| id.parse::<u64>().is_ok())
 }
 
-/// Whether a line came on another connection than the one that had its id or its port before.
-fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, time: Time) -> bool {
-    let multiplexes = matches!(line.protocol, Some(Protocol::Http2 | Protocol::Http3));
+/// Whether a line came on another connection than the one that had its id or its port before and was silent for `silence`, or
+/// may have.
+fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, silence: u64) -> bool {
     match line.nth {
         // requests side by side end in any order, so only the first one tells
-        Some(nth) if multiplexes => nth == 1 && live.first_seen,
+        Some(nth) if multiplexes(line) => nth == 1 && live.first_seen,
         Some(nth) => nth <= live.most,
-        None => {
-            let gap = time.start.saturating_sub(live.last_end);
-            matches!(key, Key::Port(..)) && gap > SILENCE
-        }
+        None => matches!(key, Key::Port(..)) && silence > PORT_HELD,
     }
+}
+
+fn multiplexes(line: &Line<'_>) -> bool {
+    matches!(line.protocol, Some(Protocol::Http2 | Protocol::Http3))
 }
 
 /// The exchange of a line; times in nanoseconds since 1970.

@@ -22,6 +22,7 @@ use crate::event_writer::EventWriter;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 use connections::Evidence;
+use intact_units::plural::counted;
 
 /// The fields that show times below a second, as the end of a sentence.
 const TIME_FIELDS: &str =
@@ -130,7 +131,7 @@ fn tell(
     if evidence.timed == 0 && requests > 0 {
         scope.caveat(
             "log-without-durations",
-            format!("{prefix}it does not tell how long a request took: latencies are not known"),
+            format!("{prefix}it does not contain how long a request took: latencies are unknown"),
         );
     }
     if evidence.none > 0 {
@@ -148,20 +149,30 @@ fn tell(
         scope.caveat(
             "log-without-positions",
             format!(
-                "{prefix}no position of a request on its connection is logged: {} connections may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
-                evidence.maybe_older
+                "{prefix}no position of a request on its connection is logged: {} may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
+                counted(evidence.maybe_older, "connection")
+            ),
+        );
+    }
+    if evidence.maybe_same > 0 {
+        let remedy = dialect.position_field(evidence.by_id > 0);
+        scope.caveat(
+            "log-port-silent",
+            format!(
+                "{prefix}after more than 60 s of silence another connection can have the same port: for {} that began so it is unknown whether they reused the connection before, and each counts as opened{remedy}",
+                counted(evidence.maybe_same, "request")
             ),
         );
     }
     if evidence.none == requests && requests > 0 {
-        let told = format!("{}; nothing in it tells connections apart", dialect.name());
+        let told = format!("{}; nothing in it identifies connections", dialect.name());
         return (told, dialect.advice());
     }
     let by = match (evidence.by_id, evidence.by_port) {
         (0, 0) => "each line is a connection",
-        (_, 0) => "connections told apart by the server's ids",
-        (0, _) => "connections told apart by the client's address and port",
-        _ => "connections told apart by the server's ids, or the client's address and port",
+        (_, 0) => "connections identified by the server's ids",
+        (0, _) => "connections identified by the client's address and port",
+        _ => "connections identified by the server's ids, or the client's address and port",
     };
     let position = if evidence.with_position > 0 {
         " and a request's position"

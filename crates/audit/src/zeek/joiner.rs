@@ -257,13 +257,13 @@ impl Joiner {
         if !connections {
             scope.incomplete(
                 "zeek-without-connections",
-                "without Zeek's conn.log: how connections ended and those that carried nothing cannot be seen. Give it beside the others: intact audit conn.log ssl.log http.log".to_owned(),
+                "without Zeek's conn.log: how connections ended and those that carried nothing cannot be seen. Give it with the others: intact audit conn.log ssl.log http.log".to_owned(),
             );
         }
         if !requests && self.unseen > 0 {
             scope.caveat(
                 "zeek-without-requests",
-                "without Zeek's http.log: which requests came on which connection cannot be seen. Give it beside the others (it has what is not encrypted): intact audit conn.log ssl.log http.log".to_owned(),
+                "without Zeek's http.log: which requests came on which connection cannot be seen. Give it with the others (it has what is not encrypted): intact audit conn.log ssl.log http.log".to_owned(),
             );
         }
         if self.requests > 0 {
@@ -274,7 +274,7 @@ impl Joiner {
             };
             scope.caveat(
                 "log-without-durations",
-                format!("Zeek's http.log does not tell how long a request took: {taken_for}"),
+                format!("Zeek's http.log does not contain how long a request took: {taken_for}"),
             );
         }
         let strays = if connections { self.strays } else { 0 };
@@ -283,7 +283,7 @@ impl Joiner {
         if self.hurried > 0 {
             scope.caveat(
                 "too-many-connections",
-                "more connections than memory is kept for: some were told before all logs were read, so that requests on them count as on others. Audit fewer hours at once".to_owned(),
+                "more connections than memory is kept for: some were recorded before all logs were read, so that requests on them count as on others. Audit fewer hours at once".to_owned(),
             );
         }
     }

@@ -21,7 +21,7 @@ use record::RecordLayout;
 const NO_RECORD: &str = "no line of it has the columns that its head names";
 /// What is wrong with lines that come before the base.
 const EARLY: &str =
-    "lines tell of something that began before its first ones: it is put at the beginning";
+    "lines are about something that began before its first ones: it is put at the beginning";
 
 /// Which log begins like this.
 pub(crate) fn tell(prefix: &[u8]) -> Option<Log> {

@@ -156,6 +156,14 @@ fn a_capture_without_tcp_is_read_and_says_that_there_is_none() {
         "no TCP or QUIC connection that can be counted in 2 packets"
     );
     assert!(of(&two_requests()).caveat("no-connections").is_none());
+    // a dial that the end of the capture cuts off is no connection
+    let dialled = &two_requests().all()[..1];
+    let words = audited(&Capture::of(RAW, dialled, plain));
+    let words = &words.caveat("no-connections").unwrap().message;
+    assert_eq!(
+        words,
+        "no TCP or QUIC connection that can be counted in 1 packet"
+    );
 }
 
 #[test]
@@ -385,5 +393,5 @@ fn captures_that_are_whole_lack_nothing() {
     let outcome = reading::file("captures/bro.org.pcap", KeyLog::default());
     assert_eq!(incomplete(&outcome), ["packets-missing"]);
     let words = &outcome.caveat("packets-missing").unwrap().message;
-    assert!(words.starts_with("1 connections"), "{words}");
+    assert!(words.starts_with("1 connection "), "{words}");
 }

@@ -198,7 +198,7 @@ fn a_connection_without_a_setup_in_the_file_is_of_unknown_age() {
     let caveat = outcome.caveat("har-unknown-age").unwrap();
     assert!(!caveat.incomplete);
     assert!(
-        caveat.message.contains("1 connections"),
+        caveat.message.contains("1 connection "),
         "{}",
         caveat.message
     );

@@ -299,6 +299,39 @@ fn a_port_at_the_beginning_of_a_log_may_be_of_an_older_connection() {
 }
 
 #[test]
+fn a_port_that_was_silent_for_a_minute_may_be_of_another_connection() {
+    let line = |second| (second, "port=5000".to_owned());
+    // within the time for which a closed port is held; later; and so late that no connection is silent for so long
+    let outcome = log_of(&[line(0), line(50), line(115), line(116), line(500)]);
+    let (reused, new) = (Some(false), Some(true));
+    assert_eq!(fresh(&outcome), [None, reused, None, reused, new]);
+    assert_eq!(outcome.connections().len(), 3);
+    let words = &outcome.caveat("log-port-silent").unwrap().message;
+    assert!(words.contains("for 1 request that began so"), "{words}");
+}
+
+#[test]
+fn connections_that_carried_requests_before_the_log_are_not_opened_in_it() {
+    let line = |id: u32, nth: u32| (0, format!("conn={id} reqs={nth}"));
+    let outcome = log_of(&[line(1, 57), line(1, 58), line(2, 1), line(2, 2)]);
+    let before: Vec<bool> = outcome
+        .connections()
+        .iter()
+        .map(|one| one.open_before)
+        .collect();
+    assert_eq!(before, [true, false]);
+    // a position that starts again is another connection on the same port, opened in the log
+    let line = |nth: u32| (0, format!("port=5000 reqs={nth}"));
+    let outcome = log_of(&[line(7), line(8), line(1), line(3), line(2)]);
+    let before: Vec<bool> = outcome
+        .connections()
+        .iter()
+        .map(|one| one.open_before)
+        .collect();
+    assert_eq!(before, [true, false, false]);
+}
+
+#[test]
 fn a_part_of_the_requests_without_a_connection_is_reported() {
     let outcome = log_of(&[
         (0, "conn=1 reqs=1".to_owned()),

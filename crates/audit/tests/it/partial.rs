@@ -265,7 +265,7 @@ fn halves_under_other_addresses_are_one_connection() {
         assert_eq!(statuses, [Some(200), Some(200)]);
         assert_eq!(incomplete(&outcome), [""; 0]);
         let caveat = &outcome.caveat("address-translated").unwrap().message;
-        assert!(caveat.starts_with("1 connections"), "{caveat}");
+        assert!(caveat.starts_with("1 connection "), "{caveat}");
     }
 }
 
@@ -356,7 +356,7 @@ fn a_dial_without_an_answer_failed_only_where_servers_are_heard() {
     let outcome = of(&alone);
     assert_eq!(failed(&outcome), 0);
     let caveat = &outcome.caveat("dials-without-answers").unwrap().message;
-    assert!(caveat.starts_with("1 dials"), "{caveat}");
+    assert!(caveat.starts_with("1 dial "), "{caveat}");
     // a second SYN shows that there was no answer; so does another connection that has one
     let again: Vec<_> = syn.iter().chain(&syn).cloned().chain(silence()).collect();
     let other = Tcp::opened(40_001).exchange("/a").all();

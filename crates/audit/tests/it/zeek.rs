@@ -223,7 +223,7 @@ fn bytes_that_zeek_missed_are_reported() {
     let caveat = outcome.caveat("packets-missing").unwrap();
     assert!(caveat.incomplete);
     assert!(
-        caveat.message.contains("1 connections"),
+        caveat.message.contains("1 connection "),
         "{}",
         caveat.message
     );

@@ -43,7 +43,7 @@ fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
             get.with("range", "bytes=9007199254740991-"),
         ),
         (
-            "GET with an expectation that nobody knows",
+            "GET with an unknown expectation",
             get.with("expect", "intact-check"),
         ),
     ]

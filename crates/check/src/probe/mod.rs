@@ -92,7 +92,7 @@ impl ProbeKind {
             ProbeKind::Requests => "requests per connection",
             ProbeKind::Idle => "idle limits",
             ProbeKind::Race => "race at the idle limit",
-            ProbeKind::Held => "idle limit beside others",
+            ProbeKind::Held => "idle limit next to others",
             ProbeKind::Age => "maximum age",
         }
     }
@@ -212,7 +212,7 @@ impl Check {
             card.requests_sent = caller.budget.spent();
             let why = halted.or_else(|| bench.reason_to_skip(stage));
             if let Some(why) = why {
-                bench.skip(stage, why);
+                bench.skip(stage, why, halted.is_some());
                 continue;
             }
             let ProbeContext { caller, card, .. } = &mut bench;
@@ -226,9 +226,12 @@ impl Check {
                     bench.skip(
                         stage,
                         "cut off by the limit of the whole check (--max-time)",
+                        true,
                     );
                 }
-                Err(Ended::Halt(StopReason::Spent)) => bench.skip(stage, "the budget is spent"),
+                Err(Ended::Halt(StopReason::Spent)) => {
+                    bench.skip(stage, "the budget is spent", true);
+                }
                 Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
                 Err(Ended::Config(error)) => return Err(error.into()),
             }
@@ -319,10 +322,11 @@ impl ProbeContext<'_> {
         }
     }
 
-    fn skip(&mut self, stage: ProbeKind, why: &str) {
+    fn skip(&mut self, stage: ProbeKind, why: &str, cut_off: bool) {
         self.card.skipped.push(Skipped {
             probe: stage.name().to_owned(),
             why: why.to_owned(),
+            cut_off,
         });
     }
 

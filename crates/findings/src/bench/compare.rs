@@ -202,6 +202,12 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
         axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     };
     let place = place(run, of_b, b, axis);
+    if let Some(kept) = without_reuse(compared, variants) {
+        return format!(
+            "{place}no request of {} reused a connection: what keep-alive saves here is unknown",
+            kept.name
+        );
+    }
     let throughput = throughput(a, b);
     let (Some(saved), Some(differs)) = (compared.saved_ms, compared.significant) else {
         let change = compared.a_ms - compared.b_ms;
@@ -235,6 +241,19 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
             time(compared.a_ms)
         )
     }
+}
+
+/// The variant with keep-alive of a comparison of keep-alive, where none of its requests reused a connection: it does what the other
+/// does.
+pub(super) fn without_reuse<'a>(
+    compared: &TimeDifference,
+    variants: &'a [VariantFacts],
+) -> Option<&'a VariantFacts> {
+    let (a, b) = compared.indices;
+    let pair = [&variants[a], &variants[b]];
+    let is_about_it = compared.axis.as_deref() == Some("keepalive");
+    let mut kept = pair.into_iter().filter(|one| one.keepalive && is_about_it);
+    kept.find(|one| one.requests.ok > 0 && one.reused == 0)
 }
 
 /// The settings that both variants have: `At -c 10 with http=2, `.

@@ -1,8 +1,10 @@
 //! The findings of a bench, next to its comparisons, and the caveats of its figures.
 
+use super::RULES;
 use super::variant::VariantFacts;
+use crate::check::SWITCH_ON;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
-use crate::failure_remedy::failure_remedy;
+use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
 use crate::reuse_delay::{FIX, ReuseDelay};
@@ -12,6 +14,8 @@ use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
+/// Requests on a connection, on average, below which the server keeps none.
+const ONE_REQUEST: f64 = 1.5;
 /// The remedy where the server ends connections in order.
 const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
 
@@ -23,6 +27,10 @@ pub(super) fn findings(variants: &[VariantFacts], run: &Run, tally: &Tally) -> V
         found.extend(statuses(variant, run));
         found.extend(ports(variant, run));
     }
+    debug_assert!(
+        found.iter().all(|one| RULES.contains(&one.rule)),
+        "a finding is missing in RULES"
+    );
     found
 }
 
@@ -109,7 +117,12 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         evidence: ended.then(", ", manner).and(needed),
         cost_ms,
         cost_share,
-        fix: if are_resets { WHY_RESET } else { REQUEST_LIMIT }.into(),
+        fix: match (are_resets, after < ONE_REQUEST) {
+            (true, _) => WHY_RESET,
+            (false, true) => SWITCH_ON,
+            (false, false) => REQUEST_LIMIT,
+        }
+        .into(),
         ..Finding::new(
             "server-closes-early",
             Severity::Warning,
@@ -306,11 +319,9 @@ pub(super) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
                 .find(|one| one.outcome.failure() == Some(*kind));
             let status = || example?.status.map(|status| format!("status {status}"));
             let detail = example.and_then(|one| one.detail.as_deref().map(str::to_owned));
-            let detail = detail
-                .or_else(status)
-                .map_or_else(String::new, |detail| format!(" ({detail})"));
+            let words = failure_words(*kind, detail.or_else(status).as_deref());
             let way_out = way_out(*kind).map_or_else(String::new, |way| format!("; {way}"));
-            format!("{} ×{seen}: {}{detail}{way_out}", kind.id(), kind.words())
+            format!("{} ×{seen}: {words}{way_out}", kind.id())
         })
         .collect();
     format!("Nothing could be measured. {}.", told.join("; "))

@@ -1,6 +1,6 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
-use super::compare::opposite_mean;
+use super::compare::{opposite_mean, without_reuse};
 use super::{BenchFacts, VariantFacts};
 use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
@@ -16,6 +16,9 @@ const STATISTIC: TimeStatistic = TimeStatistic::Typical;
 const CONTRADICTED: NoData = NoData::CannotSee(
     "the mean shows the opposite of the typical latency: look at the slowest requests",
 );
+
+/// The variants do the same.
+const NO_REUSE: NoData = NoData::CannotSee("no request with keep-alive reused a connection");
 
 impl MetricSource for BenchFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -56,7 +59,7 @@ impl MetricSource for BenchFacts {
             Metric::Findings(selector) => {
                 let findings = self.findings.iter();
                 let of_variant = findings.filter(|one| one.subject == variant.name);
-                Ok(selector.count(of_variant, &unobserved))
+                selector.count(of_variant, &unobserved)
             }
             metric => self
                 .figure(variant, metric)
@@ -129,6 +132,9 @@ impl BenchFacts {
         let b = (&*variant.name, variant.rounds.len());
         let of_variant = |one: &&TimeDifference| one.statistic == STATISTIC && one.b == b.0;
         let compared = self.comparisons.iter().find(of_variant);
+        if compared.is_some_and(|one| without_reuse(one, &self.variants).is_some()) {
+            return Err(NO_REUSE);
+        }
         if compared.is_some_and(|one| opposite_mean(one, &self.comparisons).is_some()) {
             return Err(CONTRADICTED);
         }
@@ -165,7 +171,7 @@ fn traffic(
         reuse_known: variant.requests.total,
         lookups: variant.lookups,
         requests_per_connection: variant.requests_per_connection,
-        resumed_share: variant.resumed_share,
+        resumed_share: variant.resumed_share.map(|share| [share, share]),
         churn_per_s: present(variant.churn_per_s),
         bytes_per_request: present(bytes.map(|one| one.total())),
         header_bytes_per_request: present(bytes.map(|one| one.heads())),
@@ -300,6 +306,19 @@ mod tests {
         assert_eq!(Some(headline.a_ms), facts.variants[1].typical_ms);
         let saved = headline.saved_share.unwrap().value;
         assert!((saved - (1.0 - headline.b_ms / headline.a_ms)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn keep_alive_that_no_request_used_saves_nothing_that_is_known() {
+        let facts = made(|one, _| one.reuse = Some(Reuse::Fresh));
+        assert!(
+            facts.verdict[0].starts_with("At -c 1, no request of keepalive=on reused"),
+            "{:?}",
+            facts.verdict
+        );
+        let saved: Requirement = "saved > 0ms".parse().unwrap();
+        assert!(!saved.evaluate(&facts).passed());
+        assert!(facts.headline_is_without_reuse());
     }
 
     #[test]

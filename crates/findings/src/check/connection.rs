@@ -1,13 +1,16 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the summary of a check in sentences.
 
 use super::{CheckFacts, Target, finding};
-use crate::failure_remedy::failure_remedy;
+use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::finding::{Finding, Severity};
 use crate::rules::{ServerLimit, WHY_RESET};
 use crate::statement::{Statement, Value, statement, text};
 use intact_ledger::{CloseKind, Failure};
 use intact_units::number::{time, timer, whole_percent};
 use intact_units::plural::counted;
+
+/// The remedy where a server keeps no connection.
+pub(crate) const SWITCH_ON: &str = "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy is in front, let the proxy keep connections";
 
 /// Requests per connection below which a busy client feels it.
 const FEW_REQUESTS: u32 = 1_000;
@@ -22,7 +25,7 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     let errors = &facts.errors;
     if errors.is_all() {
         // without counts: the card is printed before the limits are measured, and the sentence stays the same
-        return vec![errors.only_errors(None, "this card describes an error page") + "."];
+        return vec![errors.only_errors(None, "this profile describes an error page") + "."];
     }
     let mut told = Vec::new();
     match facts.keeps() {
@@ -57,15 +60,11 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
 
 /// The sentence about a failed first request, with the remedy.
 fn unmeasured(target: &Target, failure: Failure) -> String {
-    let detail = target
-        .detail
-        .as_ref()
-        .filter(|detail| !failure.words().contains(&***detail))
-        .map_or_else(String::new, |detail| format!(" ({detail})"));
-    let detail = match (failure, target.status) {
-        (Failure::UnexpectedStatus, Some(status)) => format!(" (status {status})"),
-        _ => detail,
-    };
+    let status = target
+        .status
+        .filter(|_| failure == Failure::UnexpectedStatus);
+    let status = status.map(|status| format!("status {status}"));
+    let words = failure_words(failure, status.as_deref().or(target.detail.as_deref()));
     let secure = target.url.starts_with("https:");
     let way_out = match (failure, target.other_scheme) {
         // the words of the failure have the remedy
@@ -79,10 +78,7 @@ fn unmeasured(target: &Target, failure: Failure) -> String {
     } else {
         format!("; {way_out}")
     };
-    format!(
-        "Nothing could be measured: {}{detail}{way_out}.",
-        failure.words()
-    )
+    format!("Nothing could be measured: {words}{way_out}.")
 }
 
 /// For how long and how much.
@@ -184,8 +180,6 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     found
 }
 
-/// What keeps connections, by product.
-const KEEP: &str = "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`";
 /// What raises the limit of requests, by product.
 const REQUESTS: &str = "nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`";
 
@@ -216,12 +210,12 @@ fn never_kept(facts: &CheckFacts) -> Finding {
         cost_share: setup
             .zip(fall.cold("total"))
             .map(|(setup, total)| setup / total.median),
-        fix: Statement::text(format!(
-            "{}; if a proxy is in front, let the proxy keep connections",
-            facts
-                .server_advice(ServerLimit::EveryResponse)
-                .unwrap_or_else(|| KEEP.to_owned())
-        )),
+        fix: match facts.server_advice(ServerLimit::EveryResponse) {
+            Some(advice) => Statement::text(format!(
+                "{advice}; if a proxy is in front, let the proxy keep connections"
+            )),
+            None => SWITCH_ON.into(),
+        },
         ..finding(
             facts,
             "connection-not-kept",

@@ -1,7 +1,7 @@
 //! A check's figures as requirements ask for them: one subject, the server.
 
-use super::CheckFacts;
-use crate::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+use super::{CheckFacts, RULES};
+use crate::requirement::{FindingSelector, Measured, Metric, MetricSource, NoData, Subject};
 use crate::unobserved::Unobserved;
 
 const NANOS_PER_S: f64 = 1e9;
@@ -31,7 +31,7 @@ impl MetricSource for CheckFacts {
         match metric {
             Metric::IdleTimeout => self.idle_value(),
             Metric::MaxRequests => self.max_value(),
-            Metric::Findings(selector) => Ok(selector.count(&self.findings, &self.unobserved())),
+            Metric::Findings(selector) => self.counted(selector),
             Metric::Traffic(_)
             | Metric::Latency(_)
             | Metric::WithoutSetup(_)
@@ -45,14 +45,34 @@ impl MetricSource for CheckFacts {
     }
 
     fn unobserved(&self) -> Unobserved {
-        self.no_success().map_or_else(
-            || Unobserved::by_caveats(&self.caveats),
-            Unobserved::because,
-        )
+        if let Some(why) = self.no_success() {
+            return Unobserved::because(why);
+        }
+        let mut all = Unobserved::by_caveats(&self.caveats);
+        let mut skipped = self.skipped.iter();
+        if let Some(one) = skipped.find(|one| one.cut_off) {
+            all.add(&Unobserved::because(&format!("{}: {}", one.probe, one.why)));
+        }
+        all
     }
 }
 
 impl CheckFacts {
+    /// A count of findings. A rule whose probe did not run has none in any case.
+    fn counted(&self, selector: &FindingSelector) -> Result<Measured, NoData> {
+        let counted = selector.count(&self.findings, &self.unobserved())?;
+        let FindingSelector::Rule(id) = selector else {
+            return Ok(counted);
+        };
+        let mut rules = RULES.iter();
+        let probe = rules.find(|(rule, _)| rule == id).map(|(_, probe)| *probe);
+        let is_missing = self.skipped.iter().any(|one| Some(&*one.probe) == probe);
+        if is_missing && counted.low() == 0.0 {
+            return Err(NoData::NotMeasured("its probe did not run"));
+        }
+        Ok(counted)
+    }
+
     fn idle_value(&self) -> Result<Measured, NoData> {
         let idle = self
             .idle_timeout
@@ -81,5 +101,57 @@ impl CheckFacts {
             (None, Some(least)) => Ok(Measured::at_least(f64::from(least))),
             (None, None) => Err(NoData::NothingHappened),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::Requirement;
+    use intact_ledger::server_profile::{FirstRequest, ServerProfile, Skipped};
+    use intact_ledger::{Outcome, Tally};
+
+    /// A check whose server responded, and in which the idle limits were not probed.
+    fn facts(why: &str, cut_off: bool) -> CheckFacts {
+        let card = ServerProfile {
+            contact: Some(FirstRequest {
+                url: "http://api.example/".to_owned(),
+                outcome: Outcome::Ok,
+                detail: None,
+                status: Some(200),
+                server: None,
+                body: 0,
+                by_head: false,
+                followed: Vec::new(),
+                redirect: None,
+                other_scheme: None,
+                expect: None,
+            }),
+            skipped: vec![Skipped {
+                probe: "idle limits".to_owned(),
+                why: why.to_owned(),
+                cut_off,
+            }],
+            ..ServerProfile::default()
+        };
+        CheckFacts::of(&card, &Tally::new(), &[])
+    }
+
+    #[test]
+    fn a_probe_that_did_not_run_passes_no_gate_of_its_rules() {
+        let passes = |facts: &CheckFacts, expression: &str| {
+            let requirement: Requirement = expression.parse().unwrap();
+            requirement.evaluate(facts).passed()
+        };
+        let left_out = facts("--no-idle", false);
+        assert!(!passes(&left_out, "findings.idle-timeout-race == 0"));
+        assert!(passes(&left_out, "findings.connection-not-kept == 0"));
+        assert!(passes(&left_out, "errors == 0"));
+        let cut_off = facts("--max-time", true);
+        assert!(!passes(&cut_off, "errors == 0"));
+        assert_eq!(
+            cut_off.unobserved().reason().unwrap(),
+            "idle limits: --max-time"
+        );
     }
 }

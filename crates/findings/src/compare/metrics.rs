@@ -2,7 +2,7 @@
 //! a requirement is about the programs that are compared with the baseline, so the baseline is the last subject.
 
 use super::{CompareFacts, ProgramFacts};
-use crate::figures::{NANOS_PER_MS, share};
+use crate::figures::{NANOS_PER_MS, resumed_range};
 use crate::requirement::{
     Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
@@ -13,6 +13,11 @@ use crate::unobserved::Unobserved;
 const ONLY_WALL_TIME: NoData = NoData::NotMeasured(
     "compare reports wall time (saved, saved-share); `intact watch` reports the latencies of one program",
 );
+
+/// The baseline sent requests and the program none.
+const NO_REQUESTS: NoData = NoData::CannotSee("the program sent no request");
+/// A program that does less is faster for that reason.
+const UNLIKE: NoData = NoData::CannotSee("the programs did not do the same work");
 
 impl MetricSource for CompareFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -40,6 +45,9 @@ impl MetricSource for CompareFacts {
         if let Some(reason) = program.no_response() {
             return Err(NoData::CannotSee(reason));
         }
+        if program.requests.total == 0 && program.sends_fewer(&self.variants[0]) {
+            return Err(NO_REQUESTS);
+        }
         let mut unobserved = program.unobserved.clone();
         unobserved.add(&Unobserved::by_caveats(&self.caveats));
         let total = program.requests.total;
@@ -58,7 +66,7 @@ impl MetricSource for CompareFacts {
             Metric::SavedShare => self.saved(program, TimeDifference::least_share),
             Metric::Findings(selector) => {
                 let findings = program.findings.iter().map(|one| &one.finding);
-                Ok(selector.count(findings, &unobserved))
+                selector.count(findings, &unobserved)
             }
             Metric::Load(_) | Metric::IdleTimeout | Metric::MaxRequests | Metric::Invocation(_) => {
                 Err(NoData::NOT_IN_DOCUMENT)
@@ -93,7 +101,7 @@ fn traffic(
         reuse_known: program.reuse_known,
         lookups: program.lookups,
         requests_per_connection: (opened > 0).then(|| requests as f64 / opened as f64),
-        resumed_share: share(handshakes.resumed, handshakes.total()),
+        resumed_share: resumed_range(handshakes.resumed, handshakes.unknown, handshakes.total()),
         churn_per_s: Err(ONLY_WALL_TIME),
         bytes_per_request: Err(ONLY_WALL_TIME),
         header_bytes_per_request: Err(ONLY_WALL_TIME),
@@ -113,6 +121,10 @@ impl CompareFacts {
         let compared = self.variants.iter().take(1).chain([program]);
         if let Some(reason) = compared.filter_map(ProgramFacts::no_success).next() {
             return Err(NoData::CannotSee(reason));
+        }
+        let outcome = self.outcomes.iter().find(|one| one.b == program.name);
+        if outcome.is_some_and(|one| !one.unlike.is_empty()) {
+            return Err(UNLIKE);
         }
         let uncompared =
             NoData::NotMeasured("the others are compared with it, or it is a stored ledger");

@@ -154,6 +154,13 @@ impl ProgramFacts {
         }
     }
 
+    /// Whether it sends fewer requests than the other program, as far as they can be seen.
+    pub(super) fn sends_fewer(&self, other: &ProgramFacts) -> bool {
+        let are_seen = [self, other].map(|one| one.unobserved.has_all_requests()) == [true, true];
+        let [ours, theirs] = [self, other].map(|one| one.each_run(one.requests.total));
+        are_seen && ours < (1.0 - ALIKE.1) * theirs
+    }
+
     /// Requests that failed, and those with an error response.
     fn unsuccessful(&self) -> u64 {
         let errors = ErrorResponses::among(&self.requests.status, None);

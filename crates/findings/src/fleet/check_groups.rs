@@ -5,6 +5,7 @@ use super::{ProfileMerge, TargetChecks};
 use crate::check::CheckFacts;
 use crate::requirement::{Document, Requirement};
 use intact_ledger::Run;
+use intact_units::plural::counted;
 
 /// Missed requirements that are reported one by one.
 const REPORTED: u64 = 5;
@@ -102,8 +103,14 @@ impl<'a> CheckGroups<'a> {
         merged.collect()
     }
 
-    /// Whether all requirements were met, and a line for each. A requirement that no check and no bench can answer is not met.
-    pub fn judge(&self, all: &[Requirement], has_benches: bool) -> (bool, Vec<String>) {
+    /// Whether all requirements were met, and a line for each. A requirement that no check and no bench can answer is not met, nor
+    /// one on checks while messages are `without` a result.
+    pub fn judge(
+        &self,
+        all: &[Requirement],
+        has_benches: bool,
+        without: u64,
+    ) -> (bool, Vec<String>) {
         let mut kept = true;
         let mut lines = Vec::new();
         for (requirement, counts) in &self.requirements {
@@ -113,9 +120,15 @@ impl<'a> CheckGroups<'a> {
                 continue;
             }
             lines.extend(counts.reported.iter().cloned());
-            kept &= counts.missed == 0 && all > 0;
+            kept &= counts.missed == 0 && all > 0 && without == 0;
+            let unknown = if without == 0 {
+                String::new()
+            } else {
+                let messages = counted(without, "message");
+                format!("; not met, {messages} without a result")
+            };
             lines.push(format!(
-                "{requirement}: met by {} of {all} checks",
+                "{requirement}: met by {} of {all} checks{unknown}",
                 counts.met
             ));
         }

@@ -53,7 +53,7 @@ impl MetricSource for LambdaFacts {
             .map(Measured::exactly),
             Metric::Findings(selector) => {
                 let observed = observed?;
-                Ok(selector.count(&observed.findings, &observed.totals.unobserved))
+                selector.count(&observed.findings, &observed.totals.unobserved)
             }
             Metric::Latency(statistic) => variant
                 .warm_ms

@@ -6,6 +6,7 @@ use super::metric::{
     StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
+use crate::{bench, check, rules};
 use intact_ledger::{Failure, Phase, Producer};
 
 /// The documents that a requirement can be checked against, one per command that measures.
@@ -28,6 +29,9 @@ pub enum Document {
 }
 
 impl Document {
+    /// Every document.
+    pub(super) const ALL: &[Document] = &[Check, Bench, Watch, Compare, Audit, Lambda, Fleet];
+
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
     pub fn of(producer: &Producer) -> Document {
         match producer {
@@ -42,6 +46,30 @@ impl Document {
             | Producer::Fleet
             | Producer::Other(_) => Self::Watch,
         }
+    }
+
+    /// The rules that it applies: where another one is asked for, no finding is no evidence.
+    pub fn rules(self) -> Vec<&'static str> {
+        let checked = check::RULES.iter().map(|(id, _)| *id).collect();
+        match self {
+            Self::Check => checked,
+            Self::Bench => bench::RULES.to_vec(),
+            Self::Fleet => [checked, bench::RULES.to_vec()].concat(),
+            Self::Watch | Self::Compare | Self::Audit | Self::Lambda => rules::ids().collect(),
+        }
+    }
+
+    fn has_rule(self, id: &str) -> bool {
+        self.rules().contains(&id)
+    }
+
+    /// The documents that have a metric.
+    pub(super) fn with(metric: &Metric, entry: &MetricEntry) -> Vec<Document> {
+        let has = |document: &&Document| match metric {
+            Metric::Findings(FindingSelector::Rule(id)) => document.has_rule(id),
+            _ => true,
+        };
+        entry.documents.iter().filter(has).copied().collect()
     }
 
     /// The command that makes it.
@@ -65,7 +93,7 @@ pub enum Parameter {
     Kind,
     /// A status code such as 503, or a class such as 5xx.
     Status,
-    /// The id of a rule, in kebab-case.
+    /// The id of a rule that a document applies.
     Rule,
 }
 
@@ -80,9 +108,8 @@ impl Parameter {
             Self::Status => StatusSelector::read(text)
                 .map(|status| Metric::Traffic(TrafficMetric::Status(status))),
             Self::Rule => {
-                let is_id = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-                (!text.is_empty() && text.bytes().all(is_id))
-                    .then(|| Metric::Findings(FindingSelector::Rule(text.to_owned())))
+                let is_known = Document::ALL.iter().any(|document| document.has_rule(text));
+                is_known.then(|| Metric::Findings(FindingSelector::Rule(text.to_owned())))
             }
         }
     }
@@ -149,7 +176,7 @@ use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
 use Document::{Audit, Bench, Check, Compare, Fleet, Lambda, Watch};
 use MetricKey::{Family, One};
 
-const ALL: &[Document] = &[Check, Bench, Watch, Compare, Audit, Lambda, Fleet];
+const ALL: &[Document] = Document::ALL;
 const TRAFFIC: &[Document] = &[Bench, Watch, Compare, Audit, Lambda, Fleet];
 /// What `compare` does not have: it compares runs, and keeps no latencies of requests.
 const REQUESTS: &[Document] = &[Bench, Watch, Audit, Lambda, Fleet];
@@ -250,7 +277,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("headers-to-body.p50", phase(Phase::HeadersToBody, PhaseStatistic::P50), Time, REQUESTS, "median gap between headers and body"),
     row("receive.mean", phase(Phase::Receive, PhaseStatistic::Mean), Time, REQUESTS, "mean time to receive the body"),
     row("receive.p50", phase(Phase::Receive, PhaseStatistic::P50), Time, REQUESTS, "median time to receive the body"),
-    row("client-delay", load(LoadMetric::ClientDelay), Share, LOAD, "time that answers waited in our own client, as a share of the latency"),
+    row("client-delay", load(LoadMetric::ClientDelay), Share, LOAD, "time that responses waited in our own client, as a share of the latency"),
     row("cpu-per-request", One(Metric::CpuPerRequest), Time, EXPERIMENTS, "CPU time of the client for each exchange"),
     row("server-cpu-per-request", load(LoadMetric::ServerCpuPerRequest), Time, LOAD, "CPU time of the server for each exchange"),
     row("bytes-per-request", traffic(TrafficMetric::BytesPerRequest), Bytes, REQUESTS, "bytes on the wire for each exchange, both ways"),
@@ -261,7 +288,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("idle-timeout", One(Metric::IdleTimeout), Time, CARDS, "how long the server keeps an idle connection"),
     row("max-requests", One(Metric::MaxRequests), Count, CARDS, "how many requests the server takes on one connection"),
     row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, whatever their outcome"),
-    row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations that were not answered"),
+    row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations without a response"),
     row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),
     row("cold-start", invocation(InvocationMetric::ColdStart), Time, &[Lambda], "mean of the first calls, the start of the environment included"),
     row("findings", findings(FindingSelector::All), Count, ALL, "findings of any severity"),

@@ -1,6 +1,6 @@
 //! What a requirement is about: the metrics as types. Their names, units and meanings are in [`super::catalogue`].
 
-use super::Measured;
+use super::{Measured, NoData};
 use crate::finding::{Finding, Severity};
 use crate::unobserved::Unobserved;
 use intact_ledger::{Failure, Phase};
@@ -164,13 +164,17 @@ impl FindingSelector {
         &self,
         findings: impl IntoIterator<Item = &'a Finding>,
         unobserved: &Unobserved,
-    ) -> Measured {
+    ) -> Result<Measured, NoData> {
         let selects = |one: &&Finding| match self {
             Self::All => true,
             Self::Rule(id) => id == one.rule,
             Self::Severity(wanted) => *wanted == one.severity,
         };
-        unobserved.findings(findings.into_iter().filter(selects).count())
+        let count = findings.into_iter().filter(selects).count();
+        match self {
+            Self::Rule(id) => unobserved.findings_of(id, count),
+            Self::All | Self::Severity(_) => Ok(unobserved.findings(count)),
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
 pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result<(), ParseError> {
     let expression = requirement.to_string();
     // the printed form is our own, so that a name is found where it is printed
-    let missing = |name: String, from: usize, elsewhere: &'static [Document]| {
+    let missing = |name: String, from: usize, elsewhere: Vec<Document>| {
         let start = expression[from..].find(&name).map_or(from, |at| from + at);
         let span = start..(start + name.len()).min(expression.len());
         Err(ParseError::new(
@@ -72,16 +72,14 @@ pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result
     let mut from = 0;
     for selector in &requirement.selectors {
         if !selector.entry.documents.contains(&document) {
-            return missing(
-                selector.entry.key.to_owned(),
-                from,
-                selector.entry.documents,
-            );
+            let elsewhere = selector.entry.documents.to_vec();
+            return missing(selector.entry.key.to_owned(), from, elsewhere);
         }
         from += selector.to_string().len() + 1;
     }
-    if !requirement.entry.documents.contains(&document) {
-        return missing(requirement.metric_name(), from, requirement.entry.documents);
+    let documents = Document::with(&requirement.metric, requirement.entry);
+    if !documents.contains(&document) {
+        return missing(requirement.metric_name(), from, documents);
     }
     Ok(())
 }

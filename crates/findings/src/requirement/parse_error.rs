@@ -84,7 +84,7 @@ pub enum ParseErrorKind {
         /// The document that was asked.
         document: Document,
         /// The documents that have it.
-        elsewhere: &'static [Document],
+        elsewhere: Vec<Document>,
     },
 }
 
@@ -150,10 +150,15 @@ fn commands(documents: &[Document]) -> String {
 }
 
 pub(super) fn unknown_metric(name: &str) -> ParseErrorKind {
-    let nearest = match name.strip_prefix("failed.") {
-        Some(kind) => suggest::nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
+    let nearest = match name.split_once('.') {
+        Some(("failed", kind)) => suggest::nearest(kind, Failure::ALL.iter().map(|kind| kind.id()))
             .map(|kind| format!("failed.{kind}")),
-        None => nearest_metric(name).map(str::to_owned),
+        Some(("findings", rule)) => suggest::nearest(
+            rule,
+            Document::ALL.iter().flat_map(|document| document.rules()),
+        )
+        .map(|rule| format!("findings.{rule}")),
+        _ => nearest_metric(name).map(str::to_owned),
     };
     ParseErrorKind::UnknownMetric {
         name: shortened(name),

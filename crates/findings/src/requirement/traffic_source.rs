@@ -2,7 +2,7 @@
 
 use super::{Measured, NoData, TrafficMetric};
 use crate::figures::TrafficCounts;
-use crate::unobserved::Unobserved;
+use crate::unobserved::{Evidence, Unobserved};
 use intact_ledger::Failure;
 
 /// The figures that the metrics are computed from. A figure that the document does not have is the reason why.
@@ -14,7 +14,8 @@ pub(crate) struct TrafficSource<'a> {
     pub(crate) reuse_known: u64,
     pub(crate) lookups: u64,
     pub(crate) requests_per_connection: Option<f64>,
-    pub(crate) resumed_share: Option<f64>,
+    /// The smallest and the largest share, where some handshakes are of an unknown kind.
+    pub(crate) resumed_share: Option<[f64; 2]>,
     pub(crate) churn_per_s: Result<f64, NoData>,
     pub(crate) bytes_per_request: Result<f64, NoData>,
     pub(crate) header_bytes_per_request: Result<f64, NoData>,
@@ -34,19 +35,30 @@ impl TrafficSource<'_> {
         let (total, opened) = (requests.total, connections.opened);
         let of_requests = |count: u64| unobserved.requests(count, total);
         let of_connections = |count: u64| unobserved.connections(count, opened);
+        let failed_with = |kind: Failure| {
+            let count = requests.failed_with(kind);
+            if count == 0 {
+                unobserved.sees(evidence_of(kind))?;
+            }
+            of_requests(count)
+        };
         let count = match metric {
             TrafficMetric::Requests => of_requests(total),
             TrafficMetric::Ok => of_requests(requests.ok),
             TrafficMetric::Failed => of_requests(requests.failures()),
-            TrafficMetric::FailedWith(kind) => of_requests(requests.failed_with(kind)),
-            TrafficMetric::Stale => of_requests(requests.failed_with(Failure::Stale)),
+            TrafficMetric::FailedWith(kind) => failed_with(kind),
+            TrafficMetric::Stale => failed_with(Failure::Stale),
             TrafficMetric::Status(status) => of_requests(requests.of_status(status)),
             TrafficMetric::Connections => unobserved.opened(opened),
-            TrafficMetric::ConnectionsFailed => of_connections(connections.failed.values().sum()),
+            TrafficMetric::ConnectionsFailed => {
+                unobserved.sees(&[Evidence::Attempts])?;
+                of_connections(connections.failed.values().sum())
+            }
             TrafficMetric::Needed => unobserved.needed(connections.needed, opened),
             TrafficMetric::Avoidable => unobserved.avoidable(self.avoidable, opened),
             TrafficMetric::Reused => unobserved.reused(*reused, self.reuse_known, total),
             TrafficMetric::Lookups => {
+                unobserved.sees(&[Evidence::Lookups])?;
                 Ok(Measured::count(self.lookups, unobserved.traffic.is_none()))
             }
             TrafficMetric::Reuse => return unobserved.reuse(*reused, self.reuse_known, total),
@@ -75,5 +87,14 @@ impl TrafficSource<'_> {
             }
         };
         Ok(count?.divided_by(self.runs))
+    }
+}
+
+/// Without which a recording has no request that failed in this way.
+fn evidence_of(kind: Failure) -> &'static [Evidence] {
+    match kind {
+        Failure::Stale => &[Evidence::Attempts, Evidence::Ends],
+        kind if kind.precedes_the_request() => &[Evidence::Attempts],
+        _ => &[],
     }
 }

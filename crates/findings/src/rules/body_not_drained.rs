@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold, Remedy};
 use crate::finding::Finding;
 use crate::statement::{Value, statement, text};
 use crate::traffic::{Context, OpenReason};
+use crate::unobserved::Evidence;
 use intact_ledger::{Event, Exchange};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0); a client that closes on purpose rather than read a large body, which is right where the rest is more expensive than a new connection.",
     fix: "Read every response to its end, also when only its status matters",
     risk: "Reading a large or endless body to its end costs more than a new connection: set a limit, and close the connection beyond it",
+    needs: &[Evidence::Ends],
     fold: || Box::<BodyNotDrained>::default(),
 };
 

@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold};
 use crate::finding::Finding;
 use crate::statement::{Value, nanos, statement};
 use crate::traffic::{Context, OpenReason};
+use crate::unobserved::Evidence;
 use intact_ledger::{ClosePoint, Event, Side};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A server that is being restarted; a load balancer without a back end.",
     fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; otherwise let the server send `Connection: close`, so that clients know",
     risk: "Until this is fixed, a request may race the server's FIN and fail (`stale-reuse`)",
+    needs: &[Evidence::Ends],
     fold: || Box::<CloseAnnouncedNotKept>::default(),
 };
 

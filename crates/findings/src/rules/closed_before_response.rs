@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, nanos, requests, statement};
 use crate::traffic::Context;
+use crate::unobserved::Evidence;
 use intact_ledger::{Event, Exchange, Failure, Outcome};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A server that closes at once on purpose, such as one that rejects a client.",
     fix: "Find out why the server ends connections with a request in hand: a crash, a worker that is recycled, a timeout of its own. Give requests that are not idempotent an idempotency key before they are repeated",
     risk: "A retry of a request that was executed executes it twice",
+    needs: &[Evidence::Ends],
     fold: || Box::<ClosedBeforeResponse>::default(),
 };
 

@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Remedy, ServerLimit};
 use crate::finding::Finding;
 use crate::statement::{Value, statement, text};
 use crate::traffic::OpenReason;
+use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "connection-close-sent",
@@ -13,6 +14,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
     fix: "Leave `Connection: close` out, at the side that sends it",
     risk: "Connections that stay open hold sockets on both sides and can meet the server's idle timer: set the client's idle limit below the server's",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold, KEPT, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{connections, nanos, requests, statement, timer_nanos};
 use crate::traffic::{Context, Counts};
+use crate::unobserved::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Failure, Nanos, Outcome};
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,6 +21,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A server that hangs on this request only: where several in a row got no byte, the connection is the likely cause.",
     fix: "Let the client check connections that are silent (HTTP/2 PING, TCP keep-alive, TCP_USER_TIMEOUT), and close a connection after a timeout instead of using it again",
     risk: "A check that is too impatient closes connections to a server that is merely slow",
+    needs: &[Evidence::Durations],
     fold: || Box::<DeadConnection>::default(),
 };
 

@@ -4,6 +4,7 @@ use super::waits;
 use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{nanos, statement};
+use crate::unobserved::Evidence;
 
 /// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 1_000_000.0;
@@ -19,6 +20,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
     fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and lookups only",
     risk: "None beyond those of keeping connections",
+    needs: &[Evidence::Durations],
     fold: || Box::new(findings),
 };
 

@@ -3,6 +3,7 @@
 use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, requests, statement};
+use crate::unobserved::Evidence;
 
 /// Requests at once from which on one connection for all is worth a sentence.
 const AT_ONCE: u64 = 4;
@@ -15,6 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "On a lossy link several HTTP/1.1 connections are faster than one HTTP/2 connection; large downloads gain nothing.",
     fix: "Let the client offer HTTP/2 (ALPN `h2`)",
     risk: "All requests then share one TCP connection: one lost packet delays all, and a balancer sends all to one server",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

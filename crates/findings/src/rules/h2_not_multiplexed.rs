@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
 use crate::statement::{Value, connections, statement};
 use crate::traffic::OpenReason;
+use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "h2-not-multiplexed",
@@ -13,6 +14,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Clients open a few in parallel before the first handshake ends. Some use several on purpose, because all streams of one TCP connection wait for one lost packet.",
     fix: "Share one HTTP/2 client (one Client, ClientSession or ManagedChannel) between all callers; where several are needed, limit their number",
     risk: "On a lossy link all streams of one connection wait for a lost packet (head-of-line blocking), and one connection goes to one server behind a balancer",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement, timer_nanos};
 use crate::traffic::{at_least, danger_from, server_limit};
+use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "idle-timeout-race",
@@ -13,6 +14,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Servers that keep connections longer than announced (Node: one second); requests that are retried anyway.",
     fix: "Set the client's idle limit below the server's, with room to spare",
     risk: "A shorter limit in the client costs a few more connections; a longer one in the server costs it memory for each silent client",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

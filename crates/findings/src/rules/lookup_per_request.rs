@@ -3,6 +3,7 @@
 use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, nanos, requests, statement, text};
+use crate::unobserved::Evidence;
 
 /// Lookups of one name from which on it speaks.
 const LEAST: u64 = 5;
@@ -15,6 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A record whose TTL is shorter than the pauses between requests. Where requests cannot be seen, connections are counted instead.",
     fix: "Reuse connections, which need no lookup; then cache in the process or on the machine (systemd-resolved, dnsmasq, CoreDNS)",
     risk: "A cache that outlives the TTL sends requests to machines that no longer exist",
+    needs: &[Evidence::Lookups],
     fold: || Box::new(findings),
 };
 

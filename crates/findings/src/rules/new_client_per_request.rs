@@ -3,6 +3,7 @@
 use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
 use crate::traffic::OpenReason;
+use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "new-client-per-request",
@@ -12,6 +13,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Separate pools on purpose (per tenant, per credential, a browser's partitions). In a capture, several programs behind one address look like one.",
     fix: "Make one client for the life of the program and give it to every call",
     risk: "A shared client shares cookies, default headers and credentials; and a long-lived client must notice that a name resolves to other addresses (`pinned-to-old-address`)",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

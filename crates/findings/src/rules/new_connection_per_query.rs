@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, statement, text};
 use crate::traffic::{Context, Counts};
+use crate::unobserved::Evidence;
 use intact_ledger::{Event, Protocol};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A pooler on the same machine (PgBouncer) makes connections cheap; a script that runs once has nothing to pool.",
     fix: "Use the driver's pool, made once for the process, or a pooler next to the server",
     risk: "A pooled connection keeps what the last user set on it (transactions, session variables, prepared statements): reset it on return",
+    needs: &[Evidence::Ends],
     fold: || Box::<NewConnectionPerQuery>::default(),
 };
 

@@ -20,6 +20,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
     fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
     risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
+    needs: &[],
     fold: || Box::new(findings),
 };
 

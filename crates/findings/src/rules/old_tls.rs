@@ -13,6 +13,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "TLS 1.2 is safe: where connections are reused, its extra round trip is paid once.",
     fix: "Let both sides speak TLS 1.3: update the older TLS library, and look for a pinned version in its settings",
     risk: "Middleboxes that inspect TLS may not support 1.3",
+    needs: &[],
     fold: || Box::new(findings),
 };
 

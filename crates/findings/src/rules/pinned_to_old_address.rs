@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
 use crate::statement::{requests, statement, text, timer_nanos};
 use crate::traffic::Context;
+use crate::unobserved::Evidence;
 use intact_ledger::{Event, Lookup, Nanos};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -22,6 +23,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program without a later lookup is not detected.",
     fix: "Give connections a maximum age (minutes), or close the pool when the lookup result changes",
     risk: "A maximum age costs a few new connections; without one, reuse defeats fail-over by DNS",
+    needs: &[Evidence::Lookups],
     fold: || Box::<PinnedToOldAddress>::default(),
 };
 

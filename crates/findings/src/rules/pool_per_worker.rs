@@ -4,6 +4,7 @@ use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
 use crate::traffic::OpenReason;
+use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "pool-per-worker",
@@ -13,6 +14,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Nearly always by design. It matters where there are hundreds of workers (connection limits of the server) or where workers live for one request.",
     fix: "Fewer workers with more threads each, or one local proxy that pools for all of them",
     risk: "A local proxy is one more hop and one more service; threads share what processes isolate",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

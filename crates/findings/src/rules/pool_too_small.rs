@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;
 use crate::statement::{Value, requests, statement};
 use crate::traffic::OpenReason;
+use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "pool-too-small",
@@ -13,6 +14,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A burst at the start that never comes again.",
     fix: "Let the pool keep as many idle connections for this destination as run concurrently",
     risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
+    needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 

@@ -25,6 +25,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "tcp_tw_reuse lets Linux reuse a port after a second with TCP timestamps; several local addresses multiply the range.",
     fix: "Reuse connections first. A wider net.ipv4.ip_local_port_range only moves the limit",
     risk: "Where the server closes first, TIME_WAIT is the server's and costs the client nothing",
+    needs: &[],
     fold: || Box::<PortsRunningOut>::default(),
 };
 

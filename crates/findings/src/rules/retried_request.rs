@@ -24,6 +24,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
     fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others an idempotency key",
     risk: "Without retries, each connection that ends while idle becomes an error of the program",
+    needs: &[],
     fold: || Box::<RetriedRequest>::default(),
 };
 

@@ -5,6 +5,7 @@ use super::{Attribution, Doc, Fold, Remedy, ServerLimit};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, nanos, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason, server_limit};
+use crate::unobserved::Evidence;
 use intact_ledger::{ClosePoint, Event, Nanos, Side};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
     fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
     risk: "A longer idle limit costs the server memory and sockets for each silent client; it must stay above the idle limit of the proxy in front of the server",
+    needs: &[Evidence::Ends],
     fold: || Box::<ServerClosesEarly>::default(),
 };
 

@@ -4,6 +4,7 @@ use super::{Attribution, Doc};
 use crate::finding::{Finding, Severity};
 use crate::reuse_delay::{FIX, ReuseDelay};
 use crate::traffic::Counts;
+use crate::unobserved::Evidence;
 use intact_ledger::Reuse;
 
 pub(super) static DOC: Doc = Doc {
@@ -14,6 +15,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
     fix: FIX,
     risk: "TCP_NODELAY with several writes sends more and smaller packets",
+    needs: &[Evidence::Durations],
     fold: || Box::new(findings),
 };
 

@@ -4,6 +4,7 @@ use super::{Attribution, Claim, Doc, Fold, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason};
+use crate::unobserved::Evidence;
 use intact_ledger::{ClosePoint, Event, Failure, Outcome};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A server that is restarted closes all its connections together: a burst at one moment is a deployment, not a timer.",
     fix: "Let the client close idle connections before the server does (client's idle limit < server's), and retry idempotent requests once",
     risk: "A retry of a request that is not idempotent may be processed twice; shortening the client's idle limit costs a few more connections",
+    needs: &[Evidence::Attempts, Evidence::Ends],
     fold: || Box::<StaleReuse>::default(),
 };
 

@@ -18,6 +18,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
     fix: "A client, or at least a cookie jar, for each user; never share a connection that has authenticated itself",
     risk: "A client for each user means connections for each user: pool by user, not one for each request",
+    needs: &[],
     fold: || Box::<StateCarriedOver>::default(),
 };
 

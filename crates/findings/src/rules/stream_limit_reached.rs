@@ -5,6 +5,7 @@ use crate::finding::{Finding, Severity};
 use crate::overlap::Overlap;
 use crate::statement::{Value, requests, statement};
 use crate::traffic::{Context, HAND_BACK};
+use crate::unobserved::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Nanos, Span};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -23,6 +24,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A client that itself limits its concurrency to the same number.",
     fix: "Raise the server's limit (nginx `http2_max_concurrent_streams`, Go `http.HTTP2Config.MaxConcurrentStreams`, Node `settings.maxConcurrentStreams`), or let the client open another connection when the limit is reached",
     risk: "More streams at the same time are more work at the same time for the server",
+    needs: &[Evidence::Ends],
     fold: || Box::<StreamLimitReached>::default(),
 };
 

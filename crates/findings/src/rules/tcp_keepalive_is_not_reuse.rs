@@ -4,6 +4,7 @@ use super::{Attribution, Doc, Fold, Remedy};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, statement};
 use crate::traffic::Context;
+use crate::unobserved::Evidence;
 use intact_ledger::Event;
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Many libraries set SO_KEEPALIVE by default.",
     fix: "Turn on HTTP keep-alive: a client or agent that keeps connections and is shared by all calls",
     risk: "None of its own: probes do not disturb reuse, and are useful on connections that stay idle behind a firewall",
+    needs: &[Evidence::Ends],
     fold: || Box::<TcpKeepaliveIsNotReuse>::default(),
 };
 

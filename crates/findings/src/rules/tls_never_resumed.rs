@@ -17,6 +17,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Short connections that end before the server sends a ticket. Where connections are reused, resumption saves little.",
     fix: "Reuse connections first; then keep the session cache with the client, and let the servers share their ticket keys",
     risk: "Ticket keys without rotation expose recorded traffic in TLS 1.2; early data (0-RTT) can be replayed, so only for idempotent requests",
+    needs: &[],
     fold: || Box::new(findings),
 };
 

@@ -90,6 +90,8 @@ pub struct Counts {
     pub reused: u64,
     /// Answered exchanges whose connection is unknown.
     pub without_connection: u64,
+    /// Exchanges that were inferred: neither their request nor their response was read.
+    pub guessed: u64,
     /// Sum of their latencies, in nanoseconds.
     pub outbound: u64,
     /// Exchanges that it is the sum of: those whose duration is known.
@@ -290,6 +292,10 @@ impl Counts {
         }
         if exchange.connection.is_none() && exchange.outcome.is_ok() {
             self.without_connection += 1;
+        }
+        let was_read = exchange.method.is_some() || exchange.status.is_some();
+        if !exchange.certainty.is_exact() && exchange.outcome.is_ok() && !was_read {
+            self.guessed += 1;
         }
         match exchange.reuse.map(Reuse::is_reused) {
             Some(true) => self.reused += 1,

@@ -10,7 +10,7 @@ use crate::cpu::CpuFacts;
 use crate::figures::{NANOS_PER_MS, TrafficCounts, embeds};
 use crate::finding::Finding;
 use crate::rules::{Attribution, Rule};
-use crate::unobserved::Unobserved;
+use crate::unobserved::{Evidence, Unobserved};
 use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -130,7 +130,8 @@ impl ObservedFacts {
     pub(super) fn new(books: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = books.caveats();
         let findings = findings(books, rules);
-        let missing = Unobserved::by_caveats(&caveats);
+        let mut missing = Unobserved::by_caveats(&caveats);
+        missing.lacking = Evidence::lacking(books.run(), books.lookups.all.total);
         let (needed, opaque) = (books.needed(), books.opaque());
         let destinations = destinations(books, &needed, &opaque);
         let mut totals = Figures::of(

@@ -6,10 +6,10 @@ use super::facts::Destination;
 use super::lookups::Lookups;
 use crate::figures::{
     Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, Requests, TrafficCounts, embeds,
-    share,
+    resumed_range, share,
 };
 use crate::rules::cost_ms;
-use crate::unobserved::Unobserved;
+use crate::unobserved::{Evidence, Unobserved};
 use intact_ledger::{Group, Handshake, Histogram, Phase, Reuse};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,6 +59,9 @@ pub struct Figures {
     pub back_to_back_share: Option<f64>,
     /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
     pub resumed_share: Option<f64>,
+    /// The range of `resumed_share` over all handshakes.
+    #[serde(skip)]
+    pub(crate) resumed_range: Option<[f64; 2]>,
     /// Lookups.
     pub lookups: LookupFigures,
     /// Latency of complete requests, setup included.
@@ -118,6 +121,7 @@ impl Figures {
     pub(super) fn of(counts: &Counts, needed: u64, open_opaque: u64, lookups: Lookups) -> Figures {
         let opaque = counts.opaque + open_opaque;
         let known = counts.first + counts.reused;
+        let has_no_reuse = counts.requests > 0 && known == 0;
         let avoidable = counts.opened.saturating_sub(needed);
         let timed_ms = |nanos: u64| (counts.timed > 0).then(|| nanos as f64 / NANOS_PER_MS);
         let outbound_ms = timed_ms(counts.outbound);
@@ -133,6 +137,7 @@ impl Figures {
             histogram.map(Latency::of).unwrap_or_default()
         };
         let setup = counts.setup_total;
+        let (resumed_share, resumed_range) = resumed(counts);
         Figures {
             counts: ObservedCounts {
                 counts: TrafficCounts {
@@ -146,8 +151,10 @@ impl Figures {
                 unobserved: Unobserved {
                     opaque,
                     without_connection: counts.without_connection,
+                    guessed: counts.guessed,
                     spare: counts.spare(needed),
                     open_before: counts.open_before,
+                    lacking: Vec::from_iter(has_no_reuse.then_some(Evidence::Reuse)),
                     ..Unobserved::default()
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
@@ -172,7 +179,8 @@ impl Figures {
             setup_wait_share: share_of(setup_wait_ms, outbound_ms),
             back_to_back: (counts.single_reuses > 0).then_some(counts.back_to_back),
             back_to_back_share: share(counts.back_to_back, counts.single_reuses),
-            resumed_share: resumed_share(counts),
+            resumed_share,
+            resumed_range,
             lookups: LookupFigures::of(lookups, counts.opened),
             latency_ms: latency(|group| &group.latency),
             latency_without_setup_ms: latency(|group| &group.without_setup),
@@ -300,14 +308,19 @@ fn share_of(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     Some(part? / whole)
 }
 
-fn resumed_share(counts: &Counts) -> Option<f64> {
-    let of = |which: &dyn Fn(Handshake) -> bool| -> u64 {
+/// The share of resumed handshakes among those of a known kind, and its range over all.
+fn resumed(counts: &Counts) -> (Option<f64>, Option<[f64; 2]>) {
+    let of = |which: &dyn Fn(Option<Handshake>) -> bool| -> u64 {
         let kinds = counts.tls.iter();
         kinds
-            .filter(|((_, handshake), _)| handshake.is_some_and(which))
+            .filter(|((_, handshake), _)| which(*handshake))
             .map(|(_, count)| count)
             .sum()
     };
-    let all = of(&|_| true);
-    (all > 0).then(|| of(&|kind| kind != Handshake::Full) as f64 / all as f64)
+    let (all, unknown) = (of(&|_| true), of(&|kind| kind.is_none()));
+    let resumed = of(&|kind| kind.is_some_and(|kind| kind != Handshake::Full));
+    (
+        share(resumed, all - unknown),
+        resumed_range(resumed, unknown, all),
+    )
 }

@@ -58,7 +58,7 @@ impl MetricSource for ObservedFacts {
         let findings = self.findings.iter();
         let of_subject =
             findings.filter(|one| destination.is_none_or(|place| one.subject == place.origin));
-        Ok(selector.count(of_subject, &figures.unobserved))
+        selector.count(of_subject, &figures.unobserved)
     }
 
     fn unobserved(&self) -> Unobserved {
@@ -97,7 +97,7 @@ impl Figures {
             reuse_known: self.reuse_known,
             lookups: self.lookups.total,
             requests_per_connection: self.requests_per_connection,
-            resumed_share: self.resumed_share,
+            resumed_share: self.resumed_range,
             churn_per_s: self.churn_per_s.ok_or(NoData::NothingHappened),
             bytes_per_request: Err(NO_BYTES),
             header_bytes_per_request: Err(NO_BYTES),

@@ -25,6 +25,7 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     let mut said = vec![first(books, facts)];
     if totals.requests.ok > 0 {
         said.extend(waits(totals));
+        said.extend(failed_dials(totals));
     }
     said.extend(ErrorResponses::among(&totals.requests.status, None).share());
     if let Some(dearest) = destinations.first()
@@ -62,7 +63,7 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
 
 fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     let totals = &facts.totals;
-    let missing = totals.unobserved.reason();
+    let missing = totals.unobserved.missing();
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
@@ -120,7 +121,16 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
             }
         };
     }
+    if totals.reuse_range.is_some() || totals.reuse.is_none() {
+        return format!("{connections:#} seen where {needed} would do; {reuse}");
+    }
     match (totals.wasted_share, totals.time_ms) {
+        // the setup of connections that cannot be read is no part of the time of requests
+        (Some(share), Some(_)) if totals.opaque > 0 && totals.wasted_ms.is_some() => format!(
+            "{} of {whose} is setup of connections that were not needed. With those that cannot be read, {opened} were opened where {needed} would do, {} of setup; {reuse}",
+            whole_percent(share),
+            totals.wasted_ms.map_or_else(String::new, time)
+        ),
         (Some(share), Some(all)) => format!(
             "{} of {whose} is setup of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
             whole_percent(share),
@@ -139,6 +149,7 @@ pub(super) fn has_evidence_of_no_gain(facts: &ObservedFacts) -> bool {
         && is_little(totals.setup_wait_share)
         && is_little(totals.wasted_share.or(Some(0.0)))
         && !may_have_queued(totals)
+        && failed_dials(totals).is_none()
         && grave(facts, Severity::Warning).is_empty()
 }
 
@@ -192,6 +203,15 @@ fn waits(totals: &Figures) -> Vec<String> {
     said
 }
 
+/// Dials that failed, where they are more than a few among all.
+fn failed_dials(totals: &Figures) -> Option<String> {
+    let failures = &totals.connections.failed;
+    let failed: u64 = failures.values().sum();
+    let is_many = failed as f64 >= NOTEWORTHY * (failed + totals.connections.opened) as f64;
+    (failed > 0 && is_many)
+        .then(|| format!("{} failed ({})", counted(failed, "dial"), kinds(failures)))
+}
+
 /// The sentence for a run without connections and requests.
 fn nothing(totals: &Figures, missing: Option<String>) -> String {
     let failures = &totals.connections.failed;
@@ -224,16 +244,21 @@ fn reuse(totals: &Figures) -> String {
     let about = if totals.inferred.is_empty() { "" } else { "~" };
     match (totals.reuse_range, totals.reuse) {
         (Some([low, high]), _) => format!(
-            "{about}{} to {} of {about}{requests} requests reused a connection",
+            "{about}{} to {} of {about}{} reused a connection",
             whole_percent(low),
-            whole_percent(high)
+            whole_percent(high),
+            counted(requests, "request")
         ),
         (None, Some(reuse)) => format!(
-            "{about}{} of {about}{requests} requests reused a connection",
-            whole_percent(reuse)
+            "{about}{} of {about}{} reused a connection",
+            whole_percent(reuse),
+            counted(requests, "request")
         ),
         (None, None) => {
-            format!("{about}{requests} requests; whether they reused a connection cannot be seen")
+            format!(
+                "{about}{}; whether a connection was reused cannot be seen",
+                counted(requests, "request")
+            )
         }
     }
 }

@@ -59,15 +59,15 @@ fn of_rule(facts: &BenchFacts, rule: &str) -> Option<Finding> {
     facts.findings.iter().find(|one| one.rule == rule).cloned()
 }
 
-/// The finding about 20 connections that the server ended like this, after 5 requests each.
-fn ended(how: CloseKind) -> Finding {
+/// The finding about 20 connections that the server ended like this, after so many requests each.
+fn ended(how: CloseKind, carried: u64) -> Finding {
     let run = run(&[true]);
     let mut tally = Tally::new();
     for id in 0..20 {
         let mut one = Connection::new(ConnectionId(id), Nanos(0));
         (one.variant, one.round) = (Some(0), Some(1));
         tally.record(Event::Opened(&one));
-        for nth in 0..5 {
+        for nth in 0..carried {
             let reuse = if nth == 0 {
                 Reuse::Fresh
             } else {
@@ -85,12 +85,14 @@ fn ended(how: CloseKind) -> Finding {
                 how: Some(how),
                 announced_by: None,
                 moment: Some(ClosePoint::AfterExchange),
-                exchanges: Some(5),
+                exchanges: Some(carried),
                 bytes: ConnectionBytes::default(),
                 probes: Probes::default(),
             },
         }));
     }
+    // a run without a measured request has no findings
+    exchange(&mut tally, 0, Reuse::Reused, 1);
     round(&mut tally, 0);
     let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
     of_rule(&facts, "server-closes-early").unwrap()
@@ -98,18 +100,35 @@ fn ended(how: CloseKind) -> Finding {
 
 #[test]
 fn a_reset_is_no_request_limit() {
-    let limit = ended(CloseKind::Fin);
+    let limit = ended(CloseKind::Fin, 5);
     assert_eq!(
         &*limit.claim,
         "the server closes connections after 5 requests"
     );
     assert!(limit.fix.contains("`keepalive_requests`"));
-    let reset = ended(CloseKind::Rst);
+    let reset = ended(CloseKind::Rst, 5);
     assert_eq!(
         &*reset.claim,
         "the server resets connections after about 5 requests"
     );
     assert!(!reset.fix.contains("keepalive_requests"), "{}", reset.fix);
+}
+
+#[test]
+fn a_server_that_keeps_no_connection_has_no_request_limit_to_raise() {
+    let at_once = ended(CloseKind::Fin, 1);
+    let claim = "the server closes connections after 1 request";
+    assert_eq!(&*at_once.claim, claim);
+    assert!(
+        !at_once.fix.contains("keepalive_requests"),
+        "{}",
+        at_once.fix
+    );
+    assert!(
+        at_once.fix.contains("`keepalive_timeout`"),
+        "{}",
+        at_once.fix
+    );
 }
 
 /// The finding about kept connections whose responses take 44 ms, but for the first.

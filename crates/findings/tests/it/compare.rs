@@ -248,7 +248,36 @@ fn a_program_whose_responses_are_errors_is_no_improvement() {
         let facts = programs([(20, 0, 20, 100), work]);
         assert_eq!(facts.outcomes[0].is_less(), None);
         assert!(facts.verdict[0].contains(words), "{:?}", facts.verdict);
+        assert!(!saved.evaluate(&facts).passed());
     }
+}
+
+#[test]
+fn a_program_that_does_less_saves_nothing_and_proves_no_finding_gone() {
+    let passes = |facts: &CompareFacts, expression: &str| {
+        let requirement: Requirement = expression.parse().unwrap();
+        requirement.evaluate(facts).passed()
+    };
+    let facts = programs([(20, 0, 20, 100), (2, 0, 2, 10)]);
+    assert!(!passes(&facts, "saved > 0ms"));
+    assert!(
+        facts
+            .changes
+            .iter()
+            .all(|one| one.fate == FindingState::NotTested)
+    );
+    assert!(passes(&facts, "connections <= 4"));
+    // none at all is no result
+    let facts = programs([(20, 0, 20, 100), (0, 0, 0, 10)]);
+    for expression in [
+        "connections <= 4",
+        "avoidable == 0",
+        "failed == 0",
+        "saved > 0ms",
+    ] {
+        assert!(!passes(&facts, expression), "{expression}");
+    }
+    assert!(passes(&facts, "variant=old: connections == 20"));
 }
 
 #[test]
@@ -382,6 +411,11 @@ fn few_rounds_give_no_interval_and_say_so() {
         "{:?}",
         facts.verdict
     );
+}
+
+#[test]
+fn an_experiment_without_a_completed_round_is_no_pair_of_stored_ledgers() {
+    assert!(Comparison::new(&run()).facts().is_experiment);
 }
 
 #[test]

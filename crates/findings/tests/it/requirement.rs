@@ -125,6 +125,7 @@ fn families_take_their_parameter() {
         "failed. == 0",
         "failed.A == 0",
         "failed.timout == 0",
+        "findings.stale-reus == 0",
         "p99.x < 1s",
     ] {
         assert!(wrong.parse::<Requirement>().is_err(), "{wrong}");
@@ -365,10 +366,10 @@ fn written_requirement() -> impl Strategy<Value = String> {
     )
         .prop_map(|(selectors, metric, op, number, unit)| {
             let entry = &METRICS[metric];
-            let parameter = if entry.name.starts_with("status") {
-                "404"
-            } else {
-                "timeout"
+            let parameter = match entry.stem() {
+                "status." => "404",
+                "findings." => "stale-reuse",
+                _ => "timeout",
             };
             let name = if matches!(entry.key, MetricKey::Family(_)) {
                 [entry.stem(), parameter].concat()
@@ -424,4 +425,26 @@ proptest! {
             Err(fault) => prop_assert!(fault.to_string().contains('^')),
         }
     }
+}
+
+#[test]
+fn a_rule_that_a_document_does_not_apply_is_refused() {
+    let fault = |expression: &str, document: Document| {
+        let requirement = expression.parse::<Requirement>();
+        let refused = requirement.and_then(|one| one.check_for(document));
+        refused.map_err(|error| error.to_string().lines().next().unwrap().to_owned())
+    };
+    let rule = "findings.connection-close-sent == 0";
+    assert_eq!(fault(rule, Document::Audit), Ok(()));
+    assert_eq!(
+        fault(rule, Document::Bench).unwrap_err(),
+        "`findings.connection-close-sent` is not known to `intact bench`; it is to watch, compare, audit, lambda"
+    );
+    let rule = "findings.connection-not-kept == 0";
+    assert_eq!(fault(rule, Document::Check), Ok(()));
+    assert!(fault(rule, Document::Watch).is_err());
+    assert_eq!(
+        fault("findings.conection-not-kept == 0", Document::Check).unwrap_err(),
+        "unknown metric `findings.conection-not-kept`; did you mean `findings.connection-not-kept`?"
+    );
 }

@@ -1,10 +1,11 @@
 //! The first sentence of observed traffic: it uses all waiting that was seen, and praises only with evidence.
 
 use crate::golden::{golden, replay};
+use intact_findings::requirement::Requirement;
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
-    Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin, Outcome, Owner,
-    Producer, Protocol, Reuse, Run, Scheme, Setup, SetupPhase, Sink, Span, Vantage,
+    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin,
+    Outcome, Owner, Producer, Protocol, Reuse, Run, Scheme, Setup, SetupPhase, Sink, Span, Vantage,
 };
 
 const MS: u64 = 1_000_000;
@@ -152,4 +153,131 @@ fn connections_that_failed_in_tls_are_no_content_that_cannot_be_seen() {
         observed.facts().verdict[0],
         "No request was sent: the TLS handshake of 1 connection failed (certificate 1)"
     );
+}
+
+#[test]
+fn dials_that_failed_are_in_the_verdict() {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let mut observed = TrafficAnalysis::new(&run);
+    for id in 0..50 {
+        let mut one = Connection::new(ConnectionId(id), Nanos(id * MS));
+        one.failed = (id > 0).then_some(DialFailure {
+            phase: SetupPhase::Connect,
+            kind: Failure::Refused,
+            detail: None,
+        });
+        observed.record(Event::Opened(&one));
+    }
+    let mut one = Exchange::new(1, Nanos(MS));
+    one.connection = Some(ConnectionId(0));
+    one.end = Nanos(2 * MS);
+    observed.record(Event::Exchange(&one));
+    let facts = observed.facts();
+    assert!(!facts.has_evidence_of_no_gain());
+    let verdict = facts.verdict;
+    assert!(
+        verdict.contains(&"49 dials failed (refused 49)".to_owned()),
+        "{verdict:?}"
+    );
+}
+
+/// The facts of requests that a run with these limits recorded: their connections and whether they reused them.
+fn recorded(limit: impl Fn(&mut Run), requests: &[(u64, Option<Reuse>)]) -> ObservedFacts {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut run = Run::new(Producer::Audit, "0", Vantage::Server, started, 1, &[]);
+    limit(&mut run);
+    let mut observed = TrafficAnalysis::new(&run);
+    for (number, &(id, reuse)) in (1..).zip(requests) {
+        let connection = Connection::new(ConnectionId(id), Nanos(number * MS));
+        if number == id {
+            observed.record(Event::Opened(&connection));
+        }
+        let mut one = Exchange::new(number, Nanos(number * MS));
+        one.connection = Some(ConnectionId(id));
+        one.reuse = reuse;
+        one.end = Nanos(number * MS);
+        observed.record(Event::Exchange(&one));
+    }
+    observed.facts()
+}
+
+fn passes(facts: &ObservedFacts, expression: &str) -> bool {
+    let requirement: Requirement = expression.parse().unwrap();
+    requirement.evaluate(facts).passed()
+}
+
+#[test]
+fn what_a_recording_lacks_passes_no_gate() {
+    let requests = [(1, Some(Reuse::Fresh)), (1, Some(Reuse::Reused))];
+    let log = recorded(
+        |run| {
+            run.ends_seen = false;
+            run.durations_seen = false;
+            run.lookups_seen = false;
+        },
+        &requests,
+    );
+    for expression in [
+        "lookups == 0",
+        "stale == 0",
+        "failed.refused == 0",
+        "connections-failed == 0",
+        "mean < 1s",
+        "findings.stale-reuse == 0",
+        "findings.body-not-drained == 0",
+        "findings.lookup-per-request == 0",
+        "findings.slower-when-reused == 0",
+    ] {
+        assert!(!passes(&log, expression), "{expression}");
+    }
+    for expression in [
+        "failed.client-closed == 0",
+        "findings.new-connection-per-request == 0",
+        "findings == 0",
+    ] {
+        assert!(passes(&log, expression), "{expression}");
+    }
+    assert!(!log.totals.unobserved.can_judge("stale-reuse"));
+    let all = recorded(|run| run.vantage = Vantage::Client, &requests);
+    for expression in ["lookups == 0", "stale == 0", "findings.stale-reuse == 0"] {
+        assert!(passes(&all, expression), "{expression}");
+    }
+}
+
+#[test]
+fn findings_pass_no_gate_where_no_reuse_is_known() {
+    let unknown = recorded(|_| {}, &[(1, None), (1, None)]);
+    assert!(!passes(&unknown, "findings == 0"));
+    assert!(!passes(&unknown, "warnings == 0"));
+    assert!(unknown.totals.unobserved.reason().is_some());
+    let known = recorded(|_| {}, &[(1, None), (1, Some(Reuse::Reused))]);
+    assert!(passes(&known, "warnings == 0"));
+}
+
+#[test]
+fn requests_that_were_inferred_pass_no_gate_about_requests() {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let facts = |is_read: bool| {
+        let mut observed = TrafficAnalysis::new(&run);
+        observed.record(Event::Opened(&Connection::new(ConnectionId(1), Nanos(0))));
+        for number in 1..=4 {
+            let mut one = Exchange::new(number, Nanos(number * MS));
+            one.connection = Some(ConnectionId(1));
+            one.end = Nanos(number * MS);
+            one.reuse = Some(Reuse::of_position(number as u32));
+            one.certainty = Certainty::Inferred("TLS without keys".into());
+            one.status = is_read.then_some(200);
+            observed.record(Event::Exchange(&one));
+        }
+        observed.facts()
+    };
+    let inferred = facts(false);
+    for expression in ["requests == 4", "reuse >= 70%", "findings == 0", "p50 < 1s"] {
+        assert!(!passes(&inferred, expression), "{expression}");
+    }
+    assert!(passes(&inferred, "connections == 1"));
+    // the connection is inferred, the requests were read
+    assert!(passes(&facts(true), "reuse >= 70%"));
 }

@@ -55,7 +55,7 @@ impl Builtin {
         let mut out = BufReader::new(out);
         let mut line = String::new();
         out.read_line(&mut line)
-            .context("the built-in server does not answer")?;
+            .context("the built-in server does not respond")?;
         let ready = serde_json::from_str(&line)
             .with_context(|| format!("the built-in server did not start (it said {line:?})"))?;
         Ok(Builtin { child, out, ready })

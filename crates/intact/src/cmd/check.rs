@@ -120,7 +120,7 @@ const EXAMPLES: &str = "Examples:
   sudo intact check https://my.server/ --no-idle --ladder --pcapng packets.pcapng
   intact check https://my.server/ --json | jq .idle_timeout
 
-Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the card.";
+Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the profile.";
 
 impl Args {
     /// The options of `intact check URL`.
@@ -204,7 +204,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
 /// What will be sent, before it is.
 fn announce(budget: &Budget, config: &intact_check::Config) {
     let mut told = format!(
-        "at most {}: {} for the card, {} on one connection",
+        "at most {}: {} for the profile, {} on one connection",
         counted(u64::from(budget.requests()), "request"),
         budget.card,
         budget.cap

@@ -49,7 +49,7 @@ A plan:
   repetitions = 10              # of each variant, per target and label
   duration = \"10m\"              # of each repetition
   slice = \"5m\"                  # of each message, so that a function's time limit holds
-  labels = [\"eu-west-1\"]        # optional: regions, or whatever tells groups of workers apart
+  labels = [\"eu-west-1\"]        # optional: regions, or any names of groups of workers
   [limits]
   requests = 200000             # to one target, over the whole campaign, repeated deliveries included
   rate = 100                    # requests a second to one target, over all workers
@@ -58,7 +58,7 @@ A plan:
   name = \"origin\"
   url = \"https://origin.example/health\"
   i-own-this = \"origin.example\" # the host once more: load on it is allowed
-  measure = \"bench\"             # which is the default, or \"check\": the card of the server, from each label
+  measure = \"bench\"             # which is the default, or \"check\": the profile of the server, from each label
   [axes]                        # as in bench; their product are the variants of a bench
   http = [\"1.1\", \"2\"]
   tls = [\"1.2\", \"1.3\"]
@@ -226,7 +226,9 @@ fn report(
     }
     pages.extend(documents::first_checks(&facts));
     shown.report.write(&pages)?;
-    let (mut kept, lines) = checks.judge(requirements, has_benches);
+    let messages = &facts.messages;
+    let without = messages.planned.saturating_sub(messages.finished);
+    let (mut kept, lines) = checks.judge(requirements, has_benches, without);
     for line in lines {
         console::note_lines(&line);
     }

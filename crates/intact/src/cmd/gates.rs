@@ -12,7 +12,7 @@ use intact_findings::compare::CompareFacts;
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::requirement::{Document, MetricSource, Requirement, Verdict};
 use intact_findings::traffic::ObservedFacts;
-use intact_findings::{Finding, Severity};
+use intact_findings::{Finding, Severity, Unobserved};
 use intact_ledger::Run;
 use intact_report::annotations::{self, Ci};
 use serde::{Deserialize, Serialize};
@@ -62,9 +62,10 @@ pub(crate) trait GateInput: MetricSource {
     fn json(&self, run: &Run) -> serde_json::Result<String>;
 }
 
-fn all_rules() -> Vec<&'static str> {
-    let rules = intact_findings::rules::all();
-    rules.iter().map(|rule| rule.doc().id).collect()
+/// The rules for which the traffic has the evidence that they need.
+fn judged_by(unobserved: &Unobserved) -> Vec<&'static str> {
+    let rules = intact_findings::rules::ids();
+    rules.filter(|id| unobserved.can_judge(id)).collect()
 }
 
 impl GateInput for ObservedFacts {
@@ -73,7 +74,7 @@ impl GateInput for ObservedFacts {
     }
 
     fn judged(&self) -> Vec<&'static str> {
-        all_rules()
+        judged_by(&self.totals.unobserved)
     }
 
     fn json(&self, run: &Run) -> serde_json::Result<String> {
@@ -87,7 +88,7 @@ impl GateInput for CompareFacts {
     }
 
     fn judged(&self) -> Vec<&'static str> {
-        all_rules()
+        judged_by(&self.unobserved())
     }
 
     fn json(&self, run: &Run) -> serde_json::Result<String> {

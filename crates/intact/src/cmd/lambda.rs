@@ -228,7 +228,7 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         && spec.nat.is_some()
     {
         return Err(Failed::usage(anyhow!(
-            "--time-scale beside nat-idle: the path has an idle limit of its own, which does not pass faster"
+            "--time-scale with nat-idle: the path has an idle limit of its own, which does not pass faster"
         )));
     }
     Ok(Plan {

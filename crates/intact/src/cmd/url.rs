@@ -53,7 +53,7 @@ pub(crate) fn is_url(word: &OsStr) -> bool {
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     ServerUrl::parse(&config.url).map_err(Failed::usage)?;
     let next = format!(
-        "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` tells whether it reuses its connections",
+        "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` shows whether it reuses its connections",
         intact_ledger::redact::url(&config.url)
     );
     let mut options = check::Args::of_url(config.url.clone());

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
-    /// Show the program in a pane of its own, and beside it what its connections do; all keys are the program's
+    /// Show the program in a pane of its own, and next to it what its connections do; all keys are the program's
     #[arg(long, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
     live: bool,
     #[command(flatten)]
@@ -113,7 +113,9 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let subjects = subjects(args)?;
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
-    let head = head(config);
+    let mut head = head(config);
+    // the kernel reports connections, not what a running program looks up
+    head.lookups_seen = subjects.is_none();
     let mut recording =
         Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
     let measuring = args.processor.start(&args.pid)?;

@@ -207,7 +207,7 @@ fn a_check_of_an_error_page_exits_3_and_so_does_a_url_in_the_place_of_a_command(
     assert_eq!(out.status.code(), Some(3));
     assert_eq!(
         headline(&out),
-        "Every response was 404: this card describes an error page; pass --expect 404 if that is intended."
+        "Every response was 404: this profile describes an error page; pass --expect 404 if that is intended."
     );
     no_gate_passes(&words, &["max-requests >= 1", "warnings == 0"]);
     let out = intact(&[&url]);

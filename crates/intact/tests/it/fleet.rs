@@ -482,6 +482,18 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     assert!(page.contains("Connections are kept alive."), "{page}");
     let html = std::fs::read_to_string(html).unwrap();
     assert!(html.contains("waterfall-chart\""), "{html}");
+    // what has no result meets no requirement
+    let store = rig.path("dir/store");
+    let held = || intact(&["fleet", "report", &store, "--require", "findings >= 0"]);
+    assert_eq!(held().status.code(), Some(0));
+    let results = rig.results();
+    std::fs::remove_file(results.keys().next().unwrap()).unwrap();
+    let out = held();
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(
+        words(&out.stderr).contains("met by 1 of 1 checks; not met, 1 message without a result"),
+        "{out:?}"
+    );
 }
 
 #[test]

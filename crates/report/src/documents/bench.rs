@@ -92,6 +92,10 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
         let caption = "is the status of every response";
         return Headline::new(facts.errors.names(), Assessment::Bad, caption);
     }
+    if facts.headline_is_without_reuse() {
+        let caption = "of the requests with keep-alive reused a connection";
+        return Headline::new(RoundShare(0.0), Assessment::Bad, caption);
+    }
     if let Some(compared) = facts.headline() {
         return of_comparison(compared, facts.headline_is_contradicted());
     }

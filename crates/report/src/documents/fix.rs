@@ -503,7 +503,7 @@ fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
             snippet, get, post, ..
         } => {
             let of = |method: &str, outcome: &Option<RequestOutcome>| match outcome {
-                Some(RequestOutcome::Fine) => format!("A {method} is answered all the same."),
+                Some(RequestOutcome::Fine) => format!("A {method} gets a response all the same."),
                 Some(RequestOutcome::SentTwice) => {
                     format!("It repeats a {method} by itself, and the server may process it twice.")
                 }

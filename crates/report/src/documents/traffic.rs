@@ -225,13 +225,18 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     let dials: u64 = totals.connections.failed.values().sum();
     let lookups = (totals.lookups.total > 0).then(|| Fact::counted(totals.lookups.total, "lookup"));
     let open_before = (totals.open_before > 0).then_some(totals.open_before);
+    let opened = if has_connections(totals) {
+        Fact::counted_as(totals.connections.opened, "connection", "opened")
+    } else {
+        Fact::new("connections opened", Cell::default())
+    };
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
         Fact::new(
             plural::of(totals.requests.total, "request"),
             inferred(Count(totals.requests.total).into()),
         ),
-        Fact::counted_as(totals.connections.opened, "connection", "opened"),
+        opened,
         Fact::new("open before", open_before),
         Fact::new("needed", inferred(needed(totals))),
         Fact::new(
@@ -252,8 +257,16 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         .collect()
 }
 
+/// Whether the input has connections; zero of them is then a count.
+fn has_connections(figures: &Figures) -> bool {
+    figures.connections.opened > 0 || figures.unobserved.without_connection == 0
+}
+
 /// The connections that were needed, or their range.
 fn needed(figures: &Figures) -> Cell {
+    if !has_connections(figures) {
+        return Cell::default();
+    }
     match figures.needed_range() {
         Some([least, most]) => Value::Range(Count(least), Count(most)).into(),
         None => Count(figures.connections.needed).into(),
@@ -291,7 +304,12 @@ fn destinations(all: &[Destination]) -> Table {
             let failures = one.figures.requests.failures();
             (!opaque(&one.figures)).then(|| Cell::failures(failures))
         })
-        .column("opened", |one| one.figures.connections.opened)
+        .if_any("dials failed", |one| {
+            Cell::failures(one.figures.connections.failed.values().sum())
+        })
+        .column("opened", |one| {
+            has_connections(&one.figures).then_some(one.figures.connections.opened)
+        })
         .about("connections")
         .ranked(1, "needed", |one| inferred(one, needed(&one.figures)))
         .about("connections, for the most requests at once")

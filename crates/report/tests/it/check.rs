@@ -174,6 +174,7 @@ pub(crate) fn card() -> ServerProfile {
         age: None,
         skipped: vec![Skipped {
             probe: "nothing".to_owned(),
+            cut_off: false,
             why: "made up".to_owned(),
         }],
         requests_sent: 140,
@@ -294,6 +295,7 @@ fn a_server_that_refuses_has_a_short_card() {
         skipped: ["versions", "TLS"]
             .map(|probe| Skipped {
                 probe: probe.to_owned(),
+                cut_off: false,
                 why: "the first request was not answered".to_owned(),
             })
             .to_vec(),

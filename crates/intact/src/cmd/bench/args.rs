@@ -31,10 +31,10 @@ pub(crate) struct Args {
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(in crate::cmd) threads: u32,
-    /// Take answers in batches where they come faster than a wake-up each is worth (auto: with several streams); less CPU, longer client delay
+    /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several streams); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
-    /// Seed of the order of the variants and of the samples [default: random, and told]
+    /// Seed of the order of the variants and of the samples [default: random, and printed]
     #[arg(long, value_name = "N")]
     pub(in crate::cmd) seed: Option<u64>,
 
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     /// Port for --tls 1.x where the URL is http with a port
     #[arg(long, value_name = "PORT", help_heading = "Connection")]
     pub(in crate::cmd) tls_port: Option<u16>,
-    /// The server's process, to tell its CPU time
+    /// Process id of the server; reports its CPU time
     #[arg(long, value_name = "PID", help_heading = "Connection")]
     pub(in crate::cmd) server_pid: Option<u32>,
 
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) ledger: Option<PathBuf>,
-    /// Set the stored ledger of an earlier bench beside this one
+    /// Compare with the stored ledger of an earlier bench
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) baseline: Option<PathBuf>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     pub(super) handler: Option<OsString>,
-    /// CMD is no runtime client but serves HTTP at the port that PORT tells: each invocation is a request to it (GET, with an event POST)
+    /// CMD is no runtime client but serves HTTP at the port in the variable PORT: each invocation is a request to it (GET, with an event POST)
     #[arg(long, conflicts_with = "handler", help_heading = "Invoking")]
     pub(super) http: bool,
     /// What --http asks for
@@ -116,7 +116,7 @@ pub(super) enum OnOff {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Freeze {
-    /// The processes are stopped, and the link drops everything: nobody answers for the function. Needs --link
+    /// The processes are stopped, and the link drops everything: no process responds for the function. Needs --link
     Machine,
     /// The processes are stopped; the kernel goes on and takes a server's FIN
     Processes,

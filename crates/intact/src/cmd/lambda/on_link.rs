@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let link = link::start(spec).inspect_err(|_| {
-        console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not answer for it");
+        console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not respond for it");
     })?;
     let far = ServerSide::start(&link, server).map_err(own)?;
     console::note_lines(&document::beginning(&link, far.environment()));

@@ -140,13 +140,13 @@ struct ResponseOptions {
     /// Status
     #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..1000))]
     status: u16,
-    /// A further field of every answer, sent as given
+    /// A further field of every response, sent as given
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// Pause before each answer: a time, or exp:20ms for exponentially distributed ones with that mean
+    /// Pause before each response: a time, or exp:20ms for exponentially distributed ones with that mean
     #[arg(long, value_name = "[exp:]TIME", default_value = "0ms")]
     delay: Delay,
-    /// Further pause before the first answer on each connection, as if a cache had to warm up
+    /// Further pause before the first response on each connection, as if a cache had to warm up
     #[arg(long, value_name = "TIME", value_parser = or_seconds, default_value = "0ms")]
     first_request_cost: Duration,
     /// Send HTTP/2's HEADERS and DATA in two writes, this far apart
@@ -170,7 +170,7 @@ struct Limits {
     /// Close connections after this many requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_requests: Option<u64>,
-    /// Close connections of this age, when idle or after the answer
+    /// Close connections of this age, when idle or after the response
     #[arg(long, value_name = "TIME", value_parser = or_seconds)]
     max_age: Option<Duration>,
     /// Announce the limits in `Keep-Alive`: honest, off, or other words that are sent as given
@@ -337,7 +337,7 @@ fn header(line: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.trim().to_owned()))
 }
 
-const AFTER: &str = "Paths: /bytes/N /chunked/N /status/CODE /delay/MS /close /echo /redirect /fault/NAME; all others answer alike.
+const AFTER: &str = "Paths: /bytes/N /chunked/N /status/CODE /delay/MS /close /echo /redirect /fault/NAME; all others respond alike.
 Of itself it tells, on its own machine only: /.intact/ledger (JSON) and /.intact/health. Ctrl-C ends it with a summary.
 
 Examples:

@@ -15,15 +15,15 @@ use std::time::Duration;
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Processor time")]
 pub(crate) struct Options {
-    /// Tell the processor time of the program and all that it starts, and what share of it sockets, TLS and lookups take,
+    /// Report the processor time of the program and all that it starts, and what share of it sockets, TLS and lookups take,
     /// by sampling
     #[arg(long)]
     cpu: bool,
-    /// Draw where processor time was spent; Node and Python (3.12 and newer) are asked to tell their functions' names,
+    /// Draw where processor time was spent; Node and Python (3.12 and newer) are asked to report their functions' names,
     /// in NODE_OPTIONS and PYTHONPERFSUPPORT
     #[arg(long, value_name = "FILE.svg")]
     flamegraph: Option<PathBuf>,
-    /// The same of a process beside it that works for the program, such as the resolver's daemon
+    /// The same of another process that works for the program, such as the resolver's daemon
     #[arg(long, value_name = "PID,..", value_delimiter = ',')]
     also_pid: Vec<u32>,
 }

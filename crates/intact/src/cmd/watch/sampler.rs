@@ -94,8 +94,8 @@ fn shares(shares: CategoryShares) -> Option<WorkShares> {
 
 fn words(gap: &Gap) -> String {
     match gap {
-        Gap::NoKernel => "time in the kernel is not sampled here, so sockets cannot be told apart: kernel.perf_event_paranoid hides it (1 or less, or root)".to_owned(),
-        Gap::NoKernelNames => "the kernel hides its functions' names, so sockets cannot be told apart: kernel.kptr_restrict (0, or root)".to_owned(),
+        Gap::NoKernel => "time in the kernel is not sampled here, so sockets cannot be distinguished: kernel.perf_event_paranoid hides it (1 or less, or root)".to_owned(),
+        Gap::NoKernelNames => "the kernel hides its functions' names, so sockets cannot be distinguished: kernel.kptr_restrict (0, or root)".to_owned(),
         Gap::Lost(count) => format!("lost {}", counted(*count, "sample")),
     }
 }
