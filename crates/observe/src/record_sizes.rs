@@ -112,7 +112,13 @@ impl Sizes {
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
             (Side::Client, 1, PING) => RecordSizes::Doubtful,
-            (Side::Client, _, _) if is_updates(plain, records) => RecordSizes::Updates,
+            // at the beginning several records are SETTINGS and what follows them
+            (Side::Client, _, _)
+                if (records == 1 || place == HandshakePosition::Later)
+                    && is_updates(plain, records) =>
+            {
+                RecordSizes::Updates
+            }
             // begins and leaves: another connection was quicker
             (Side::Client, 2.., _)
                 if place != HandshakePosition::Later && burst.last == self.overhead + ALERT =>
