@@ -25,9 +25,9 @@ pub(crate) const NOT_FOUND: u8 = 127;
 /// We could not observe: our own error.
 pub(crate) const INTERNAL_ERROR: u8 = 70;
 
-/// An error that knows its exit code.
+/// An error that knows its exit code. It prints its causes, each once: the messages of some libraries have their cause inside.
 #[derive(Debug, thiserror::Error)]
-#[error("{error:#}")]
+#[error("{}", chain(error))]
 pub(crate) struct Failed {
     code: u8,
     error: anyhow::Error,
@@ -87,7 +87,35 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
+/// The messages of an error and of its causes.
+fn chain(error: &anyhow::Error) -> String {
+    let causes = error.chain().map(ToString::to_string);
+    causes.fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        before if before.ends_with(&cause) => said,
+        _ => format!("{said}: {cause}"),
+    })
+}
+
 /// The code after a signal: 128 + its number.
 pub(crate) fn by_signal(signal: usize) -> u8 {
     128u8.saturating_add(u8::try_from(signal).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_that_a_message_has_inside_is_printed_once() {
+        let error = Err::<(), _>(std::io::Error::other("no room"))
+            .context("run.json: no room")
+            .context("--ledger")
+            .unwrap_err();
+        assert_eq!(
+            Failed::usage(error).to_string(),
+            "--ledger: run.json: no room"
+        );
+    }
 }
