@@ -8,6 +8,7 @@ use crate::judgement::{Circumstances, Judgement};
 use crate::open_exchanges::{OpenExchange, OpenExchanges};
 use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
+use crate::segment_events::SegmentEvents;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
     Certainty, Close, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange, Failure,
@@ -45,6 +46,7 @@ pub(crate) struct Rows {
     /// An exchange failed as stale.
     is_stale: bool,
     announced_by: Option<Side>,
+    pub(crate) segments: SegmentEvents,
     pub(crate) end: Option<FirstEnd>,
     /// Set once no more bytes come.
     pub(crate) ending: Option<Ending>,
@@ -70,6 +72,7 @@ impl Rows {
             is_cut: false,
             is_stale: false,
             announced_by: None,
+            segments: SegmentEvents::default(),
             end: None,
             ending: None,
         }
@@ -182,6 +185,7 @@ impl Rows {
             end: Nanos(end),
         };
         exchange_row::fill(&mut row, seen, times);
+        self.segments.fill(&mut row);
         row.stream = seen.stream.map(u64::from);
         row.outcome = judgement.outcome;
         row.certainty = judgement.certainty;
@@ -281,6 +285,7 @@ impl Rows {
             _ => Nanos(one.last),
         };
         exchange_row::fill_inferred(&mut row, one, self.connection.row.setup.ready());
+        self.segments.fill(&mut row);
         row.outcome = Outcome::Ok;
         row.certainty = Certainty::Inferred(
             format!("{why}: requests are inferred from the sizes and the order of records").into(),

@@ -291,6 +291,9 @@ impl<'a> Relay<'a> {
             has_spoken,
         } = &mut **link;
         let clock = self.clock;
+        if back.readable {
+            note_retransmissions(far, observed, clock.now());
+        }
         let run = &mut self.run;
         let mut see = |from: Side, came: ReadResult<'_>| {
             let at = clock.now();
@@ -360,6 +363,16 @@ fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut
         let both = Interest::READABLE | Interest::WRITABLE;
         // a sink that cannot be waited for is tried again whenever its source speaks
         let _ = registry.reregister(sink, token, both);
+    }
+}
+
+/// Asks the kernel for segments that were sent again, where what the server sends now may have waited for one.
+fn note_retransmissions(far: &TcpStream, observed: &mut Option<ObservedConnection>, now: Nanos) {
+    if let Some(seen) = observed
+        && seen.may_have_waited_for_segments(now)
+        && let Some(all) = socket::retransmissions(far)
+    {
+        seen.note_retransmissions(all, now);
     }
 }
 
