@@ -24,7 +24,7 @@ use intact_units::number::signed_time;
 use intact_units::plural::{self, counted};
 use over_time::over_time;
 use processor_time::processor_time;
-use requests::{fresh_and_reused, idle_times};
+use requests::{first_calls, fresh_and_reused, idle_times};
 
 /// Destinations that a terminal shows.
 const DESTINATIONS: usize = 20;
@@ -67,6 +67,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
     page.section(next(&facts.next));
     page.section(over_time(run, charts));
     page.section(fresh_and_reused(&facts.totals, charts));
+    page.section(first_calls(&facts.destinations));
     page.section(idle_times(&facts.totals, charts));
     page.section(connections(one));
     page.section(processor_time(facts.cpu.as_ref()));

@@ -14,6 +14,7 @@ mod processor;
 mod refused;
 mod sampled;
 mod semantics;
+mod tiers;
 mod unseen;
 mod wrapper;
 

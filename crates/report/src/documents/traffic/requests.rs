@@ -1,10 +1,11 @@
-//! The requests: on new connections and on reused ones, after idle times, and how their responses
+//! The requests: on new connections and on reused ones, the first of new connections, after idle times, and how their responses
 //! arrived.
 
+use super::DESTINATIONS;
 use crate::documents::populations;
 use crate::page::*;
 use intact_findings::body_arrival::BodyArrivalFacts;
-use intact_findings::traffic::{Charts, Figures, GapPanel};
+use intact_findings::traffic::{Charts, Destination, Figures, GapPanel};
 use intact_units::Quantity::{Count, Share, Time, Timer};
 
 /// Reuses below which the distribution of idle times says nothing.
@@ -41,6 +42,16 @@ pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
             bars,
             "Mean time that each phase adds to a request. A request is new if it waited for any part of its connection's setup.",
         ))
+}
+
+/// The tiers of the first requests of new connections, and their causes.
+pub(super) fn first_calls(all: &[Destination]) -> Section {
+    let tiers = all.iter().filter_map(|one| {
+        let tiers = one.tiers.as_ref()?;
+        Some(Block::from(text!("{}: {}.", &one.origin, &tiers.sentence)))
+    });
+    let lines: Vec<Block> = tiers.take(DESTINATIONS).collect();
+    Section::new("first-calls", "First requests of new connections").summary(lines)
 }
 
 /// Idle times before reuse, and how many came close to the server's limit.
