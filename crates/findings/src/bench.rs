@@ -15,7 +15,7 @@ mod variant;
 pub use crate::error_responses::ErrorResponses;
 pub use crate::figures::{Connections, Latency, PhaseTime, Requests};
 pub use crate::finding::{Finding, Severity};
-pub use crate::first_calls::TierCause;
+pub use crate::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};

@@ -33,6 +33,7 @@ mod state_carried_over;
 mod stream_limit_reached;
 mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
+mod waiting_for_pool;
 mod waits;
 
 pub(crate) use attribution::cost_ms;
@@ -113,7 +114,7 @@ impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
 const KEPT: usize = 4096;
 
 /// The most specific first: in this order they claim avoidable setups.
-static DOCS: [&Doc; 26] = [
+static DOCS: [&Doc; 27] = [
     &stale_reuse::DOC,
     &closed_before_response::DOC,
     &dead_connection::DOC,
@@ -130,6 +131,7 @@ static DOCS: [&Doc; 26] = [
     &retried_request::DOC,
     &idle_timeout_race::DOC,
     &stream_limit_reached::DOC,
+    &waiting_for_pool::DOC,
     &lookup_per_request::DOC,
     &ports_running_out::DOC,
     &tls_never_resumed::DOC,

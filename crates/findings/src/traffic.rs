@@ -27,6 +27,7 @@ mod pools;
 mod tracker;
 mod verdict;
 
+pub use crate::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use charts::{Charts, GapPanel};
 pub use destination::{Counts, Detail, Sum};
 pub use destinations::{DestinationKey, Destinations};

@@ -169,6 +169,18 @@ impl Unobserved {
         self.sees(rules::needs(rule)).is_ok()
     }
 
+    /// Why rules may have missed something; `None` where they saw all that they judge.
+    pub fn hides_findings(&self) -> Option<String> {
+        self.reason().or_else(|| {
+            (self.spare > 0).then(|| {
+                let connections = counted(self.spare, "connection");
+                format!(
+                    "the times do not show which requests overlapped, so up to {connections} more may have been avoidable"
+                )
+            })
+        })
+    }
+
     /// A count of requests, out of `total` that were observed.
     pub(crate) fn requests(&self, count: u64, total: u64) -> Result<Measured, NoData> {
         if total == 0 && self.opaque > 0 {
@@ -313,7 +325,7 @@ impl Unobserved {
 
     /// A count of findings: what was not observed may hold more.
     pub(crate) fn findings(&self, count: usize) -> Measured {
-        Measured::count(count as u64, self.reason().is_none())
+        Measured::count(count as u64, self.hides_findings().is_none())
     }
 
     /// A count of findings of one rule: none shows nothing where the recording lacks what the rule needs.
@@ -370,6 +382,10 @@ mod tests {
         assert_eq!((avoidable.low(), avoidable.high()), (0.0, 19.0));
         assert_eq!(avoidable.meets(Op::Equal, 0.0), None);
         assert_eq!(avoidable.meets(Op::AtMost, 19.0), Some(true));
+        // a rule could have found them
+        assert_eq!(coarse.findings(0).meets(Op::Equal, 0.0), None);
+        assert!(coarse.hides_findings().unwrap().contains("19 connections"));
+        assert_eq!(ALL.hides_findings(), None);
     }
 
     #[test]

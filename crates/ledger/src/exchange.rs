@@ -243,9 +243,13 @@ pub struct Exchange {
     /// From the kernel's receive stamp of the last byte to our reading it: the client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
-    /// Segments that the client's kernel sent again before the response; absent where it was not asked, as for fast responses.
+    /// Segments that were sent again: those of the client's kernel before the response, in a capture those of both sides. Absent
+    /// where the kernel was not asked, as for fast responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u32>,
+    /// Late acknowledgements that the sender of the next data waited for, in either direction; absent where packets were not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed_acks: Option<u32>,
     /// Bytes on the wire.
     #[serde(default)]
     pub bytes: ExchangeBytes,
@@ -296,6 +300,7 @@ impl Exchange {
             spans: Spans::default(),
             client_delay: None,
             retransmissions: None,
+            delayed_acks: None,
             bytes: ExchangeBytes::default(),
             body: Body::default(),
             terms: KeepAliveTerms::default(),

@@ -12,6 +12,9 @@ use intact_ledger::{CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, 
 /// A connection without exchanges is recorded after this time with what is known, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
 
+/// A response that came faster than this followed no segment that was sent again, in nanoseconds.
+const LEAST_RETRANSMISSION: u64 = 5_000_000;
+
 /// One connection under observation.
 pub struct ObservedConnection {
     rows: Rows,
@@ -27,6 +30,10 @@ pub struct ObservedConnection {
     server_ended_at: Option<Nanos>,
     /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
     tcp_keepalive_s: Option<u32>,
+    /// When the client sent its last bytes, to which the server has not sent anything yet.
+    sent_at: Option<Nanos>,
+    /// The kernel's count of segments that were sent again, when it was last asked.
+    retransmissions: Option<u32>,
 }
 
 impl ObservedConnection {
@@ -43,6 +50,8 @@ impl ObservedConnection {
             turns: ClientTurns::default(),
             server_ended_at: None,
             tcp_keepalive_s: None,
+            sent_at: None,
+            retransmissions: None,
         }
     }
 
@@ -73,9 +82,39 @@ impl ObservedConnection {
         self.tcp_keepalive_s = Some(interval_s);
     }
 
+    /// Every packet is seen: the caller notes each segment that was sent again, and each that awaited a late acknowledgement.
+    pub fn see_packets(&mut self) {
+        self.rows.segments.sees_packets = true;
+    }
+
+    /// Notes a segment that was sent again.
+    pub fn note_resent(&mut self, at: Nanos) {
+        self.rows.segments.note_resent(1, at);
+    }
+
+    /// Notes data that came at `at` and had waited for a late acknowledgement.
+    pub fn note_late_ack(&mut self, at: Nanos) {
+        self.rows.segments.note_late_ack(at);
+    }
+
+    /// Whether the server's bytes that come at `at` may have waited for a segment that was sent again.
+    pub fn may_have_waited_for_segments(&self, at: Nanos) -> bool {
+        let is_late = |sent: Nanos| at.since(sent) >= LEAST_RETRANSMISSION;
+        self.retransmissions.is_none() || self.sent_at.is_some_and(is_late)
+    }
+
+    /// Notes the kernel's count of the segments that the client's end has sent again so far.
+    pub fn note_retransmissions(&mut self, all: u32, at: Nanos) {
+        let before = self.retransmissions.replace(all).unwrap_or(0);
+        self.rows
+            .segments
+            .note_resent(all.saturating_sub(before), at);
+    }
+
     /// Takes the next bytes of one side.
     pub fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
         self.count(from, bytes.len() as u64, at);
+        self.sent_at = (from == Side::Client).then_some(at);
         if from == Side::Client {
             self.rows.hears_client = true;
         }

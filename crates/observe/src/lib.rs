@@ -32,6 +32,8 @@
 //!   not whole. A response of that kind ends with the last byte before the next message; it is ok and inferred where bytes are
 //!   missing, else `malformed` and inferred.
 //! * **Pushed streams** and unsolicited responses are no exchanges. They may announce the end of the connection.
+//! * **Segments**: those that were sent again and those that awaited a late acknowledgement belong to the exchanges during which
+//!   they came. A fresh exchange has those of the setup too.
 //! * **Close**: the first `close_notify`, FIN or RST decides who closed, and when. GOAWAY by the same side names the kind. The end of a
 //!   connection whose dial failed has no row.
 //! * **Close point**: `stale` if a request began after the server's end or was stale, else `mid-exchange` if an exchange was cut or ended
@@ -52,6 +54,7 @@ mod record_sizes;
 mod request_inference;
 mod rows;
 mod run_context;
+mod segment_events;
 mod server_product;
 mod tls_connection;
 mod tls_facts;

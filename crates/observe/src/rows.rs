@@ -9,6 +9,7 @@ use crate::judgement::{Circumstances, Judgement};
 use crate::open_exchanges::{OpenExchange, OpenExchanges};
 use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
+use crate::segment_events::SegmentEvents;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
@@ -46,6 +47,7 @@ pub(crate) struct Rows {
     /// An exchange failed as stale.
     is_stale: bool,
     announced_by: Option<Side>,
+    pub(crate) segments: SegmentEvents,
     pub(crate) end: Option<FirstEnd>,
     /// What the server had at its end.
     pub(crate) acknowledged: Acknowledged,
@@ -75,6 +77,7 @@ impl Rows {
             is_cut: false,
             is_stale: false,
             announced_by: None,
+            segments: SegmentEvents::default(),
             end: None,
             acknowledged: Acknowledged::Unknown,
             is_tunnel: false,
@@ -192,6 +195,7 @@ impl Rows {
             end: Nanos(end),
         };
         exchange_row::fill(&mut row, seen, times);
+        self.segments.fill(&mut row);
         row.stream = seen.stream.map(u64::from);
         row.outcome = judgement.outcome;
         row.certainty = judgement.certainty;
@@ -296,6 +300,7 @@ impl Rows {
             _ => Nanos(one.last),
         };
         exchange_row::fill_inferred(&mut row, one, self.connection.row.setup.ready());
+        self.segments.fill(&mut row);
         row.outcome = Outcome::Ok;
         row.certainty = Certainty::Inferred(
             format!("{why}: requests are inferred from the sizes and the order of records").into(),

@@ -12,7 +12,9 @@ use intact_ledger::{
 use intact_observe::{Ending, ObservedConnection, Opaque, RunContext, TlsReading};
 use intact_wire::Side;
 use intact_wire::exchange::Exchange as Seen;
-use intact_wire::tcp::{Close, Flow, Limits, Run, Segment, TcpCloseKind};
+use intact_wire::tcp::{
+    Close, Flow, Limits, Run, Segment, SegmentDelay, SegmentDelays, TcpCloseKind,
+};
 use intact_wire::tls::decrypt::KeyLog;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ const UNANSWERED: u64 = 1_000_000_000;
 /// One TCP connection.
 pub(super) struct TcpConnection {
     flow: Flow,
+    delays: SegmentDelays,
     coverage: Coverage,
     observed: ObservedConnection,
     /// Its packets, where they are wanted.
@@ -131,10 +134,13 @@ impl TcpConnection {
         connection.local = Some(client);
         connection.peer = Some(server);
         connection.open_before = late;
+        let mut observed = ObservedConnection::new(connection, late, TLS);
+        observed.see_packets();
         TcpConnection {
             flow: Flow::new(LIMITS),
+            delays: SegmentDelays::default(),
             coverage: Coverage::default(),
-            observed: ObservedConnection::new(connection, late, TLS),
+            observed,
             ladder: None,
             client,
             is_late: late,
@@ -192,6 +198,7 @@ impl TcpConnection {
     ) {
         let Self {
             flow,
+            delays,
             observed,
             ladder,
             ..
@@ -200,6 +207,12 @@ impl TcpConnection {
         self.coverage.take(from, segment);
         if let Some(ladder) = ladder {
             ladder.packet(from, segment);
+        }
+        // before the payload is taken, which may end the exchange
+        match delays.take(from, segment) {
+            Some(SegmentDelay::Resent) => observed.note_resent(scope.nanos(segment.at)),
+            Some(SegmentDelay::AwaitedAck) => observed.note_late_ack(scope.nanos(segment.at)),
+            None => {}
         }
         let repeated = flow.stream(from).facts().repeated;
         // a packet without data shows that the client's direction is captured only where the start was seen: a request from

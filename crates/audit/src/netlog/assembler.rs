@@ -8,6 +8,7 @@ use crate::event_writer::EventWriter;
 use crate::fields;
 use intact_ledger::{Event, Protocol, Side};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Requests, jobs and sockets that are followed at once, each; of more, the oldest are let go.
 const MAX_OPEN: usize = 32_768;
@@ -23,8 +24,8 @@ const UNDER_WAY: &str = "requests were under way when the log ended: they are no
 pub(super) struct Assembler {
     constants: Constants,
     requests: BTreeMap<u64, Request>,
-    /// What a job found: a socket or a session.
-    jobs: BTreeMap<u64, u64>,
+    /// What a job found: a socket or a session, and the protocol of the latter.
+    jobs: BTreeMap<u64, (u64, Option<Protocol>)>,
     /// The socket of an HTTP/2 session.
     sessions: BTreeMap<u64, u64>,
     /// When the job began that opens a connection, and where to.
@@ -100,11 +101,11 @@ impl Assembler {
             }
             (Kind::BoundToJob, _) => {
                 request.job = params.dependency;
-                self.give(id);
+                self.give(id, at);
             }
             (Kind::SendRequest, EventPhase::Begin) => {
                 request.send_begins(at);
-                self.give(id);
+                self.give(id, at);
             }
             (Kind::SendRequest, EventPhase::End) => request.send_ends(at),
             (Kind::RequestHeaders, _) => request.head_out(params, at),
@@ -118,8 +119,8 @@ impl Assembler {
         }
     }
 
-    /// Gives a request the socket that its job found.
-    fn give(&mut self, id: u64) {
+    /// Gives a request the socket that its job found by then. One that the log has not made was open before.
+    fn give(&mut self, id: u64, at: u64) {
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };
@@ -127,8 +128,17 @@ impl Assembler {
             return;
         }
         let found = request.job.and_then(|job| self.jobs.get(&job)).copied();
-        let carrier = found.map(|found| self.sessions.get(&found).copied().unwrap_or(found));
-        let Some(carrier) = carrier else { return };
+        let Some((found, protocol)) = found else {
+            return;
+        };
+        let carrier = self.sessions.get(&found).copied().unwrap_or(found);
+        // a socket that was let go looks like one from before the log
+        if self.let_go == 0
+            && self.sockets.len() < MAX_OPEN
+            && let Entry::Vacant(unseen) = self.sockets.entry(carrier)
+        {
+            unseen.insert(Socket::from_before(request.wanted.unwrap_or(at), protocol));
+        }
         if let Some(socket) = self.sockets.get_mut(&carrier) {
             socket.given += 1;
             socket.in_flight += 1;
@@ -200,7 +210,12 @@ impl Assembler {
         );
         if let (true, Some(found)) = (finds, event.params.dependency) {
             // the session behind a socket is found by its number, whichever comes last
-            self.jobs.insert(event.source.id, found);
+            let protocol = match kind {
+                Kind::Http2Session => Some(Protocol::Http2),
+                Kind::BoundToQuicSession => Some(Protocol::Http3),
+                _ => None,
+            };
+            self.jobs.insert(event.source.id, (found, protocol));
             make_room(&mut self.jobs);
         }
     }

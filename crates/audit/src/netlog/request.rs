@@ -7,7 +7,7 @@ use crate::event_writer::EventWriter;
 use crate::fields;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
-    Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
+    Origin, Outcome, Protocol, SetupPhase, Side, Span, Target,
 };
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
@@ -145,9 +145,9 @@ impl Request {
         if let Some((id, socket)) = carrier {
             let nth = self.carrier.map_or(1, |(_, nth)| nth);
             one.connection = Some(id);
-            one.ordinal = Some(nth);
+            one.ordinal = socket.ordinal(nth);
             let waited = socket.is_awaited(wanted, nth);
-            one.reuse = Reuse::of(waited, one.ordinal);
+            one.reuse = socket.reuse(waited, nth);
             if waited {
                 one.spans.wait_for_setup(&socket.setup(scope), one.at);
             }

@@ -7,7 +7,7 @@ use crate::fields;
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId,
     DialFailure, Event, Failure, Handshake, KeepAliveTerms, Origin, Outcome, Probes, Protocol,
-    Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+    Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub(super) struct Socket {
     /// The connection, once it was told of.
     pub(super) told: Option<ConnectionId>,
     pub(super) at: u64,
+    /// It was open when the log began.
+    is_from_before: bool,
     /// When the job began that made it, if the file says so: before the name was looked up.
     pub(super) job_at: Option<u64>,
     pub(super) origin: Option<Origin>,
@@ -53,6 +55,30 @@ impl Socket {
         Socket {
             at,
             ..Socket::default()
+        }
+    }
+
+    /// One that was open when the log began, and is used at `at`.
+    pub(super) fn from_before(at: u64, protocol: Option<Protocol>) -> Socket {
+        Socket {
+            is_from_before: true,
+            is_quic: protocol == Some(Protocol::Http3),
+            protocol,
+            ..Socket::begin(at)
+        }
+    }
+
+    /// The position of its `nth` request, where none can have come before the log.
+    pub(super) fn ordinal(&self, nth: u32) -> Option<u32> {
+        (!self.is_from_before).then_some(nth)
+    }
+
+    /// Whether its `nth` request reused it; unknown for the first one in the log where earlier ones may have come before.
+    pub(super) fn reuse(&self, waited: bool, nth: u32) -> Option<Reuse> {
+        match (self.is_from_before, nth) {
+            (true, 0..=1) => None,
+            (true, _) => Some(Reuse::Reused),
+            (false, _) => Reuse::of(waited, Some(nth)),
         }
     }
 
@@ -174,7 +200,8 @@ impl Socket {
     /// Whether a request that was wanted at a time waited for the setup; `nth` from 1.
     pub(super) fn is_awaited(&self, wanted: u64, nth: u32) -> bool {
         let ready = self.set_up_at();
-        wanted < ready || (nth == 1 && wanted <= ready.saturating_add(AHEAD))
+        let is_early = wanted < ready || (nth == 1 && wanted <= ready.saturating_add(AHEAD));
+        is_early && !self.is_from_before
     }
 
     /// Its steps on the run's clock.
@@ -233,6 +260,7 @@ impl Socket {
         connection.agent.clone_from(&self.agent);
         connection.server.clone_from(&self.server);
         connection.certainty = Certainty::Exact;
+        connection.open_before = self.is_from_before;
         connection
     }
 

@@ -206,6 +206,74 @@ fn requests_on_sockets_from_before_a_netlog_are_reported() {
     assert!(!outcome.caveat("end-not-captured").unwrap().incomplete);
 }
 
+#[test]
+fn a_socket_from_before_a_netlog_was_not_opened_in_it() {
+    // two requests, one after the other, on socket 9, which the log has not made
+    let request = |from: u64, id: u64, job: u64| {
+        let url = "\"url\":\"http://a.example/\",\"method\":\"GET\"";
+        let to = |id: u64| format!("\"source_dependency\":{{\"id\":{id},\"type\":0}}");
+        let source = "URL_REQUEST";
+        let job_source = "HTTP_STREAM_JOB";
+        vec![
+            (from, 1, id, source, "REQUEST_ALIVE", url.to_owned()),
+            (
+                from + 1,
+                1,
+                id,
+                source,
+                "HTTP_STREAM_REQUEST",
+                url.to_owned(),
+            ),
+            (
+                from + 1,
+                0,
+                job,
+                job_source,
+                "SOCKET_POOL_BOUND_TO_SOCKET",
+                to(9),
+            ),
+            (
+                from + 2,
+                0,
+                id,
+                source,
+                "HTTP_STREAM_REQUEST_BOUND_TO_JOB",
+                to(job),
+            ),
+            (
+                from + 2,
+                1,
+                id,
+                source,
+                "HTTP_TRANSACTION_SEND_REQUEST_HEADERS",
+                String::new(),
+            ),
+            (
+                from + 5,
+                0,
+                id,
+                source,
+                "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
+                "\"headers\":[\"HTTP/1.1 200 OK\"]".to_owned(),
+            ),
+            (from + 6, 2, id, source, "REQUEST_ALIVE", String::new()),
+        ]
+    };
+    let events = [request(0, 1, 2), request(10, 3, 4)].concat();
+    let events: Vec<_> = events
+        .iter()
+        .map(|one| (one.0, one.1, one.2, one.3, one.4, one.5.as_str()))
+        .collect();
+    let outcome = netlog(&events);
+    let connections = outcome.connections();
+    assert_eq!(connections.len(), 1);
+    assert!(connections[0].open_before && !connections[0].is_opened());
+    let reuse: Vec<_> = outcome.exchanges().map(|one| one.reuse).collect();
+    assert_eq!(reuse, [None, Some(intact_ledger::Reuse::Reused)]);
+    assert!(outcome.exchanges().all(|one| one.ordinal.is_none()));
+    assert!(outcome.caveat("netlog-strays").is_none());
+}
+
 /// The server ended connections after seven requests: 40 requests on two clients need six or seven.
 #[test]
 fn tools_without_ids_are_told_by_their_time_for_connecting() {

@@ -395,3 +395,33 @@ fn captures_that_are_whole_lack_nothing() {
     let words = &outcome.caveat("packets-missing").unwrap().message;
     assert!(words.starts_with("1 connection "), "{words}");
 }
+
+#[test]
+fn segments_that_were_sent_again_and_late_acknowledgements_belong_to_their_exchange() {
+    let mut tcp = Tcp::opened(40_000)
+        .exchange("/a")
+        .say(End::Client, b"GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    let again = tcp.packets.last().unwrap().1.clone();
+    tcp.packets.push((End::Client, again));
+    // the body comes when the head was acknowledged
+    let tcp = tcp
+        .say(End::Server, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        .say(End::Client, b"")
+        .say(End::Server, b"ok")
+        .exchange("/c")
+        .close();
+    let late = [7, 9];
+    let mut capture = Capture::new(RAW);
+    for (nth, packet) in tcp.all().iter().enumerate() {
+        let is_late = late.contains(&nth);
+        capture.pass(if is_late { 40_000 } else { 0 });
+        capture.add(&plain(packet));
+    }
+    let outcome = audited(&capture.bytes());
+    let seen: Vec<_> = outcome
+        .exchanges()
+        .map(|one| (one.retransmissions, one.delayed_acks))
+        .collect();
+    let [none, one] = [Some(0), Some(1)];
+    assert_eq!(seen, [(none, none), (one, one), (none, none)]);
+}

@@ -9,7 +9,7 @@ pub(crate) const FIN: u8 = 0x01;
 pub(crate) const RST: u8 = 0x04;
 pub(crate) const ACK: u8 = 0x10;
 
-/// A capture in the format of tcpdump, a millisecond between packets.
+/// A capture in the format of tcpdump, a millisecond between packets and what passes in addition.
 pub(crate) struct Capture {
     bytes: Vec<u8>,
     at_us: u64,
@@ -42,6 +42,11 @@ impl Capture {
             capture.add_cut(packet, kept);
         }
         capture.bytes
+    }
+
+    /// Lets time pass before the next packet, in microseconds.
+    pub(crate) fn pass(&mut self, us: u64) {
+        self.at_us += us;
     }
 
     pub(crate) fn add(&mut self, frame: &[u8]) {

@@ -2,6 +2,7 @@
 
 use super::compare::{opposite_mean, without_reuse};
 use super::{BenchFacts, VariantFacts};
+use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
@@ -95,6 +96,10 @@ impl BenchFacts {
                 .ok_or(NoData::NothingHappened)?
                 .nanos(*statistic),
             Metric::Load(LoadMetric::Rate) => variant.rate_per_s.ok_or(NoData::NothingHappened),
+            Metric::Load(LoadMetric::Typical) => variant
+                .typical_ms
+                .map(|ms| ms * NANOS_PER_MS)
+                .ok_or(NoData::NothingHappened),
             Metric::Load(LoadMetric::ClientDelay) => variant
                 .client_delay_ms
                 .as_ref()
@@ -350,6 +355,8 @@ mod tests {
     fn requirements_are_held_against_variants() {
         assert!(holds("keepalive=on: mean < 1.1ms"));
         assert!(!holds("mean < 1.1ms"));
+        assert!(holds("keepalive=on: typical < 1.1ms"));
+        assert!(!holds("typical < 1.1ms"));
         assert!(holds("keepalive=on: reuse >= 99%"));
         assert!(
             holds("reuse >= 99%"),

@@ -5,7 +5,7 @@ use super::populations;
 use super::saturation::Saturation;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share};
-use crate::first_calls::{FirstCallTiers, TierCause};
+use crate::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
 use crate::population::buckets_ms;
 use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{
@@ -207,13 +207,8 @@ pub struct VariantFacts {
     pub rounds: Vec<RoundFigures>,
     /// The first calls.
     pub first_calls: Vec<FirstCall>,
-    /// What sets two tiers of the first calls apart, in words, if there are two.
-    pub tiers: Option<String>,
-    /// The cause of their difference.
-    pub tier_cause: Option<TierCause>,
-    /// The means of the fast and of the slow tier, in milliseconds.
-    #[serde(skip)]
-    pub tier_means_ms: Option<[f64; 2]>,
+    /// The tiers of the first calls, where there are two or more.
+    pub tiers: Option<FirstCallTiers>,
     /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused apart.
     #[serde(skip)]
     pub histogram: [Vec<(f64, f64, u64)>; 2],
@@ -252,7 +247,8 @@ impl VariantFacts {
         let seconds = measured.seconds();
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
-        let tiers = FirstCallTiers::of(&calls);
+        let evidence = calls.iter().map(|call| CallEvidence::of(call));
+        let evidence: Vec<CallEvidence> = evidence.collect();
         let mut facts = VariantFacts {
             name: variant.name.clone(),
             no_success: no_success(&requests, expected),
@@ -286,9 +282,7 @@ impl VariantFacts {
             bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
             modes: populations::modes(all),
             histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
-            tier_means_ms: tiers.as_ref().map(|one| one.means_ms),
-            tier_cause: tiers.as_ref().map(|one| one.cause),
-            tiers: tiers.map(|one| one.sentence),
+            tiers: FirstCallTiers::of(&evidence, CallNoun("the first", "calls")),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
             counts: TrafficCounts {

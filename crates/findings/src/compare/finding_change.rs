@@ -106,7 +106,7 @@ fn not_tested(a: &ProgramFacts, b: &ProgramFacts, finding: &Finding) -> Option<S
         return Some(format!("{} sends fewer requests", b.name));
     }
     match b.destinations.get(&finding.subject) {
-        Some(unobserved) => unobserved.reason(),
+        Some(unobserved) => unobserved.hides_findings(),
         None if a.destinations.contains_key(&finding.subject) => {
             Some(format!("{} does not call it", b.name))
         }

@@ -249,6 +249,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("requests-per-connection", traffic(TrafficMetric::RequestsPerConnection), Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE),
     row("rate", load(LoadMetric::Rate), Rate, LOAD, "exchanges completed per second"),
     row("churn", traffic(TrafficMetric::Churn), Rate, REQUESTS, "connections opened per second").fixed_by(NO_REUSE),
+    row("typical", load(LoadMetric::Typical), Time, &[Bench], "typical latency, by which variants are compared: medians of fresh and reused exchanges of a round, weighted; mean of the rounds"),
     row("mean", latency(Statistic::Mean), Time, REQUESTS, "mean latency, setup included"),
     row("p50", latency(Statistic::P50), Time, REQUESTS, "median latency, setup included"),
     row("p90", latency(Statistic::P90), Time, REQUESTS, "latency that 90 % stay within, setup included"),

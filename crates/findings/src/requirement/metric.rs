@@ -100,6 +100,8 @@ pub enum PhaseStatistic {
 pub enum LoadMetric {
     /// `rate`
     Rate,
+    /// `typical`
+    Typical,
     /// `client-delay`
     ClientDelay,
     /// `server-cpu-per-request`

@@ -2,6 +2,7 @@
 
 use super::open_connection::{HAND_BACK, OpenConnection, multiplexes};
 use super::open_reason::OpenReason;
+use crate::first_calls::CallEvidence;
 use crate::overlap::Overlap;
 use intact_ledger::{
     Cell, Certainty, Close, ClosePoint, Connection, EndedBy, Exchange, Failure, Handshake,
@@ -14,6 +15,8 @@ use std::sync::Arc;
 const PROCESSES: usize = 1024;
 /// Commands, processes and reasons that are kept by name.
 const NAMES: usize = 16;
+/// First requests of new connections that are kept.
+const FIRST_CALLS: usize = 100;
 
 /// A count and a sum of nanoseconds, from which records can be taken back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +74,19 @@ pub struct Detail {
     pub gaps: Histogram,
     /// Exchanges on connections that ended (plain numbers).
     pub per_connection: Histogram,
+    /// The first exchanges of the first new connections.
+    pub(crate) first_calls: Vec<CallEvidence>,
+}
+
+impl Detail {
+    /// Keeps an exchange that was the first on a new connection.
+    fn first_call(&mut self, exchange: &Exchange) {
+        let is_fresh = exchange.reuse == Some(Reuse::Fresh);
+        let is_first = exchange.ordinal.map_or(is_fresh, |ordinal| ordinal == 1);
+        if is_first && self.first_calls.len() < FIRST_CALLS {
+            self.first_calls.push(CallEvidence::of(exchange));
+        }
+    }
 }
 
 /// The counts of one destination.
@@ -320,6 +336,7 @@ impl Counts {
         if let Some(detail) = &mut self.detail {
             if timed {
                 detail.cell.exchange(exchange);
+                detail.first_call(exchange);
             }
             if let Some(gap) = gap {
                 detail.gaps.record(gap);

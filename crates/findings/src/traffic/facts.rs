@@ -9,6 +9,7 @@ use super::verdict;
 use crate::cpu::CpuFacts;
 use crate::figures::{NANOS_PER_MS, TrafficCounts, embeds};
 use crate::finding::Finding;
+use crate::first_calls::{CallNoun, FirstCallTiers};
 use crate::rules::{Attribution, Rule};
 use crate::unobserved::{Evidence, Unobserved};
 use intact_ledger::{Caveat, Handshake, TlsVersion};
@@ -16,6 +17,9 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// What tiers are of.
+const FIRST_CALLS: CallNoun = CallNoun("the", "first requests of new connections");
 
 /// What an observer found out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize)]
@@ -63,6 +67,9 @@ pub struct Destination {
     pub protocols: BTreeMap<&'static str, u64>,
     /// TLS handshakes.
     pub tls: Vec<TlsFigures>,
+    /// The tiers of the first requests of its new connections, where there are two or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tiers: Option<FirstCallTiers>,
     /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
@@ -87,13 +94,16 @@ impl Destination {
                 .map(|(protocol, &count)| (protocol.as_str(), count))
                 .collect(),
             tls: tls(counts),
+            tiers: tiers(counts),
             figures,
         }
     }
 
     fn has_traffic(&self) -> bool {
         let connections = &self.figures.connections;
-        connections.opened > 0 || self.figures.requests.total > 0 || !connections.failed.is_empty()
+        connections.opened + self.figures.open_before > 0
+            || self.figures.requests.total > 0
+            || !connections.failed.is_empty()
     }
 
     /// Who opened its connections: processes, or what clients call themselves where processes cannot be seen.
@@ -171,9 +181,10 @@ impl ObservedFacts {
         verdict::has_evidence_of_no_gain(self)
     }
 
-    /// Whether anything at all was answered, or was opened without our seeing inside.
+    /// Whether anything at all was answered, or was open without our seeing inside.
     pub fn any_success(&self) -> bool {
-        self.counts.any_success()
+        let is_open = self.totals.open_before > 0;
+        self.counts.any_success() || (self.counts.requests.total == 0 && is_open)
     }
 }
 
@@ -231,7 +242,8 @@ fn partly_known(totals: &Figures) -> Vec<Caveat> {
             "cannot-see-inside",
             format!(
                 "the content of {} of {} connections cannot be seen: their requests are missing in the counts",
-                totals.opaque, totals.connections.opened
+                totals.opaque,
+                totals.connections.opened + totals.open_before
             ),
         ));
     }
@@ -246,6 +258,12 @@ fn partly_known(totals: &Figures) -> Vec<Caveat> {
         ));
     }
     caveats
+}
+
+fn tiers(counts: &Counts) -> Option<FirstCallTiers> {
+    // times to the second show no tiers
+    let detail = counts.detail.as_ref().filter(|_| !counts.is_coarse)?;
+    FirstCallTiers::of(&detail.first_calls, FIRST_CALLS)
 }
 
 fn tls(counts: &Counts) -> Vec<TlsFigures> {

@@ -24,7 +24,7 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     } = facts;
     let mut said = vec![first(books, facts)];
     if totals.requests.ok > 0 {
-        said.extend(waits(totals));
+        said.extend(waits(totals, has_queue(facts)));
         said.extend(failed_dials(totals));
     }
     said.extend(ErrorResponses::among(&totals.requests.status, None).share());
@@ -74,7 +74,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
         "the program's outbound time"
     };
     let connections = connections(opened);
-    if opened == 0 && requests == 0 {
+    if opened + totals.open_before == 0 && requests == 0 {
         return nothing(totals, missing);
     }
     if requests == 0 {
@@ -150,6 +150,7 @@ pub(super) fn has_evidence_of_no_gain(facts: &ObservedFacts) -> bool {
         && is_little(totals.wasted_share.or(Some(0.0)))
         && !may_have_queued(totals)
         && failed_dials(totals).is_none()
+        && !has_queue(facts)
         && grave(facts, Severity::Warning).is_empty()
 }
 
@@ -167,8 +168,15 @@ fn may_have_queued(totals: &Figures) -> bool {
     totals.back_to_back >= Some(REUSES) && totals.back_to_back_share > Some(0.5)
 }
 
-/// The waiting that was seen in addition to the setup of avoidable connections, the longest first; and the waiting that cannot be seen.
-fn waits(totals: &Figures) -> Vec<String> {
+/// Whether a finding infers that requests waited for a connection of the pool.
+fn has_queue(facts: &ObservedFacts) -> bool {
+    let mut findings = facts.findings.iter();
+    findings.any(|one| one.rule == "waiting-for-pool")
+}
+
+/// The waiting that was seen in addition to the setup of avoidable connections, the longest first; and the waiting that cannot be seen, unless
+/// a finding infers it (`has_queue`).
+fn waits(totals: &Figures, has_queue: bool) -> Vec<String> {
     let mut said = Vec::new();
     let outbound = totals.outbound_ms.map_or_else(String::new, time);
     if let (Some(lost), Some(share)) = (totals.lost_ms, totals.lost_share)
@@ -192,7 +200,7 @@ fn waits(totals: &Figures) -> Vec<String> {
             whole_percent(share)
         ));
     }
-    if may_have_queued(totals) {
+    if may_have_queued(totals) && !has_queue {
         let (reuses, share) = (totals.back_to_back, totals.back_to_back_share);
         said.extend(reuses.zip(share).map(|(reuses, share)| format!(
             "{} ({}) followed the last response on the connection within 5 ms. Whether they waited in the program for a free connection cannot be seen: compare with a larger pool",
@@ -229,6 +237,18 @@ fn nothing(totals: &Figures, missing: Option<String>) -> String {
 /// The sentence for connections without a request that was seen, of which `refused` failed in TLS.
 fn unused(totals: &Figures, refused: u64) -> String {
     let opened = totals.connections.opened;
+    if opened == 0 {
+        let before = totals.open_before;
+        let (were, they) = if before == 1 {
+            ("was", "it")
+        } else {
+            ("were", "they")
+        };
+        let connections = connections(before);
+        return format!(
+            "No connection was opened; {connections} {were} open before the recording, and what {they} carried cannot be seen"
+        );
+    }
     let connections = connections(opened);
     if refused == opened {
         let kinds = kinds(&totals.connections.failed);

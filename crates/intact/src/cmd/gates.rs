@@ -163,7 +163,7 @@ impl Gates {
                 finding.subject
             ));
         }
-        let missing = facts.unobserved().reason();
+        let missing = facts.unobserved().hides_findings();
         if let (Some(_), Some(reason)) = (least, &missing) {
             closed = true;
             console::note(&format!(

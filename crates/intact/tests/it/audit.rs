@@ -8,7 +8,7 @@ use std::process::Output;
 
 #[path = "../../../audit/tests/it/packets.rs"]
 #[allow(dead_code, reason = "the tests of the library use the rest")]
-mod packets;
+pub(crate) mod packets;
 
 fn fixture(name: &str) -> String {
     format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -556,6 +556,14 @@ fn times_to_the_second_leave_needed_connections_and_idle_times_open() {
     assert!(words.contains("between 0 and 19"), "{words}");
     assert_eq!(gate(log, "needed >= 20").0, 1);
     assert_eq!(gate(log, "connections == 20").0, 0);
+    assert_eq!(gate(log, "warnings == 0").0, 1);
+    let out = intact(&["audit", "--fail-on", "warning", log]);
+    assert_eq!(code(&out), 1, "{}", said(&out));
+    assert!(
+        said(&out).contains("up to 19 connections more may have been avoidable"),
+        "{}",
+        said(&out)
+    );
 }
 
 #[test]

@@ -398,7 +398,7 @@ while True:
     threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 "#;
 
-/// The cause and the sentence of the tiers of a bench on a link.
+/// The cause of the slowest tier of a bench on a link, and the sentence of all.
 fn tiers_on_link(spec: &str, slow: &str, rounds: &str) -> Option<(Value, String)> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("server.py");
@@ -425,8 +425,11 @@ fn tiers_on_link(spec: &str, slow: &str, rounds: &str) -> Option<(Value, String)
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     let variant = &document["variants"][0];
-    let sentence = variant["tiers"].as_str().unwrap_or_default();
-    Some((variant["tier_cause"].clone(), sentence.to_owned()))
+    let tiers = &variant["tiers"];
+    let sentence = tiers["sentence"].as_str().unwrap_or_default();
+    let slowest = tiers["levels"].as_array().and_then(|levels| levels.last());
+    let cause = slowest.map_or(Value::Null, |one| one["cause"].clone());
+    Some((cause, sentence.to_owned()))
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod audit;
+mod audit_tiers;
 mod captured;
 mod check;
 mod check_live;

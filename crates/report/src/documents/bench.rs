@@ -367,16 +367,17 @@ fn first_calls(variants: &[VariantFacts]) -> Section {
         },
         points: one.first_calls.iter().enumerate().map(point).collect(),
         levels: one
-            .tier_means_ms
+            .tiers
             .iter()
-            .flatten()
-            .map(|&ms| (ms, Time(ms).to_string()))
+            .flat_map(|tiers| &tiers.levels)
+            .map(|tier| (tier.mean_ms, Time(tier.mean_ms).to_string()))
             .collect(),
     });
     let scatter = Scatter(series.collect());
-    let tiers = called
-        .iter()
-        .filter_map(|one| Some(text!("{}: {}.", &one.name, one.tiers.as_ref()?).into()));
+    let tiers = called.iter().filter_map(|one| {
+        let tiers = one.tiers.as_ref()?;
+        Some(text!("{}: {}.", &one.name, &tiers.sentence).into())
+    });
     let words = "◆ waited for a new connection, ● ran on a reused one, × failed. Hollow marks are warm-up, which is not in the latencies.";
     let chart = Chart::new(
         "first-calls",

@@ -231,7 +231,9 @@ impl<'a> Follower<'a> {
             match owner.filter(|_| !self.others.is_accepted(&told)) {
                 Some(owner) => {
                     self.earlier += u64::from(is_first);
-                    self.follow(&told, self.clock.now(), owner.clone());
+                    let mut about = self.connection(&told, self.clock.now(), owner.clone());
+                    about.open_before = is_first;
+                    self.outside.follow(told.cookie, about, None);
                 }
                 None => self.others.see(&told, is_first),
             }

@@ -267,9 +267,9 @@ fn record(
             probes: Probes::default(),
         },
     };
-    let was_opened = about.is_opened();
+    let was_established = about.failed.is_none();
     tell(Row::Opened(Box::new(about)));
-    if was_opened && is_gone {
+    if was_established && is_gone {
         tell(Row::Closed(closed));
     }
     true

@@ -5,9 +5,11 @@
 
 mod flow;
 mod held_runs;
+mod segment_delays;
 mod stream;
 
 pub use flow::{Close, Flow, TcpCloseKind};
+pub use segment_delays::{SegmentDelay, SegmentDelays};
 pub use stream::{Limits, Stream, StreamFacts};
 
 /// One TCP segment, as far as reassembly needs it.

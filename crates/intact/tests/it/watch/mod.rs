@@ -16,6 +16,7 @@ mod refused;
 mod rights;
 mod sampled;
 mod semantics;
+mod tiers;
 mod unseen;
 mod wrapper;
 

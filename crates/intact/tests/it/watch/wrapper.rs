@@ -212,7 +212,14 @@ sys.stdin.read()
     let out = intact(&["watch", "-q", "--pid", &pid, "--for", "300ms", &json]);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    assert_eq!(facts["connections"]["opened"], 5, "{facts}");
+    // they were open before
+    assert_eq!(facts["connections"]["opened"], 0, "{facts}");
+    assert_eq!(facts["totals"]["open_before"], 5, "{facts}");
+    let verdict = facts["verdict"][0].as_str().unwrap();
+    assert!(
+        verdict.contains("5 connections were open before the recording"),
+        "{verdict}"
+    );
     let caveats = facts["caveats"].to_string();
     assert!(
         caveats.contains("it is unknown when they were opened: 5\""),

@@ -297,6 +297,9 @@ impl<'a> Relay<'a> {
             has_spoken,
         } = &mut **link;
         let clock = self.clock;
+        if back.readable {
+            note_retransmissions(far, observed, clock.now());
+        }
         let run = &mut self.run;
         for from in [Side::Client, Side::Server] {
             look_at_hold(&holds[from as usize], from, observed, run);
@@ -426,6 +429,16 @@ fn take(
             }
             seen.end(from, CloseKind::Fin, at, run);
         }
+    }
+}
+
+/// Asks the kernel for segments that were sent again, where what the server sends now may have waited for one.
+fn note_retransmissions(far: &TcpStream, observed: &mut Option<ObservedConnection>, now: Nanos) {
+    if let Some(seen) = observed
+        && seen.may_have_waited_for_segments(now)
+        && let Some(all) = socket::retransmissions(far)
+    {
+        seen.note_retransmissions(all, now);
     }
 }
 

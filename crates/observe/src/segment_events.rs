@@ -1,0 +1,76 @@
+//! Segments that were sent again, and late acknowledgements, each entered into the exchange during which it was seen: by a capture in
+//! the packets, by a relay in the counts of its kernel. Must not judge them.
+
+use intact_ledger::{Exchange, Nanos};
+use std::collections::VecDeque;
+
+/// Events of one connection that are kept; the latest.
+const KEPT: usize = 256;
+
+/// What was seen of the segments of one connection.
+#[derive(Default)]
+pub(crate) struct SegmentEvents {
+    /// Every packet is seen, so that none is an observation too.
+    pub(crate) sees_packets: bool,
+    resent: VecDeque<(Nanos, u32)>,
+    late_acks: VecDeque<Nanos>,
+}
+
+impl SegmentEvents {
+    /// Notes how many segments were sent again by `at`, since this was asked before.
+    pub(crate) fn note_resent(&mut self, count: u32, at: Nanos) {
+        push(&mut self.resent, (at, count));
+    }
+
+    /// Notes data that came at `at` and had waited for a late acknowledgement.
+    pub(crate) fn note_late_ack(&mut self, at: Nanos) {
+        push(&mut self.late_acks, at);
+    }
+
+    /// Enters what was seen during an exchange whose beginning and end are set.
+    pub(crate) fn fill(&self, row: &mut Exchange) {
+        let is_during = |at: Nanos| row.at <= at && at <= row.end;
+        let resent = self.resent.iter().filter(|(at, _)| is_during(*at));
+        let counts: Vec<u32> = resent.map(|(_, count)| *count).collect();
+        let late_acks = self.late_acks.iter().filter(|at| is_during(**at)).count();
+        row.retransmissions =
+            (self.sees_packets || !counts.is_empty()).then(|| counts.iter().sum());
+        row.delayed_acks = self.sees_packets.then_some(late_acks as u32);
+    }
+}
+
+fn push<T>(all: &mut VecDeque<T>, one: T) {
+    if all.len() == KEPT {
+        all.pop_front();
+    }
+    all.push_back(one);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(events: &SegmentEvents, from: u64, to: u64) -> (Option<u32>, Option<u32>) {
+        let mut row = Exchange::new(1, Nanos(from));
+        row.end = Nanos(to);
+        events.fill(&mut row);
+        (row.retransmissions, row.delayed_acks)
+    }
+
+    #[test]
+    fn what_was_not_asked_is_absent_and_what_a_capture_does_not_show_did_not_happen() {
+        let mut kernel = SegmentEvents::default();
+        kernel.note_resent(0, Nanos(15));
+        kernel.note_resent(2, Nanos(35));
+        assert_eq!(filled(&kernel, 0, 10), (None, None));
+        assert_eq!(filled(&kernel, 11, 20), (Some(0), None));
+        assert_eq!(filled(&kernel, 30, 40), (Some(2), None));
+        let mut capture = SegmentEvents {
+            sees_packets: true,
+            ..SegmentEvents::default()
+        };
+        capture.note_late_ack(Nanos(15));
+        assert_eq!(filled(&capture, 0, 10), (Some(0), Some(0)));
+        assert_eq!(filled(&capture, 11, 20), (Some(0), Some(1)));
+    }
+}

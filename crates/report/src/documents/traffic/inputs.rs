@@ -1,0 +1,92 @@
+//! What was read of the inputs, and the packets of one connection.
+
+use crate::page::*;
+use serde::Serialize;
+
+/// What was read of one input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InputFacts {
+    /// The file's name.
+    pub name: String,
+    /// Its format.
+    pub format: String,
+    /// What it consists of, in the plural.
+    pub unit: String,
+    /// How many of them were read.
+    pub read: u64,
+    /// How many of them had no use.
+    pub skipped: u64,
+    /// Bytes, after decompression.
+    pub bytes: u64,
+    /// By what evidence connections were distinguished; absent where the format leaves no choice.
+    pub evidence: Option<String>,
+    /// Lines for a server's configuration that make its log more useful.
+    pub advice: Vec<String>,
+}
+
+/// The packets of one connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LadderFacts {
+    /// Which connection, such as `connection 3`.
+    pub connection: String,
+    /// Client, server and packets.
+    pub packets: Sequence,
+}
+
+impl LadderFacts {
+    /// Packets in the order of their capture; `at_ms` since the first of them.
+    pub fn new(
+        connection: String,
+        ends: [String; 2],
+        packets: Vec<Arrow>,
+        more: u64,
+    ) -> LadderFacts {
+        LadderFacts {
+            connection,
+            packets: Sequence {
+                lanes: ends.into(),
+                arrows: packets,
+                more: Some(more),
+            },
+        }
+    }
+}
+
+/// The packets of one connection.
+pub fn ladder(ladder: &LadderFacts) -> Section {
+    Section::new("packets", text!("Packets of {}", &ladder.connection))
+        .summary(Block::Sequence(ladder.packets.clone()))
+}
+
+/// What was read, and by which evidence connections were distinguished.
+pub(super) fn inputs(inputs: &[InputFacts]) -> Section {
+    let mut section = Section::new("inputs", "What was read");
+    for one in inputs {
+        let skipped = match one.skipped {
+            0 => Text::default(),
+            skipped => text!(", {} of them without use here", skipped),
+        };
+        let evidence = one
+            .evidence
+            .as_ref()
+            .map_or_else(Text::default, |words| text!("; {}", Text::prose(words)));
+        let read = text!(
+            "{} ({}): {} {}{}{}",
+            &one.name,
+            &one.format,
+            one.read,
+            &one.unit,
+            skipped,
+            evidence
+        );
+        section = section.summary(note(read));
+        if !one.advice.is_empty() {
+            let words = "For more figures, put this into the configuration of the server:";
+            section = section
+                .summary(Text::plain(words))
+                .summary(Block::Code(one.advice.clone()));
+        }
+    }
+    section
+}

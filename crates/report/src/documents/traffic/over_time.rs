@@ -1,0 +1,117 @@
+//! Latency and openings over time, and what differed on both sides of a lasting change.
+
+use crate::documents::common::line;
+use crate::documents::populations;
+use crate::page::*;
+use intact_findings::traffic::{Charts, LevelShift, StepSide};
+use intact_ledger::Run;
+use intact_units::Quantity::{self, Mean, RoundShare, Time};
+use intact_units::number::long_time;
+use std::time::Duration;
+
+/// A run at least so long, in seconds, has dates on its axes.
+const DATED_S: f64 = 120.0;
+
+/// Latency and openings over time, and what differed on both sides of a change.
+pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
+    let section =
+        Section::new("over-time", "Over time").summary(charts.step.as_ref().map(level_shift));
+    if charts.periods.len() < 3 {
+        return section;
+    }
+    let x = time_axis(run, charts);
+    let lines = |lines, marks, y| Lines {
+        lines,
+        marks,
+        scale: ScaleKind::Linear,
+        x,
+        y,
+    };
+    let periods = || charts.periods.iter().map(|one| (one.from_s * 1e3, one));
+    let latency = Line {
+        // an idle time of a few periods interrupts the line
+        reach: Some(charts.period_s * 3.5e3),
+        ..line(
+            "mean latency",
+            Tone::Reused,
+            periods().filter_map(|(at, one)| Some((at, one.mean_ms?))),
+        )
+    };
+    let period = long_time(Duration::from_secs_f64(charts.period_s));
+    let mark = charts.step.as_ref().map(|step| Mark {
+        x: step.at_s * 1e3,
+        words: change(step),
+    });
+    let marks: Vec<Mark> = mark.into_iter().collect();
+    let requests = periods().map(|(at, one)| (at, one.requests as f64));
+    let opened = periods().map(|(at, one)| (at, one.opened as f64));
+    let opened = vec![
+        line("requests", Tone::Reused, requests),
+        line("connections opened", Tone::Fresh, opened),
+    ];
+    section
+        .full(Chart::new(
+            "latency-over-time",
+            "Latency over time",
+            lines(vec![latency], marks, Axis::Time),
+            text!(
+                "Mean latency of the requests that ended in each {}.",
+                &period
+            ),
+        ))
+        .full(Chart::new(
+            "openings",
+            "Requests and connections opened",
+            lines(opened, Vec::new(), Axis::Count),
+            text!(
+                "In each {}. Where the lines meet, every request opens a connection.",
+                period
+            ),
+        ))
+}
+
+/// What changed, for a mark in a chart.
+fn change(step: &LevelShift) -> String {
+    let (before, after) = (&step.before, &step.after);
+    let words = |both: Option<(f64, f64)>, kind: fn(f64) -> Quantity| {
+        both.map(|(before, after)| format!("{} → {}", kind(before), kind(after)))
+    };
+    let latency = words(before.mean_ms.zip(after.mean_ms), Time);
+    latency
+        .or_else(|| words(before.reuse.zip(after.reuse), RoundShare))
+        .unwrap_or_default()
+}
+
+/// Dates where a run is long, and seconds since its beginning where it is short.
+fn time_axis(run: &Run, charts: &Charts) -> Axis {
+    let ends = charts.periods.first().zip(charts.periods.last());
+    let span_s = ends.map_or(0.0, |(first, last)| last.from_s - first.from_s);
+    match run.started.parse() {
+        Ok(zero) if span_s >= DATED_S => Axis::Date {
+            zero,
+            span_ms: (span_s * 1e3) as u64,
+        },
+        _ => Axis::Time,
+    }
+}
+
+fn level_shift(step: &LevelShift) -> Vec<Block> {
+    let within = long_time(Duration::from_secs_f64(step.within_s.max(0.0)));
+    let words = text!("{} (known to {}).", step.sentence(), within);
+    let side = |name, side: StepSide| {
+        let reused = populations::reuse(side.reuse, side.reuse_range).text();
+        let reused = reused.unwrap_or_else(|| "an unknown share".into());
+        let opened = Mean((side.opened_per_request * 100.0).round() / 100.0);
+        let words = "{}: {} requests, {} each; {} of them reused a connection, {} new connections per request.";
+        let mean = side.mean_ms.map(Time);
+        Block::from(text!(words, name, side.requests, mean, reused, opened))
+    };
+    vec![
+        Block::Paragraph(Emphasis::Strong, words),
+        side("Before", step.before),
+        side("After", step.after),
+        note(
+            "Two changes at one time are no proof that one caused the other. `intact compare` gives one.",
+        ),
+    ]
+}
