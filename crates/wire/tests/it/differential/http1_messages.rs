@@ -187,6 +187,9 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
             "hyper refuses a list of equal lengths, which a recipient may read (RFC 9110 8.6)",
         );
     }
+    if values("content-length").any(|value| value.starts_with(b"1844674407370955161")) {
+        return Some("hyper refuses a length of 2^64 - 1 and the one before");
+    }
     if values("transfer-encoding").any(|value| !value.is_ascii() || has_empty_item(value)) {
         return Some(
             "hyper refuses empty and foreign items; ours frames by the last (RFC 9110 5.6.1)",
