@@ -116,7 +116,13 @@ fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
         let step = match parser.parse(input) {
             Ok(step) => step,
             Err(error) => {
-                transcript.end = ended(&error);
+                let line = input.trim_ascii_start();
+                transcript.end = match line.iter().position(|byte| *byte == b' ') {
+                    Some(65..) => {
+                        End::Framing("a method of more than 64 bytes is another protocol for ours")
+                    }
+                    _ => ended(&error),
+                };
                 return (transcript, notes);
             }
         };
