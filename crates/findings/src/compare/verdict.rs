@@ -18,18 +18,24 @@ pub(super) fn sentences(
     changes: &[FindingChange],
     is_experiment: bool,
 ) -> Vec<String> {
+    let nothing =
+        || vec!["No program has come to the end of a round: nothing to compare".to_owned()];
+    // a foreign ledger may name no program at all
+    let Some((first, others)) = programs.split_first() else {
+        return nothing();
+    };
     if programs.iter().any(|one| one.rounds.is_empty()) {
-        return vec!["No program has come to the end of a round: nothing to compare".to_owned()];
+        return nothing();
     }
     let mut said = Vec::new();
-    for (outcome, other) in outcomes.iter().zip(&programs[1..]) {
+    for (outcome, other) in outcomes.iter().zip(others) {
         if is_experiment {
             said.extend(unlike(outcome));
             said.extend(shown(outcome));
             said.extend(not_shown(outcome));
             said.extend(few_rounds(outcome, other.rounds.len()));
         } else {
-            said.push(behaviour(&programs[0], other));
+            said.push(behaviour(first, other));
         }
         let mut further = counts.iter().filter(|one| one.b == other.name);
         said.extend(further_counts(&mut further, is_experiment));

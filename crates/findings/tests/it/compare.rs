@@ -106,6 +106,20 @@ fn facts(rounds: u32) -> CompareFacts {
     contest.facts()
 }
 
+/// Found by fuzzing: the page of such a ledger panicked.
+#[test]
+fn a_ledger_without_programs_compares_nothing() {
+    let mut run = run();
+    run.variants.clear();
+    let facts = Comparison::new(&run).facts();
+    assert!(
+        facts.verdict[0].contains("nothing to compare"),
+        "{:?}",
+        facts.verdict
+    );
+    assert!(facts.variants.is_empty());
+}
+
 #[test]
 fn the_round_is_the_unit_and_warm_up_is_left_out() {
     let facts = facts(10);

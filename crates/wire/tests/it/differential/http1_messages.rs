@@ -116,7 +116,13 @@ fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
         let step = match parser.parse(input) {
             Ok(step) => step,
             Err(error) => {
-                transcript.end = ended(&error);
+                let line = input.trim_ascii_start();
+                transcript.end = match line.iter().position(|byte| *byte == b' ') {
+                    Some(65..) => {
+                        End::Framing("a method of more than 64 bytes is another protocol for ours")
+                    }
+                    _ => ended(&error),
+                };
                 return (transcript, notes);
             }
         };
@@ -186,6 +192,9 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
         return Some(
             "hyper refuses a list of equal lengths, which a recipient may read (RFC 9110 8.6)",
         );
+    }
+    if values("content-length").any(|value| value.starts_with(b"1844674407370955161")) {
+        return Some("hyper refuses a length of 2^64 - 1 and the one before");
     }
     if values("transfer-encoding").any(|value| !value.is_ascii() || has_empty_item(value)) {
         return Some(
