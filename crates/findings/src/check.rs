@@ -51,6 +51,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("max-requests-low", "requests per connection"),
     ("not-2xx", "first request"),
     ("old-tls-accepted", "versions"),
+    ("redirect", "first request"),
     ("reuse-saves-little", "fresh against reused"),
     ("shorter-before-first-request", "idle limits"),
     ("slower-when-reused", "fresh against reused"),

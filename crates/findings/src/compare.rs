@@ -19,6 +19,7 @@ mod verdict;
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use count_difference::{CountDifference, CountStatistic};
 pub use finding_change::{FindingChange, FindingState};
+pub(crate) use outcome::is_fewer;
 pub use outcome::{ComparedFigure, FigureChange, Outcome};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 

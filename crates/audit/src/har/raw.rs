@@ -19,7 +19,7 @@ const LOCAL_SOURCES: [&str; 4] = [
 ];
 
 /// The header fields that are read.
-const FIELDS: [&str; 3] = ["connection", "keep-alive", "user-agent"];
+const FIELDS: [&str; 5] = ["connection", "keep-alive", "server", "user-agent", "via"];
 /// Header fields that are kept of a message.
 const MOST_FIELDS: usize = 64;
 

@@ -100,6 +100,11 @@ fn figures(
     all
 }
 
+/// Whether so many requests are fewer than the others: who sends fewer is faster for that reason.
+pub(crate) fn is_fewer(ours: f64, theirs: f64) -> bool {
+    ours < (1.0 - ALIKE.1) * theirs
+}
+
 /// Why the two did not do the same work.
 fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
     let (a, b) = (&first.name, &other.name);
@@ -158,7 +163,7 @@ impl ProgramFacts {
     pub(super) fn sends_fewer(&self, other: &ProgramFacts) -> bool {
         let are_seen = [self, other].map(|one| one.unobserved.has_all_requests()) == [true, true];
         let [ours, theirs] = [self, other].map(|one| one.each_run(one.requests.total));
-        are_seen && ours < (1.0 - ALIKE.1) * theirs
+        are_seen && is_fewer(ours, theirs)
     }
 
     /// Requests that failed, and those with an error response.

@@ -10,6 +10,10 @@ use crate::unobserved::Unobserved;
 const NOT_WATCHED: &str = "its connections were not watched (--watch off)";
 const UNSEEN: NoData = NoData::NotMeasured(NOT_WATCHED);
 
+/// A variant that does less is faster for that reason.
+const FEWER_REQUESTS: NoData =
+    NoData::CannotSee("it sends fewer requests per invocation than the first variant");
+
 impl MetricSource for LambdaFacts {
     fn subjects(&self) -> Vec<Subject> {
         let subject = |one: &VariantFacts| Subject {
@@ -43,6 +47,7 @@ impl MetricSource for LambdaFacts {
                 .cold_start_ms
                 .map(|ms| Measured::exactly(ms * NANOS_PER_MS))
                 .ok_or(NoData::NothingHappened),
+            Metric::Saved if variant.sends_fewer(&self.variants[0]) => Err(FEWER_REQUESTS),
             Metric::Saved => saved(
                 &self.comparisons,
                 (&variant.name, variant.rounds.len()),

@@ -241,6 +241,45 @@ fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
 }
 
 #[test]
+fn a_variant_that_sends_fewer_requests_saves_nothing() {
+    let gate: Requirement = "variant=on: saved > 0ms".parse().unwrap();
+    let facts = |without: u64| {
+        let mut invoked = Invocations::new(&run(&["off", "on"]));
+        for (variant, ms) in [(0, 90), (1, 30)] {
+            for call in 0..20 {
+                let environment = u64::from(variant) + 1;
+                let from = environment * 100_000 + call * 1000;
+                let mut one = invocation(variant, environment, from, from + ms + call % 3);
+                one.round = Some(call as u32 / 2 + 1);
+                if call >= without || variant == 0 {
+                    let mut opened = connection(from, from + 1);
+                    let mut sent = exchange(from, from + 1, from + 2, Outcome::Ok);
+                    (opened.variant, opened.environment) = (Some(variant), Some(environment));
+                    sent.variant = Some(variant);
+                    invoked.record(Event::Opened(&opened));
+                    invoked.record(Event::Exchange(&sent));
+                }
+                invoked.record(Event::Invocation(&one));
+            }
+        }
+        invoked.facts()
+    };
+    let alike = facts(0);
+    assert!(alike.comparisons[0].saved_ms.is_some());
+    let held = |facts: &LambdaFacts| gate.evaluate(facts).passed();
+    assert!(held(&alike), "{:?}", gate.evaluate(&alike));
+    for without in [20, 4] {
+        let fewer = facts(without);
+        assert!(!held(&fewer), "{:?}", gate.evaluate(&fewer));
+        assert!(
+            fewer.verdict[0].contains("did not do the same work"),
+            "{:?}",
+            fewer.verdict
+        );
+    }
+}
+
+#[test]
 fn nothing_is_told_of_connections_that_nobody_followed() {
     let mut invoked = Invocations::new(&run(&["it"]));
     invoked.record(Event::Caveat(&Caveat::new(

@@ -2,6 +2,7 @@
 
 use super::frozen::{FreezeEffect, FrozenConnection};
 use super::invocation::InvocationFacts;
+use crate::compare::is_fewer;
 use crate::figures::{Latency, NANOS_PER_MS};
 use crate::population::buckets_ms;
 use crate::time_difference::Rounds;
@@ -121,6 +122,23 @@ pub struct VariantFacts {
 }
 
 impl VariantFacts {
+    /// Requests per invocation, over all kinds; absent where connections were not watched.
+    pub(super) fn requests_per_invocation(&self) -> Option<f64> {
+        let sums = self.kinds.iter().map(|kind| {
+            let requests = kind.requests_per_invocation? * kind.count as f64;
+            Some((requests, kind.count as f64))
+        });
+        let sums: Vec<(f64, f64)> = sums.collect::<Option<_>>()?;
+        let count: f64 = sums.iter().map(|one| one.1).sum();
+        (count > 0.0).then(|| sums.iter().map(|one| one.0).sum::<f64>() / count)
+    }
+
+    /// Whether it sends fewer requests per invocation than the other.
+    pub(super) fn sends_fewer(&self, other: &VariantFacts) -> bool {
+        let each = [self, other].map(VariantFacts::requests_per_invocation);
+        matches!(each, [Some(ours), Some(theirs)] if is_fewer(ours, theirs))
+    }
+
     pub(super) fn new(
         name: &str,
         calls: &[&InvocationFacts],

@@ -4,7 +4,7 @@ use super::frozen::FreezeEffect;
 use super::variant::{Kind, VariantFacts};
 use crate::stats::Interval;
 use crate::time_difference::TimeDifference;
-use intact_units::number::time;
+use intact_units::number::{mean, time};
 
 pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Vec<String> {
     let mut told: Vec<&TimeDifference> = comparisons.iter().collect();
@@ -14,7 +14,8 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
         saved.map_or(0.0, |saved| saved.value.abs())
     };
     told.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
-    let mut sentences: Vec<String> = told.into_iter().map(sentence).collect();
+    let mut sentences = unlike(variants);
+    sentences.extend(told.into_iter().map(sentence));
     for variant in variants {
         let whose = if variants.len() > 1 {
             format!("{}: ", variant.name)
@@ -45,6 +46,25 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
         }
     }
     sentences
+}
+
+/// Variants that send fewer requests than the first: their times are not of the same work.
+fn unlike(variants: &[VariantFacts]) -> Vec<String> {
+    let Some((first, others)) = variants.split_first() else {
+        return Vec::new();
+    };
+    let fewer = others.iter().filter(|one| one.sends_fewer(first));
+    let each = |one: &VariantFacts| mean(one.requests_per_invocation().unwrap_or_default());
+    let words = |one: &VariantFacts| {
+        format!(
+            "the variants did not do the same work: {} sends {} requests per invocation, {} sends {}",
+            one.name,
+            each(one),
+            first.name,
+            each(first)
+        )
+    };
+    fewer.map(words).collect()
 }
 
 fn sentence(compared: &TimeDifference) -> String {

@@ -93,8 +93,10 @@ reset(one)
 one = dial()
 get(one, "/reset-by-client")
 one.sendall(head("/fault/trickle"))
-one.recv(4096)
-time.sleep(0.3)
+# right after a byte, because the next one comes 50 ms later: every observer has seen the same
+seen = b""
+while len(seen.partition(b"\r\n\r\n")[2]) < 5:
+    seen += one.recv(4096)
 reset(one)
 
 # the server resets, and the server closes
