@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Bytes of room that an idle connection keeps for what it sends.
@@ -103,6 +103,13 @@ impl Channel {
     /// Sends all of [`Channel::out`].
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_flush(context)).await
+    }
+
+    /// Waits until the peer resets the connection. Takes nothing from what the peer sent.
+    pub(crate) async fn wait_for_reset(&self) {
+        if self.tcp.ready(Interest::ERROR).await.is_ok() {
+            self.passed.reset.set(true);
+        }
     }
 
     /// See [`Channel::read`].

@@ -242,8 +242,12 @@ impl Http1Connection<'_> {
         if let Some(pending) = &mut request.pending {
             pending.received();
         }
-        if !request.plan.pause.is_zero() {
-            tokio::time::sleep(request.plan.pause).await;
+        let pause = request.plan.pause;
+        if !pause.is_zero() && timeout(pause, self.channel.wait_for_reset()).await.is_ok() {
+            if let Some(pending) = request.pending {
+                pending.end(Outcome::Failed(Failure::ClientClosed));
+            }
+            return Some(CloseReason::Theirs);
         }
         if request.plan.answer.body == Body::Echo {
             request.plan.answer.body = Body::Given(std::mem::take(&mut request.body));

@@ -231,3 +231,27 @@ fn a_client_that_leaves_in_the_middle_is_recorded_so() {
         1
     );
 }
+
+#[test]
+fn a_client_that_resets_during_a_pause_is_recorded_so() {
+    let rig = rig();
+    let mut stream = rig.connect();
+    assert_eq!(get(&mut stream, "/").status(), "200");
+    ask(&mut stream, "/delay/60000");
+    // a socket that is closed with bytes unread resets; with this option it always does
+    socket2::SockRef::from(&stream)
+        .set_linger(Some(std::time::Duration::ZERO))
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    drop(stream);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let totals = rig.end();
+    assert_eq!(
+        totals.requests.failed[&intact_ledger::Failure::ClientClosed],
+        1
+    );
+    assert_eq!(
+        totals.connections.ended_by[&intact_ledger::EndedBy::Client],
+        1
+    );
+}
