@@ -95,9 +95,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
             Err(error) => missing.push(selection.missing(platform, None, &error)),
         }
     }
-    let built: Vec<&Platform> = stages.iter().map(|stage| stage.platform).collect();
-    if selection.has(Kind::Npm) && !built.is_empty() {
-        let file = package::npm_main(&built, &out)?;
+    if selection.has(Kind::Npm) && !stages.is_empty() {
+        let file = package::npm_main(&out)?;
         artefacts.push(Artefact {
             kind: Kind::Npm,
             platform: None,
@@ -111,7 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
             file: sbom::write(&out)?,
         });
     }
-    write_sums(&artefacts, &out)?;
+    write_sums(&out)?;
     print(&artefacts, &missing, &out)?;
     let all_there = !missing.iter().any(|one| one.is_wanted);
     Ok(all_there && (!args.try_them || trial::run(&artefacts)?))
@@ -175,16 +174,21 @@ fn channels() -> String {
     all.map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// `SHA256SUMS`, as `sha256sum --check` reads it.
-fn write_sums(artefacts: &[Artefact], out: &Path) -> anyhow::Result<()> {
-    let mut lines = Vec::new();
-    for artefact in artefacts {
-        let sum = Sha256::digest(fs::read(&artefact.file)?);
-        let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-        lines.push(format!("{sum}  {}\n", artefact.name()));
+/// `SHA256SUMS` of every file in the folder, as `sha256sum --check` reads it.
+fn write_sums(out: &Path) -> anyhow::Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(out)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
     }
-    lines.sort_by(|a, b| a[64..].cmp(&b[64..]));
-    fs::write(out.join("SHA256SUMS"), lines.concat()).context("SHA256SUMS")
+    names.retain(|name| name != "SHA256SUMS");
+    names.sort();
+    let mut lines = String::new();
+    for name in names {
+        let sum = Sha256::digest(fs::read(out.join(&name))?);
+        let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+        lines.push_str(&format!("{sum}  {name}\n"));
+    }
+    fs::write(out.join("SHA256SUMS"), lines).context("SHA256SUMS")
 }
 
 fn print(artefacts: &[Artefact], missing: &[Missing], out: &Path) -> anyhow::Result<()> {

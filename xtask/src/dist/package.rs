@@ -1,5 +1,6 @@
 //! The packages of one system, each made from the same staged program by the tool of its channel.
 
+use super::platform::{PLATFORMS, Platform};
 use super::stage::{Stage, copy_files, packer};
 use super::{PACKAGE, ROOT, VERSION, tools::Tools};
 use crate::tool;
@@ -39,7 +40,7 @@ impl Kind {
     }
 
     /// Whether the system has that channel.
-    pub(super) fn is_for(self, platform: &super::platform::Platform) -> bool {
+    pub(super) fn is_for(self, platform: &Platform) -> bool {
         match self {
             Kind::Archive | Kind::Wheel | Kind::Npm => true,
             Kind::Deb | Kind::Rpm => platform.linux_package.is_some(),
@@ -83,7 +84,13 @@ fn archive(stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> 
         return Ok(file);
     }
     let file = out.join(format!("{name}.tar.gz"));
-    let mut tar = packer("tar", &stage.folder);
+    // macOS has a tar of its own, without these options
+    let tar = if cfg!(target_os = "macos") {
+        "gtar"
+    } else {
+        "tar"
+    };
+    let mut tar = packer(tar, &stage.folder);
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
         .arg(format!("--mtime=@{}", super::stage::date()))
         .args(["-czf".as_ref(), file.as_os_str(), name.as_ref()]);
@@ -148,13 +155,13 @@ fn npm_platform(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
     npm_pack(&folder, &package, out)
 }
 
-/// npm's package that a user names: it starts the program of the package that npm chose for the system.
-pub(super) fn npm_main(
-    platforms: &[&super::platform::Platform],
-    out: &Path,
-) -> anyhow::Result<PathBuf> {
+/// npm's package that a user names: it starts the program of the package that npm chose for the system. It names the packages that are
+/// in the folder, built now or brought there, and no other: somebody else could register a name that nobody has published.
+pub(super) fn npm_main(out: &Path) -> anyhow::Result<PathBuf> {
+    let names = PLATFORMS.iter().map(npm_name);
+    let names = names.filter(|name| out.join(format!("{name}-{VERSION}.tgz")).is_file());
+    let names = names.map(|name| (name, json!(VERSION)));
     let mut package = npm_manifest(PACKAGE, SUMMARY);
-    let names = platforms.iter().map(|one| (npm_name(one), json!(VERSION)));
     package["optionalDependencies"] = Value::Object(names.collect());
     package["bin"] = json!({ "intact": "launcher.js" });
     package["engines"] = json!({ "node": ">=16" });
@@ -165,7 +172,7 @@ pub(super) fn npm_main(
     npm_pack(&folder, &package, out)
 }
 
-fn npm_name(platform: &super::platform::Platform) -> String {
+fn npm_name(platform: &Platform) -> String {
     format!("{PACKAGE}-{}", platform.name)
 }
 

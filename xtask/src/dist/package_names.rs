@@ -47,6 +47,9 @@ const SOURCE_OPTIONS: &[&str] = &["--path", "--git"];
 fn foreign(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, line) in text.lines().enumerate() {
+        if !line.contains("intact") {
+            continue;
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
         for start in 0..words.len() {
             let names = packages(&words[start..]).into_iter();
