@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// Profile of Cargo.toml; `release` builds faster and is not what is shipped
     #[arg(long, default_value = "dist")]
     profile: String,
+    /// Package this program instead of building one: SYSTEM=FILE, may be repeated; what packages promise (glibc 2.17) is then up to you
+    #[arg(long = "program", value_name = "SYSTEM=FILE", value_parser = built_before)]
+    programs: Vec<(String, PathBuf)>,
     /// Install what was built into empty environments and run it there
     #[arg(long = "try")]
     try_them: bool,
@@ -76,8 +79,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
         if kinds.is_empty() {
             continue;
         }
-        let staged = build::program(platform, &args.profile, &tools)
-            .and_then(|program| Stage::fill(platform, &program, &stages));
+        let mut given = args
+            .programs
+            .iter()
+            .filter(|(name, _)| name == platform.name);
+        let program = match given.next() {
+            Some((_, file)) => Ok(file.clone()),
+            None => build::program(platform, &args.profile, &tools),
+        };
+        let staged = program.and_then(|program| Stage::fill(platform, &program, &stages));
         match staged {
             Ok(stage) => {
                 for kind in kinds {
@@ -114,6 +124,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     print(&artefacts, &missing, &out)?;
     let all_there = !missing.iter().any(|one| one.is_wanted);
     Ok(all_there && (!args.try_them || trial::run(&artefacts)?))
+}
+
+/// Reads SYSTEM=FILE.
+fn built_before(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if PLATFORMS.iter().any(|one| one.name == name) => {
+            Ok((name.to_owned(), file.into()))
+        }
+        _ => Err(format!("expected SYSTEM=FILE; systems are {}", systems())),
+    }
 }
 
 /// What `--only` names.

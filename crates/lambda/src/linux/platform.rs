@@ -6,7 +6,6 @@ use super::mailbox::{Delivery, FunctionResponse, State};
 use crate::plan::{Function, Plan, RunPosition};
 use crate::{FreezeHook, LambdaError};
 use intact_ledger::{Event, Invocation, InvocationOutcome, Nanos, Row, Sink, Span};
-use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
