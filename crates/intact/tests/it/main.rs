@@ -1,5 +1,7 @@
 //! The binary as a person meets it.
 
+#[cfg(target_os = "linux")]
+mod action;
 mod architecture;
 mod audit;
 mod audit_tiers;
