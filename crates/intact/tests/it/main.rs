@@ -17,6 +17,8 @@ mod fix;
 mod fleet;
 #[cfg(feature = "aws")]
 mod fleet_aws;
+#[cfg(target_os = "linux")]
+mod foreign_runs;
 #[cfg(unix)]
 mod foreign_text;
 #[cfg(target_os = "linux")]
