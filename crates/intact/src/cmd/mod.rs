@@ -39,4 +39,5 @@ mod progress;
 mod recording;
 mod requirements;
 mod run_header;
+mod server_command;
 mod watching;
