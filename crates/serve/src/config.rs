@@ -115,6 +115,8 @@ pub struct Config {
     pub accept: Accept,
     /// How connections are ended.
     pub close: Close,
+    /// How long connections may finish what is in flight when the server ends, after it has announced that; zero: not at all.
+    pub drain: Duration,
     /// What goes wrong, how often.
     pub faults: Faults,
     /// Further names of this server, in addition to those of the loopback: `/.intact/` answers to no other `Host`.
@@ -140,6 +142,7 @@ impl Default for Config {
             split: None,
             accept: Accept::Serve,
             close: Close::Goaway,
+            drain: Duration::ZERO,
             faults: Faults::default(),
             names: Vec::new(),
         }

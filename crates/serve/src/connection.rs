@@ -42,6 +42,8 @@ pub(crate) async fn serve(
     tls: Option<Arc<ServerConfig>>,
 ) {
     let at = host.clerk.now();
+    // as long as it is held, the server's end waits for this connection
+    let _open = host.drain.notice();
     let guest = Peer {
         peer: peer.ip(),
         local: tcp.local_addr().ok().map(|local| local.ip()),
@@ -141,14 +143,16 @@ async fn first_bytes(
     guest: Peer,
 ) -> Result<(ReadBuffer, bool), CloseReason> {
     let mut first: Option<ReadBuffer> = None;
+    let mut drain = host.drain.notice();
     loop {
-        let read = channel.read(&host.buffers);
-        let read: io::Result<ReadBuffer> = match host.patience(guest) {
-            Some(limit) => match timeout(limit, read).await {
-                Ok(read) => read,
-                Err(_) => return Err(CloseReason::Ours(host.config.close)),
-            },
-            None => read.await,
+        let read = within(host.patience(guest), channel.read(&host.buffers));
+        let read = tokio::select! {
+            biased;
+            read = read => read,
+            () = drain.begun() => continue,
+        };
+        let Some(read) = read else {
+            return Err(CloseReason::Ours(host.config.close));
         };
         let read = match read {
             Ok(read) if !read.is_empty() => read,
@@ -169,6 +173,17 @@ async fn first_bytes(
             return Ok((bytes, true));
         }
         first = Some(bytes);
+    }
+}
+
+/// Waits for a read as long as there is patience; `None`: not longer.
+pub(crate) async fn within(
+    patience: Option<Duration>,
+    read: impl Future<Output = io::Result<ReadBuffer>>,
+) -> Option<io::Result<ReadBuffer>> {
+    match patience {
+        Some(limit) => timeout(limit, read).await.ok(),
+        None => Some(read.await),
     }
 }
 

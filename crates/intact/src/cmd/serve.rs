@@ -61,7 +61,10 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         .run(run, sink, async {
             match parent {
                 Some(parent) => end_of_input(parent).await,
-                None => code.set(exit::by_signal(signal().await)),
+                None => {
+                    code.set(exit::by_signal(signal().await));
+                    tokio::task::spawn_local(end_at_once());
+                }
             }
         })
         .map_err(anyhow::Error::from)?;
@@ -150,6 +153,12 @@ async fn signal() -> usize {
         _ = hangup.recv() => kinds[2],
     };
     came.as_raw_value() as usize
+}
+
+/// Ends at the second signal, whatever is in flight.
+async fn end_at_once() {
+    let number = signal().await;
+    std::process::exit(exit::by_signal(number).into());
 }
 
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.
