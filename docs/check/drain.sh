@@ -27,6 +27,10 @@ drain() {
     local name=$1 signal=$2 url=$3 slow=$4
     shift 4
     "$intact" check "$url" --insecure --drain --drain-signal "$signal" --drain-slow "$slow" --drain-time 20s --json="$work/drain.json" -- "$@" >"$work/page" 2>"$work/log" || cat "$work/log" >&2
+    if ! jq -e .drain "$work/drain.json" >/dev/null; then
+        echo "left out: $name: $(jq -r '.verdict[0]' "$work/drain.json")" >&2
+        return
+    fi
     jq -r --arg name "$name" --arg signal "SIG$signal" '
         def time: if . == null then "-" elif . < 1000 then "\(round) ms" else "\(. / 100 | round / 10) s" end;
         .drain | def group: "\(.lost) of \(.sent)";
@@ -60,8 +64,8 @@ END
 fi
 if have caddy; then
     port=$(free_port)
-    printf '{\n admin off\n auto_https off\n}\nhttps://127.0.0.1:%s {\n tls %s %s\n reverse_proxy /delay/* 127.0.0.1:%s\n respond / ok\n}\n' "$port" "$work/cert.pem" "$work/key.pem" "$slow" >"$work/Caddyfile"
-    drain "Caddy $(caddy version | sed 's|^v||; s| .*||')" TERM "https://127.0.0.1:$port/" /delay/1000 env HOME="$work" caddy run --adapter caddyfile --config "$work/Caddyfile"
+    printf '{\n admin off\n auto_https off\n}\nhttps://localhost:%s {\n bind 127.0.0.1\n tls %s %s\n reverse_proxy /delay/* 127.0.0.1:%s\n respond / ok\n}\n' "$port" "$work/cert.pem" "$work/key.pem" "$slow" >"$work/Caddyfile"
+    drain "Caddy $(caddy version | sed 's|^v||; s| .*||')" TERM "https://localhost:$port/" /delay/1000 env HOME="$work" caddy run --adapter caddyfile --config "$work/Caddyfile"
 fi
 if have node; then
     port=$(free_port); version=$(node --version | sed 's|^v||')

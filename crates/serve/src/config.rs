@@ -18,6 +18,7 @@ choices! {
     #[default]
     Goaway "goaway" "as the version has it: GOAWAY (HTTP/2), close_notify (TLS), FIN",
     Fin "fin" "the same without GOAWAY",
+    Slow "slow" "as goaway, 2 s after the announcement",
     Rst "rst" "a RST",
     Silent "silent" "nothing: the connection is forgotten as by a NAT, while the kernel still acknowledges",
     NoCloseNotify "no-close-notify" "a FIN without TLS's close_notify",

@@ -22,6 +22,8 @@ use tokio::time::timeout;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a connection that we closed is drained, so that the client reads our answer before a RST.
 const DRAIN: Duration = Duration::from_secs(1);
+/// How long a slow close takes.
+const SLOW: Duration = Duration::from_secs(2);
 /// The start of HTTP/2's preface, by which it is told from HTTP/1 where no ALPN has told (RFC 9113 section 3.3).
 const PREFACE: &[u8] = b"PRI ";
 
@@ -208,6 +210,12 @@ async fn leave_by(leave: CloseReason, mut channel: Channel, host: &ThreadState, 
     match close {
         Close::Goaway | Close::Fin => {
             record.close(Side::Server, polite);
+            channel.finish(true, DRAIN).await;
+        }
+        Close::Slow => {
+            let is_late = timeout(SLOW, channel.hold()).await.is_err();
+            let by = if is_late { Side::Server } else { Side::Client };
+            record.close(by, polite);
             channel.finish(true, DRAIN).await;
         }
         Close::NoCloseNotify => {

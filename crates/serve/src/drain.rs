@@ -51,7 +51,7 @@ impl DrainState {
         begun.map(|begun| grace.saturating_sub(begun.elapsed()))
     }
 
-    /// For one connection.
+    /// For one connection, or one port: it shows a beginning that is still to come.
     pub(crate) fn notice(&self) -> DrainNotice {
         DrainNotice(self.begun.subscribe())
     }

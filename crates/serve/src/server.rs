@@ -2,7 +2,7 @@
 
 use crate::certificate_authority::AuthorityError;
 use crate::config::{Accept, Config};
-use crate::drain::DrainState;
+use crate::drain::{DrainNotice, DrainState};
 use crate::record::ThreadRecorder;
 use crate::server_tally::ServerTally;
 use crate::thread_state::ThreadState;
@@ -159,7 +159,11 @@ impl Server {
             for (listener, tls) in self.listeners {
                 let Some(listener) = listener else { continue };
                 let listener = TcpListener::from_std(listener).map_err(ServeError::Runtime)?;
-                accepting.push(spawn_local(gate.clone().accept(listener, tls)));
+                accepting.push(spawn_local(gate.clone().accept(
+                    listener,
+                    tls,
+                    drain.notice(),
+                )));
             }
             shutdown.await;
             drain.begin();
@@ -193,8 +197,12 @@ struct Gate {
 }
 
 impl Gate {
-    async fn accept(self: Rc<Gate>, listener: TcpListener, tls: Option<Arc<ServerConfig>>) {
-        let mut drain = self.host.drain.notice();
+    async fn accept(
+        self: Rc<Gate>,
+        listener: TcpListener,
+        tls: Option<Arc<ServerConfig>>,
+        mut drain: DrainNotice,
+    ) {
         loop {
             let accepted = tokio::select! {
                 biased;

@@ -136,7 +136,7 @@ impl Http2Connection<'_> {
 
     /// Takes no more requests, and says so if that is our way.
     fn stop(&mut self) {
-        let announce = self.host.config.close == Close::Goaway;
+        let announce = matches!(self.host.config.close, Close::Goaway | Close::Slow);
         if announce {
             self.record.announced_by.set(Some(Side::Server));
         }

@@ -1,6 +1,6 @@
 //! What stands out about the end of a server's process, and the summary in sentences.
 
-use super::{DrainFacts, ProcessEnd};
+use super::{DrainFacts, ProcessEnd, REACTION};
 use crate::check::{CheckFacts, finding};
 use crate::finding::{Finding, Severity};
 use crate::rules::ServerLimit;
@@ -10,6 +10,8 @@ use intact_units::plural::counted;
 
 /// What a server has to do at its end.
 const IN_GOOD_ORDER: &str = "on the signal, keep responding with `Connection: close` (HTTP/2: GOAWAY), finish what is in flight, then close and exit: Go `http.Server.Shutdown`, Node `server.close()` in a handler of the signal, Java `HttpServer.stop(SECONDS)`, Spring `server.shutdown=graceful`, uvicorn `--timeout-graceful-shutdown`";
+/// A response this late shows that the server handles the signal.
+const REACTION_MS: f64 = REACTION as f64 / 1e6;
 /// What a client cannot do about it.
 const LOST_RISK: &str = "a client may repeat GET; a POST that was lost may have been executed";
 /// The connections that a server refuses once it does not listen.
@@ -168,7 +170,12 @@ fn not_ended(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
 /// The signal's default action ended it.
 fn not_handled(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     let status = drain.process.status.as_deref()?;
-    if drain.process.end != ProcessEnd::Ended || status != drain.signal {
+    // a server that ends in good order may raise the signal again at its end, as uvicorn does
+    let responds = drain
+        .last_response_ms()
+        .is_some_and(|last| last >= REACTION_MS);
+    let is_cut_off = drain.all().lost > 0 && !responds;
+    if drain.process.end != ProcessEnd::Ended || status != drain.signal || !is_cut_off {
         return None;
     }
     Some(Finding {

@@ -223,13 +223,20 @@ fn each_end_of_the_process_is_named() {
         ProcessEnd::LeftBehind
     );
     assert!(!passes(&left_behind, "drain.time < 60s"));
-    let by_default = of(ServerEnd {
+    let by_the_signal = ServerEnd {
         command_at: Some(after(900)),
         status: Some("SIGTERM".to_owned()),
         group_at: Some(after(900)),
         killed_at: None,
-    });
-    assert_eq!(rules(&by_default), ["drain-not-handled"]);
+    };
+    // raised again after a drain in good order
+    assert_eq!(rules(&of(by_the_signal.clone())), Vec::<&str>::new());
+    let mut cut_off = good();
+    cut_off.process = by_the_signal;
+    cut_off.requests.remove(1);
+    cut_off.requests[0].outcome = Outcome::Failed(Failure::Reset);
+    let cut_off = rules(&facts(cut_off));
+    assert_eq!(cut_off, ["lost-in-drain", "drain-not-handled"]);
     let stopped = of(ServerEnd::default());
     assert_eq!(
         stopped.drain.as_ref().unwrap().process.end,
