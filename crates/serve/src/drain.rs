@@ -61,7 +61,7 @@ impl DrainNotice {
     /// Waits until it begins; for ever if it had begun before.
     pub(crate) async fn begun(&mut self) {
         if self.0.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Every way in which a kept connection dies, under the engine: each request ends in its kind and in time, and none is sent twice: the
-//! server's ledger has no request that the engine's has not.
+//! Every way in which a kept connection dies (`fixtures/dead-connections/`, named as in `watch --fault`), under the engine: each
+//! request ends in its kind and in time. None is sent twice: the server's ledger has no request that the engine's has not.
 
-use crate::hostile::outcomes;
+use crate::hostile::{all, id, outcomes};
 use crate::rig::{Record, config, run};
 use intact_bench::Length;
 use intact_ledger::{Protocol, Row};
-use intact_serve::hostile::in_parallel;
-use intact_serve::{Close, Config, TestServer, Totals};
+use intact_serve::hostile::{Hostile, in_parallel};
+use intact_serve::{Config, TestServer, Totals};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
@@ -17,118 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// By how much a busy machine may exceed it.
 const LATE: Duration = Duration::from_secs(20);
 
-/// One way.
-struct Kind {
-    name: &'static str,
-    serve: fn(&mut Config),
-    /// Requests a second, where connections have to idle between them.
-    rate: Option<f64>,
-    /// How some requests have to end, in HTTP/1.1 and in HTTP/2.
-    needed: [&'static str; 2],
-    /// How requests may end.
-    expected: &'static [&'static str],
-}
-
-const MS: Duration = Duration::from_millis(1);
-
-/// Connections that idle can end just before, while or after a request comes: a busy machine delays either side.
-const IDLE: &[&str] = &[
-    "ok",
-    "stale",
-    "closed",
-    "reset",
-    "connect-reset",
-    "refused-stream",
-];
-
-/// The faults by their names in `watch --fault`.
-const KINDS: [Kind; 10] = [
-    Kind {
-        name: "stale",
-        serve: |config| config.idle_timeout = Some(100 * MS),
-        rate: Some(3.0),
-        needed: ["ok", "ok"],
-        expected: IDLE,
-    },
-    Kind {
-        name: "fin-race",
-        serve: |config| {
-            config.idle_timeout = Some(100 * MS);
-            config.close = Close::Fin;
-        },
-        rate: Some(10.0),
-        needed: ["ok", "ok"],
-        expected: IDLE,
-    },
-    Kind {
-        name: "rst",
-        serve: |config| {
-            config.idle_timeout = Some(100 * MS);
-            config.close = Close::Rst;
-        },
-        rate: Some(3.0),
-        needed: ["ok", "ok"],
-        expected: IDLE,
-    },
-    Kind {
-        name: "reset-mid-response",
-        serve: |config| config.faults = "reset-mid-body".parse().unwrap(),
-        rate: None,
-        needed: ["reset", "stream-reset"],
-        expected: &["reset", "stream-reset"],
-    },
-    Kind {
-        name: "nat-idle",
-        serve: |config| {
-            config.idle_timeout = Some(100 * MS);
-            config.close = Close::Silent;
-        },
-        rate: Some(3.0),
-        needed: ["timeout", "timeout"],
-        expected: &["ok", "timeout"],
-    },
-    Kind {
-        name: "black-hole",
-        serve: |config| {
-            config.max_requests = Some(2);
-            config.close = Close::Silent;
-        },
-        rate: None,
-        needed: ["timeout", "timeout"],
-        expected: &["ok", "timeout"],
-    },
-    Kind {
-        name: "goaway",
-        serve: |config| config.max_requests = Some(3),
-        rate: None,
-        needed: ["ok", "ok"],
-        expected: &["ok"],
-    },
-    Kind {
-        name: "max-age",
-        serve: |config| config.max_age = Some(100 * MS),
-        rate: Some(10.0),
-        needed: ["ok", "ok"],
-        expected: IDLE,
-    },
-    Kind {
-        name: "slow-close",
-        serve: |config| {
-            config.max_requests = Some(2);
-            config.close = Close::Slow;
-        },
-        rate: None,
-        needed: ["ok", "ok"],
-        expected: &["ok"],
-    },
-    Kind {
-        name: "early-close-after-headers",
-        serve: |config| config.faults = "close-after-head".parse().unwrap(),
-        rate: None,
-        needed: ["truncated", "truncated"],
-        expected: &["truncated"],
-    },
-];
+/// Requests a second, where connections have to idle between them.
+const RATE: f64 = 3.0;
 
 /// A bench of POST requests, which nothing may send twice.
 fn bench(address: SocketAddr, protocol: Protocol) -> intact_bench::Config {
@@ -168,33 +58,35 @@ fn compare(record: &Record, totals: &Totals, expected: &[&str]) -> Vec<String> {
     wrong
 }
 
-impl Kind {
-    /// Runs it; what is wrong, if anything.
-    fn run(&self, protocol: Protocol) -> Option<String> {
-        let mut served = Config::default();
-        (self.serve)(&mut served);
-        let server = TestServer::start(served).unwrap();
-        let mut config = bench(server.addresses().plain.unwrap(), protocol);
-        config.requests_per_s = self.rate;
-        let record = run(config);
-        let totals = server.end().unwrap();
-        let mut wrong = compare(&record, &totals, self.expected);
-        let needed = self.needed[usize::from(protocol == Protocol::Http2)];
-        if !outcomes(&record).iter().any(|id| id == needed) {
-            wrong.push(format!("no request ended in {needed}"));
-        }
-        (!wrong.is_empty())
-            .then(|| format!("{} in HTTP/{}: {wrong:?}", self.name, protocol.as_str()))
+/// Runs one kind; what is wrong, if anything. At least one request ends in the first outcome that the file lists.
+fn check(kind: &Hostile, protocol: Protocol) -> Option<String> {
+    let expected = match protocol {
+        Protocol::Http2 => &kind.expect.http2,
+        _ => &kind.expect.http1,
+    };
+    let expected: Vec<&str> = expected.iter().map(id).collect();
+    let server = TestServer::start(kind.config.clone()).unwrap();
+    let mut config = bench(server.addresses().plain.unwrap(), protocol);
+    let ends_idle = kind.config.idle_timeout.is_some() || kind.config.max_age.is_some();
+    config.requests_per_s = ends_idle.then_some(RATE);
+    let record = run(config);
+    let totals = server.end().unwrap();
+    let mut wrong = compare(&record, &totals, &expected);
+    if !outcomes(&record).iter().any(|id| id == expected[0]) {
+        wrong.push(format!("no request ended in {}", expected[0]));
     }
+    (!wrong.is_empty()).then(|| format!("{} in HTTP/{}: {wrong:?}", kind.name, protocol.as_str()))
 }
 
 #[test]
 fn no_kind_of_dead_connection_hangs_the_engine_or_makes_it_send_twice() {
+    let kinds = all("dead-connections");
+    assert!(kinds.len() >= 10, "files are missing");
     let mut trials = Vec::new();
-    for kind in &KINDS {
+    for kind in &kinds {
         trials.extend([(kind, Protocol::Http11), (kind, Protocol::Http2)]);
     }
-    let wrong = in_parallel(trials, |(kind, protocol)| kind.run(*protocol));
+    let wrong = in_parallel(trials, |(kind, protocol)| check(kind, *protocol));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -229,7 +121,7 @@ fn a_server_that_drains_loses_no_request_of_the_engine() {
         let ending = thread::spawn(move || {
             let give_up = Instant::now() + LATE;
             while answered(address) < 20 && Instant::now() < give_up {
-                thread::sleep(5 * MS);
+                thread::sleep(Duration::from_millis(5));
             }
             server.end().unwrap()
         });

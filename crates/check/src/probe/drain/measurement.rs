@@ -247,7 +247,11 @@ impl Measurement {
     }
 
     fn pump_all(&mut self, caller: &mut Prober<'_>) -> bool {
-        (0..self.members.len()).fold(false, |more, at| self.pump(caller, at) || more)
+        let mut more = false;
+        for at in 0..self.members.len() {
+            more |= self.pump(caller, at);
+        }
+        more
     }
 
     /// Reads what is there on a connection, and closes one that is over. Returns whether more may be there.

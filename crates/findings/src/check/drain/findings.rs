@@ -8,8 +8,12 @@ use crate::statement::{Statement, Value, connections, counts, requests, statemen
 use intact_units::number::{time, timer};
 use intact_units::plural::counted;
 
-/// What a server has to do at its end.
-const IN_GOOD_ORDER: &str = "on the signal, keep responding with `Connection: close` (HTTP/2: GOAWAY), finish what is in flight, then close and exit: Go `http.Server.Shutdown`, Node `server.close()` in a handler of the signal, Java `HttpServer.stop(SECONDS)`, Spring `server.shutdown=graceful`, uvicorn `--timeout-graceful-shutdown`";
+/// How a server loses nothing that is in flight.
+const FINISH: &str = "on the signal, finish what is in flight, then close and exit: Go `http.Server.Shutdown`, Node `server.close()` in a handler of the signal, Java `HttpServer.stop(SECONDS)`, Spring `server.shutdown=graceful`";
+/// How a server announces its end.
+const ANNOUNCE: &str = "from the signal on, respond with `Connection: close` (HTTP/2: GOAWAY) before the port closes, as Go's `http.Server.Shutdown` does; Node's `server.close()` and Java's `HttpServer.stop` do not: there, a handler of the signal makes each response carry the field";
+/// What helps with a server that ends in good order already.
+const STOP_SENDING: &str = "let the platform stop sending before it sends the signal: a `preStop` sleep in Kubernetes, a deregistration delay of the balancer";
 /// A response this late shows that the server handles the signal.
 const REACTION_MS: f64 = REACTION as f64 / 1e6;
 /// What a client cannot do about it.
@@ -81,11 +85,32 @@ pub(in crate::check) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 }
 
 /// The remedy: the product's own, where the server names one.
-fn remedy(facts: &CheckFacts) -> Statement {
+fn remedy(facts: &CheckFacts, otherwise: &str) -> Statement {
     match facts.server_advice(ServerLimit::Drain) {
         Some(advice) => Statement::text(advice),
-        None => IN_GOOD_ORDER.into(),
+        None => Statement::text(otherwise),
     }
+}
+
+/// Whether the server acts on the signal: it announced its end, or responded long after it.
+fn handles_signal(drain: &DrainFacts) -> bool {
+    let responds = drain
+        .last_response_ms()
+        .is_some_and(|last| last >= REACTION_MS);
+    responds || drain.announced().0 > 0
+}
+
+/// Requests on new connections are lost in the kernel's queue, and those that cross a FIN are lost in the network. No server can help
+/// with either.
+fn lost_remedy(facts: &CheckFacts, drain: &DrainFacts) -> Statement {
+    let mut fix = Statement::default();
+    if drain.in_flight.lost + drain.kept.lost > 0 {
+        fix = remedy(facts, FINISH);
+    }
+    if drain.new.lost > 0 || handles_signal(drain) {
+        fix = fix.and(STOP_SENDING);
+    }
+    fix
 }
 
 fn lost(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
@@ -106,7 +131,7 @@ fn lost(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
             lost_by_time = counts(groups.map(|(when, group)| (when, group.lost)))
         )
         .and(statement!("by kind: {lost_by}", lost_by = counts(by))),
-        fix: remedy(facts),
+        fix: lost_remedy(facts, drain),
         risk: Some(LOST_RISK.into()),
         ..finding(
             facts,
@@ -171,10 +196,7 @@ fn not_ended(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
 fn not_handled(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     let status = drain.process.status.as_deref()?;
     // a server that ends in good order may raise the signal again at its end, as uvicorn does
-    let responds = drain
-        .last_response_ms()
-        .is_some_and(|last| last >= REACTION_MS);
-    let is_cut_off = drain.all().lost > 0 && !responds;
+    let is_cut_off = drain.all().lost > 0 && !handles_signal(drain);
     if drain.process.end != ProcessEnd::Ended || status != drain.signal || !is_cut_off {
         return None;
     }
@@ -183,7 +205,7 @@ fn not_handled(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
             "the process ended {ended} after the signal, by its default action",
             ended = Value::Duration(drain.process.ended_ms?)
         ),
-        fix: remedy(facts),
+        fix: remedy(facts, FINISH),
         risk: Some(LOST_RISK.into()),
         ..finding(
             facts,
@@ -206,12 +228,17 @@ fn not_announced(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     if by.is_empty() {
         return None;
     }
+    let fix = if handles_signal(drain) {
+        Statement::text(ANNOUNCE)
+    } else {
+        remedy(facts, ANNOUNCE)
+    };
     Some(Finding {
         evidence: statement!(
             "not announced by version: {by_version}",
             by_version = counts(by)
         ),
-        fix: remedy(facts),
+        fix,
         risk: Some("without an announcement a client sends its next request on a connection that the server is about to close".into()),
         ..finding(
             facts,
@@ -233,10 +260,13 @@ fn refused_at_once(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
         .filter(|from| *from < REFUSED_AT_ONCE_MS)?;
     Some(Finding {
         evidence: match drain.accepted_until_ms {
-            Some(until) => statement!("the last new connection with a response ended {accepted_until} after the signal", accepted_until = Value::Duration(until)),
+            Some(until) => statement!(
+                "the last new connection with a response ended {accepted_until} after the signal",
+                accepted_until = Value::Duration(until)
+            ),
             None => "no new connection got a response after the signal".into(),
         },
-        fix: "let the platform stop sending before it sends the signal: a `preStop` sleep in Kubernetes, a deregistration delay of the balancer".into(),
+        fix: STOP_SENDING.into(),
         ..finding(
             facts,
             "drain-refuses-at-once",

@@ -52,8 +52,8 @@ fn drain(connections: Vec<DrainConnection>, requests: Vec<DrainRequest>) -> Drai
     }
 }
 
-fn facts(drain: Drain) -> CheckFacts {
-    let contact = FirstRequest {
+fn contact() -> FirstRequest {
+    FirstRequest {
         url: "http://localhost/".to_owned(),
         outcome: Outcome::Ok,
         detail: None,
@@ -65,9 +65,12 @@ fn facts(drain: Drain) -> CheckFacts {
         redirect: None,
         other_scheme: None,
         expect: None,
-    };
+    }
+}
+
+fn facts(drain: Drain) -> CheckFacts {
     let profile = ServerProfile {
-        contact: Some(contact),
+        contact: Some(contact()),
         drain: Some(drain),
         ..ServerProfile::default()
     };
@@ -235,6 +238,9 @@ fn each_end_of_the_process_is_named() {
     cut_off.process = by_the_signal;
     cut_off.requests.remove(1);
     cut_off.requests[0].outcome = Outcome::Failed(Failure::Reset);
+    for one in &mut cut_off.connections {
+        one.announced_at = None;
+    }
     let cut_off = rules(&facts(cut_off));
     assert_eq!(cut_off, ["lost-in-drain", "drain-not-handled"]);
     let stopped = of(ServerEnd::default());
@@ -283,4 +289,57 @@ fn a_refusal_of_new_connections_and_their_last_response_are_known_by_time() {
     assert_eq!(found.accepted_until_ms, Some(12.0));
     assert_eq!(found.refused_from_ms, Some(110.0));
     assert_eq!((found.new.sent, found.new.answered), (1, 1));
+}
+
+/// The remedy of the only finding with this rule, where the server names this product.
+fn remedy(drain: Drain, product: &str, rule: &str) -> String {
+    let mut profile = ServerProfile {
+        contact: Some(contact()),
+        drain: Some(drain),
+        ..ServerProfile::default()
+    };
+    if let Some(contact) = &mut profile.contact {
+        contact.server = Some(product.to_owned());
+    }
+    let facts = CheckFacts::of(&profile, &Tally::new(), &[]);
+    let finding = facts.findings.iter().find(|finding| finding.rule == rule);
+    finding.unwrap().fix.to_string()
+}
+
+#[test]
+fn a_server_that_drains_is_not_advised_to_drain() {
+    let lost = Outcome::Failed(Failure::Reset);
+    let rule = "lost-in-drain";
+    let platform = "let the platform stop sending";
+    // accepted by the kernel, and by no worker
+    let mut behind = good();
+    behind.connections.push(DrainConnection {
+        at: after(200),
+        ..connection(DrainRole::New, Protocol::Http11)
+    });
+    let request_of_new = request(2, after(201), after(850), lost);
+    behind.requests.push(request_of_new);
+    let fix = remedy(behind, "gunicorn", rule);
+    assert!(fix.starts_with(platform), "{fix}");
+    // cut off although the server responds to others
+    let mut crossed = good();
+    crossed.requests[1] = request(1, Nanos(999 * MS), after(1), lost);
+    let fix = remedy(crossed, "Caddy", rule);
+    assert!(
+        fix.contains("shutdown_delay") && fix.contains(platform),
+        "{fix}"
+    );
+    // no handler
+    let mut cut_off = drain(
+        vec![connection(DrainRole::InFlight, Protocol::Http11)],
+        vec![request(0, Nanos(999 * MS), after(1), lost)],
+    );
+    let fix = remedy(cut_off.clone(), "nginx/1.22.1", rule);
+    assert!(fix.contains("SIGQUIT") && !fix.contains(platform), "{fix}");
+    let fix = remedy(cut_off.clone(), "unknown", rule);
+    assert!(fix.starts_with("on the signal, finish"), "{fix}");
+    // responds without an announcement
+    cut_off.requests[0] = request(0, Nanos(999 * MS), after(800), Outcome::Ok);
+    let fix = remedy(cut_off, "gunicorn", "drain-not-announced");
+    assert!(fix.starts_with("from the signal on, respond"), "{fix}");
 }
