@@ -287,3 +287,21 @@ fn finding(
     let subject = target.map_or_else(String::new, |target| target.url.clone());
     Finding::new(rule, severity, subject, claim)
 }
+
+/// The first response of a server, for tests.
+#[cfg(test)]
+fn responded() -> intact_ledger::server_profile::FirstRequest {
+    intact_ledger::server_profile::FirstRequest {
+        url: "http://localhost/".to_owned(),
+        outcome: intact_ledger::Outcome::Ok,
+        detail: None,
+        status: Some(200),
+        server: None,
+        body: 2,
+        by_head: false,
+        followed: Vec::new(),
+        redirect: None,
+        other_scheme: None,
+        expect: None,
+    }
+}

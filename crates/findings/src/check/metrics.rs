@@ -161,25 +161,13 @@ impl CheckFacts {
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use intact_ledger::server_profile::{FirstRequest, ServerProfile, Skipped};
-    use intact_ledger::{Outcome, Tally};
+    use intact_ledger::Tally;
+    use intact_ledger::server_profile::{ServerProfile, Skipped};
 
     /// A check whose server responded, and in which the idle limits were not probed.
     fn facts(why: &str, cut_off: bool) -> CheckFacts {
         let card = ServerProfile {
-            contact: Some(FirstRequest {
-                url: "http://api.example/".to_owned(),
-                outcome: Outcome::Ok,
-                detail: None,
-                status: Some(200),
-                server: None,
-                body: 0,
-                by_head: false,
-                followed: Vec::new(),
-                redirect: None,
-                other_scheme: None,
-                expect: None,
-            }),
+            contact: Some(crate::check::responded()),
             skipped: vec![Skipped {
                 probe: "idle limits".to_owned(),
                 why: why.to_owned(),

@@ -1,6 +1,6 @@
 //! The page of a check of a server that ended: some requests lost, one version announced.
 
-use crate::check::run;
+use crate::check::{card, run};
 use crate::written;
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
@@ -54,18 +54,10 @@ fn profile() -> ServerProfile {
     };
     let (one, two) = (Protocol::Http11, Protocol::Http2);
     ServerProfile {
-        contact: Some(FirstRequest {
+        contact: card().contact.map(|contact| FirstRequest {
             url: "http://localhost:8080/".to_owned(),
-            outcome: Outcome::Ok,
-            detail: None,
-            status: Some(200),
             server: Some("nginx/1.22.1".to_owned()),
-            body: 2,
-            by_head: false,
-            followed: Vec::new(),
-            redirect: None,
-            other_scheme: None,
-            expect: None,
+            ..contact
         }),
         drain: Some(Drain {
             signal: "SIGTERM".to_owned(),

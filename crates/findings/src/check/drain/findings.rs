@@ -14,6 +14,8 @@ const FINISH: &str = "on the signal, finish what is in flight, then close and ex
 const ANNOUNCE: &str = "from the signal on, respond with `Connection: close` (HTTP/2: GOAWAY) before the port closes, as Go's `http.Server.Shutdown` does; Node's `server.close()` and Java's `HttpServer.stop` do not: there, a handler of the signal makes each response carry the field";
 /// What helps with a server that ends in good order already.
 const STOP_SENDING: &str = "let the platform stop sending before it sends the signal: a `preStop` sleep in Kubernetes, a deregistration delay of the balancer";
+/// How a server ends before it is killed.
+const END_IN_TIME: &str = "handle the signal, and limit the wait for open connections below the platform's limit (30 s in Kubernetes, 10 s in Docker)";
 /// A response this late shows that the server handles the signal.
 const REACTION_MS: f64 = REACTION as f64 / 1e6;
 /// What a client cannot do about it.
@@ -100,9 +102,12 @@ fn handles_signal(drain: &DrainFacts) -> bool {
     responds || drain.announced().0 > 0
 }
 
-/// Requests on new connections are lost in the kernel's queue, and those that cross a FIN are lost in the network. No server can help
-/// with either.
+/// No server can help with requests on new connections, which are lost in the kernel's queue, and with those that cross a FIN. One
+/// that is killed has other remedies.
 fn lost_remedy(facts: &CheckFacts, drain: &DrainFacts) -> Statement {
+    if drain.process.end == ProcessEnd::Killed {
+        return END_IN_TIME.into();
+    }
     let mut fix = Statement::default();
     if drain.in_flight.lost + drain.kept.lost > 0 {
         fix = remedy(facts, FINISH);
@@ -179,9 +184,7 @@ fn not_ended(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
                 ),
                 None => "it did not respond after the signal".into(),
             },
-            Statement::text(
-                "handle the signal, and limit the wait for open connections below the platform's limit (30 s in Kubernetes, 10 s in Docker)",
-            ),
+            Statement::text(END_IN_TIME),
         ),
     };
     Some(Finding {

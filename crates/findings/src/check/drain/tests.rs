@@ -1,7 +1,7 @@
 use super::*;
-use crate::check::CheckFacts;
+use crate::check::{CheckFacts, responded};
 use crate::requirement::Requirement;
-use intact_ledger::server_profile::{FirstRequest, ServerEnd, ServerProfile};
+use intact_ledger::server_profile::{ServerEnd, ServerProfile};
 use intact_ledger::{Outcome, Tally};
 
 const MS: u64 = 1_000_000;
@@ -52,25 +52,9 @@ fn drain(connections: Vec<DrainConnection>, requests: Vec<DrainRequest>) -> Drai
     }
 }
 
-fn contact() -> FirstRequest {
-    FirstRequest {
-        url: "http://localhost/".to_owned(),
-        outcome: Outcome::Ok,
-        detail: None,
-        status: Some(200),
-        server: None,
-        body: 2,
-        by_head: false,
-        followed: Vec::new(),
-        redirect: None,
-        other_scheme: None,
-        expect: None,
-    }
-}
-
 fn facts(drain: Drain) -> CheckFacts {
     let profile = ServerProfile {
-        contact: Some(contact()),
+        contact: Some(responded()),
         drain: Some(drain),
         ..ServerProfile::default()
     };
@@ -294,7 +278,7 @@ fn a_refusal_of_new_connections_and_their_last_response_are_known_by_time() {
 /// The remedy of the only finding with this rule, where the server names this product.
 fn remedy(drain: Drain, product: &str, rule: &str) -> String {
     let mut profile = ServerProfile {
-        contact: Some(contact()),
+        contact: Some(responded()),
         drain: Some(drain),
         ..ServerProfile::default()
     };
@@ -338,6 +322,14 @@ fn a_server_that_drains_is_not_advised_to_drain() {
     assert!(fix.contains("SIGQUIT") && !fix.contains(platform), "{fix}");
     let fix = remedy(cut_off.clone(), "unknown", rule);
     assert!(fix.starts_with("on the signal, finish"), "{fix}");
+    // cut off by SIGKILL
+    let mut killed = cut_off.clone();
+    killed.process = ServerEnd {
+        killed_at: Some(after(30_000)),
+        ..ServerEnd::default()
+    };
+    let fix = remedy(killed, "unknown", rule);
+    assert!(fix.starts_with("handle the signal, and limit"), "{fix}");
     // responds without an announcement
     cut_off.requests[0] = request(0, Nanos(999 * MS), after(800), Outcome::Ok);
     let fix = remedy(cut_off, "gunicorn", "drain-not-announced");
