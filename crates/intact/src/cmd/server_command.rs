@@ -1,10 +1,9 @@
 //! The command of a server that a person named: waiting until it listens, and its end.
 
+use crate::system;
 use anyhow::Context;
 use intact_check::{EndSignal, ProcessState, ServerProcess};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -50,12 +49,8 @@ pub(crate) struct ServerCommand {
 impl ServerCommand {
     /// Starts it. What it prints goes to standard error.
     pub(crate) fn start(command: &mut Command) -> io::Result<ServerCommand> {
-        command
-            .stdin(Stdio::null())
-            .stdout(io::stderr())
-            .process_group(0);
-        #[cfg(target_os = "linux")]
-        intact_sys::guard::end_with_us(command);
+        command.stdin(Stdio::null()).stdout(io::stderr());
+        system::lead_group(command);
         Ok(ServerCommand {
             child: command.spawn()?,
             ended: None,
@@ -67,48 +62,24 @@ impl ServerCommand {
         &mut self.child
     }
 
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
     fn look(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait()?;
         }
         Ok(self.ended)
     }
-
-    /// Whether a process of its group runs.
-    fn is_left(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        return intact_sys::process::is_group_alive(self.child.id());
-        #[cfg(not(target_os = "linux"))]
-        return rustix::process::test_kill_process_group(self.pid()).is_ok();
-    }
 }
 
 /// The end of a command in words.
 pub(crate) fn how(status: ExitStatus) -> String {
-    let number = match (status.code(), status.signal()) {
+    let number = match (status.code(), system::ended_by(status)) {
         (Some(code), _) => return format!("exit code {code}"),
         (None, number) => number.unwrap_or_default(),
     };
     let mut names = EndSignal::ALL.into_iter();
-    match names.find(|one| raw(*one).as_raw() == number) {
+    match names.find(|one| system::number(*one) == number) {
         Some(signal) => signal.name().to_owned(),
         None => format!("signal {number}"),
-    }
-}
-
-fn raw(signal: EndSignal) -> Signal {
-    match signal {
-        EndSignal::Term => Signal::TERM,
-        EndSignal::Int => Signal::INT,
-        EndSignal::Quit => Signal::QUIT,
-        EndSignal::Hup => Signal::HUP,
-        EndSignal::Usr1 => Signal::USR1,
-        EndSignal::Usr2 => Signal::USR2,
-        EndSignal::Winch => Signal::WINCH,
     }
 }
 
@@ -120,20 +91,17 @@ impl ServerProcess for ServerCommand {
                 how(status)
             )));
         }
-        Ok(kill_process(self.pid(), raw(signal))?)
+        system::send_signal(&self.child, signal)
     }
 
     fn state(&mut self) -> io::Result<ProcessState> {
         let ended = self.look()?.map(how);
-        let is_left = ended.is_none() || self.is_left();
+        let is_left = ended.is_none() || system::is_group_alive(&self.child);
         Ok(ProcessState { ended, is_left })
     }
 
     fn kill(&mut self) -> io::Result<()> {
-        match kill_process_group(self.pid(), Signal::KILL) {
-            Err(rustix::io::Errno::SRCH) => Ok(()),
-            done => Ok(done?),
-        }
+        system::kill_group(&self.child)
     }
 }
 

@@ -21,6 +21,7 @@ mod fleet_aws;
 mod foreign_text;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod help;
 #[cfg(target_os = "linux")]
 mod hostile_input;
 #[cfg(target_os = "linux")]

@@ -3,12 +3,12 @@
 use crate::cmd::bench::time;
 use crate::cmd::server_command::{NotListening, PATIENCE, ServerCommand, await_listening, how};
 use crate::exit::Failed;
+use crate::system::{self, Channel};
 use anyhow::anyhow;
 use intact_check::{DrainConfig, EndSignal, ExtraRequest};
 use intact_client::Endpoint;
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
@@ -61,6 +61,11 @@ impl DrainArgs {
         let Some(program) = self.command.first().filter(|_| self.drain) else {
             return Ok(None);
         };
+        if !system::HAS_SIGNALS {
+            return Err(Failed::forbidden(anyhow!(
+                "--drain ends the server by a signal, which this system does not have: run it in a container of Linux"
+            )));
+        }
         if !config.is_local() {
             return Err(Failed::usage(anyhow!(
                 "--drain starts the server on this machine, and {} is not on it: name a URL on localhost",
@@ -107,6 +112,6 @@ fn is_listening(endpoint: &Endpoint) -> bool {
             let addresses = (&**host, *port).to_socket_addrs();
             addresses.is_ok_and(|mut all| all.any(|address| accepts(&address)))
         }
-        Endpoint::Unix(path) => UnixStream::connect(path).is_ok(),
+        Endpoint::Unix(path) => Channel::connect(path).is_ok(),
     }
 }
