@@ -118,6 +118,7 @@ impl BenchFacts {
             Metric::Findings(_)
             | Metric::Traffic(_)
             | Metric::IdleTimeout
+            | Metric::Drain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
