@@ -31,6 +31,8 @@ pub enum Evidence {
     Attempts,
     /// Whether any request reused its connection.
     Reuse,
+    /// How long setups took.
+    Setup,
 }
 
 impl Evidence {
@@ -48,6 +50,9 @@ impl Evidence {
                 NoData::CannotSee("a server does not see attempts that do not reach it")
             }
             Evidence::Reuse => NO_REUSE,
+            Evidence::Setup => {
+                NoData::CannotSee("the input does not show how long each connection took to set up")
+            }
         }
     }
 

@@ -13,7 +13,8 @@ use crate::segment_events::SegmentEvents;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
-    Failure, Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span, UnansweredRequest,
+    Failure, Nanos, OtherEnd, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span,
+    UnansweredRequest,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
@@ -47,8 +48,12 @@ pub(crate) struct Rows {
     /// An exchange failed as stale.
     is_stale: bool,
     announced_by: Option<Side>,
+    /// When the server announced the end, without an error.
+    server_announced_at: Option<Nanos>,
     pub(crate) segments: SegmentEvents,
     pub(crate) end: Option<FirstEnd>,
+    /// What the other side did after that.
+    pub(crate) other_end: Option<OtherEnd>,
     /// What the server had at its end.
     pub(crate) acknowledged: Acknowledged,
     /// A proxy granted a tunnel: its acknowledgements are not the server's.
@@ -77,8 +82,10 @@ impl Rows {
             is_cut: false,
             is_stale: false,
             announced_by: None,
+            server_announced_at: None,
             segments: SegmentEvents::default(),
             end: None,
+            other_end: None,
             acknowledged: Acknowledged::Unknown,
             is_tunnel: false,
             ending: None,
@@ -115,6 +122,12 @@ impl Rows {
                 bytes,
             } => self.open.take_body(from, stream, bytes, at),
             Observed::Done(seen, outcome) if !seen.pushed => self.finish(seen, outcome, at, run),
+            Observed::GoingAway {
+                by: crate::Side::Server,
+                graceful: true,
+            } => {
+                self.server_announced_at.get_or_insert(Nanos(at));
+            }
             _ => {}
         }
     }
@@ -144,6 +157,10 @@ impl Rows {
         // a client that asks for the end comes before the server that grants it; a tunnel outlives what HTTP says of its CONNECT
         if (asked || granted) && !(is_tunnel && is_granted(seen)) {
             self.announce(if asked { Side::Client } else { Side::Server });
+            if let (false, Some(response)) = (asked, response) {
+                self.server_announced_at
+                    .get_or_insert(Nanos(response.head_at));
+            }
         }
         // an unsolicited response (a 408 before the server closes) is no exchange
         if request.is_none() && self.hears_client {
@@ -175,7 +192,13 @@ impl Rows {
         let begun_at = Nanos(open.begun_at);
         let judgement = self.judge(outcome, open.ordinal, begun_at);
         let end = self.end_of(seen, outcome, &open, at);
-        let row = self.row(seen, open, end, judgement, run.next_exchange());
+        let announced_at = self.server_announced_at;
+        let mut row = self.row(seen, open, end, judgement, run.next_exchange());
+        // the response that announces the end, and is cut itself, was not sent after the announcement
+        let is_announcement = row.close_sent_by == Some(Side::Server);
+        if !row.outcome.is_ok() && !is_announcement {
+            row.close_announced_at = announced_at;
+        }
         self.last_end = self.last_end.max(Some(row.end));
         run.record(Event::Exchange(&row));
     }
@@ -363,6 +386,7 @@ impl Rows {
                 at: self.end.map_or(at, |end| end.at),
                 by: self.end.and_then(|end| end.by),
                 how: self.end.map(|end| end.how),
+                other_end: self.other_end,
                 announced_by: self.announced_by,
                 moment: self.moment(is_counted),
                 exchanges: is_counted.then_some(self.done),

@@ -299,6 +299,10 @@ impl TcpConnection {
                 observed.note_acknowledged(acknowledged);
             }
             observed.note_end(by, how, context.scope.nanos(at));
+            let other = flow.stream(by.other()).facts();
+            if let Some(at) = other.fin_at.into_iter().chain(other.rst_at).min() {
+                observed.note_end(by.other(), CloseKind::Fin, context.scope.nanos(at));
+            }
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));
         let lacks = coverage.lacks(flow);

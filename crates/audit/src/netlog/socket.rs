@@ -290,6 +290,7 @@ impl Socket {
             at: scope.nanos(gone_at.max(self.last_end)),
             by,
             how,
+            other_end: None,
             announced_by: self.announced_by,
             moment: (given == 0 && !self.is_opaque()).then_some(ClosePoint::Unused),
             exchanges: (!self.is_opaque()).then_some(given),

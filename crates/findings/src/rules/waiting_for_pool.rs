@@ -123,7 +123,7 @@ impl Fold for WaitingForPool {
 fn finding(subject: String, queues: &[Queue]) -> Finding {
     let followed = queues.iter().map(|one| one.followed).sum();
     let waited: u64 = queues.iter().map(|one| one.waited).sum();
-    let most = queues
+    let sufficient = queues
         .iter()
         .map(|one| one.connections + one.followed)
         .max();
@@ -138,8 +138,8 @@ fn finding(subject: String, queues: &[Queue]) -> Finding {
         waited = nanos(waited as f64)
     );
     let enough = statement!(
-        "{most} would have carried the largest burst without waiting",
-        most = connections(most.unwrap_or(0))
+        "{sufficient} would have carried the largest burst without waiting",
+        sufficient = connections(sufficient.unwrap_or(0))
     );
     let mut finding = Finding::by(&DOC, Severity::Info, subject, said, evidence);
     finding.fix = finding.fix.and(enough);
