@@ -292,6 +292,11 @@ impl ObservedConnection {
         }
     }
 
+    /// No packet of the server came in this time, up to the end of the recording, and the client sent segments again.
+    pub fn note_unheard(&mut self, silence: Span) {
+        self.rows.unheard = Some(silence);
+    }
+
     /// The other side may have closed first, where that was not observed.
     pub fn forget_closer(&mut self) {
         if let Some(end) = &mut self.rows.end {

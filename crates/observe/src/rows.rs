@@ -54,6 +54,8 @@ pub(crate) struct Rows {
     pub(crate) end: Option<FirstEnd>,
     /// What the other side did after that.
     pub(crate) other_end: Option<OtherEnd>,
+    /// The time at the end of the recording in which the server's TCP acknowledged nothing.
+    pub(crate) unheard: Option<Span>,
     /// What the server had at its end.
     pub(crate) acknowledged: Acknowledged,
     /// A proxy granted a tunnel: its acknowledgements are not the server's.
@@ -86,6 +88,7 @@ impl Rows {
             segments: SegmentEvents::default(),
             end: None,
             other_end: None,
+            unheard: None,
             acknowledged: Acknowledged::Unknown,
             is_tunnel: false,
             ending: None,
@@ -190,8 +193,14 @@ impl Rows {
         self.done += 1;
         self.connection.record(run);
         let begun_at = Nanos(open.begun_at);
-        let judgement = self.judge(outcome, open.ordinal, begun_at);
-        let end = self.end_of(seen, outcome, &open, at);
+        let mut judgement = self.judge(outcome, open.ordinal, begun_at);
+        let mut end = self.end_of(seen, outcome, &open, at);
+        let unheard = self.unheard.filter(|silence| silence.start <= begun_at);
+        if let (Some(silence), SeenOutcome::Unanswered) = (unheard, outcome) {
+            self.unobserved -= u64::from(judgement.is_unobserved());
+            judgement = Judgement::unheard();
+            end = end.max(silence.end.0);
+        }
         let announced_at = self.server_announced_at;
         let mut row = self.row(seen, open, end, judgement, run.next_exchange());
         // the response that announces the end, and is cut itself, was not sent after the announcement
