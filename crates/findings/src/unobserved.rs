@@ -2,6 +2,7 @@
 //! about traffic. Must not know where the figures come from.
 
 use crate::requirement::{Measured, NoData};
+use crate::traffic::Lookups;
 use crate::{rules, statement};
 use intact_ledger::{Caveat, Run, Vantage};
 use intact_units::plural::counted;
@@ -27,6 +28,8 @@ pub enum Evidence {
     Durations,
     /// Lookups of names.
     Lookups,
+    /// The addresses that lookups resulted in.
+    Addresses,
     /// What a client tries without reaching the server.
     Attempts,
     /// Whether any request reused its connection.
@@ -46,6 +49,9 @@ impl Evidence {
             Evidence::Lookups => {
                 NoData::CannotSee("no lookup was recorded, and the recording may lack them")
             }
+            Evidence::Addresses => {
+                NoData::CannotSee("the addresses that a lookup resulted in were not recorded")
+            }
             Evidence::Attempts => {
                 NoData::CannotSee("a server does not see attempts that do not reach it")
             }
@@ -57,15 +63,16 @@ impl Evidence {
     }
 
     /// What `run` lacks, in which `lookups` were seen.
-    pub(crate) fn lacking(run: &Run, lookups: u64) -> Vec<Evidence> {
+    pub(crate) fn lacking(run: &Run, lookups: Lookups) -> Vec<Evidence> {
         let at_server = run.vantage == Vantage::Server;
         let lacks = [
             (Evidence::Ends, !run.ends_seen),
             (Evidence::Durations, !run.durations_seen),
             (
                 Evidence::Lookups,
-                lookups == 0 && (at_server || !run.lookups_seen),
+                lookups.total == 0 && (at_server || !run.lookups_seen),
             ),
+            (Evidence::Addresses, lookups.without_result > 0),
             (Evidence::Attempts, at_server),
         ];
         lacks

@@ -29,7 +29,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Addresses of one balancer or of a CDN, where any of them is as good; a client that prefers the nearest address on purpose; few connections at low load.",
     fix: "Open several connections to different addresses and give them a maximum age or number of requests; or let a balancer distribute requests instead of connections (gRPC `round_robin`, an HTTP proxy)",
     risk: "More connections mean more setups; a maximum age ends connections that work",
-    needs: &[Evidence::Lookups],
+    needs: &[Evidence::Lookups, Evidence::Addresses],
     fold: || Box::<UnbalancedByReuse>::default(),
 };
 

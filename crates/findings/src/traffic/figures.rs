@@ -247,6 +247,7 @@ impl LookupFigures {
             total,
             failed,
             nanos,
+            ..
         } = lookups;
         LookupFigures {
             total,
