@@ -22,8 +22,10 @@ const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
 /// A kind of evidence that a recording may lack altogether, such as an access log that does not show how connections end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// How connections end, and what is announced on them.
+    /// How connections end.
     Ends,
+    /// What the peers announce about a connection: its end and its limits.
+    Announcements,
     /// How long requests take.
     Durations,
     /// Lookups of names.
@@ -43,6 +45,9 @@ impl Evidence {
     fn missing(self) -> NoData {
         match self {
             Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
+            Evidence::Announcements => NoData::CannotSee(
+                "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
+            ),
             Evidence::Durations => {
                 NoData::CannotSee("the input does not show how long requests took")
             }
@@ -67,6 +72,7 @@ impl Evidence {
         let at_server = run.vantage == Vantage::Server;
         let lacks = [
             (Evidence::Ends, !run.ends_seen),
+            (Evidence::Announcements, !run.announcements_seen),
             (Evidence::Durations, !run.durations_seen),
             (
                 Evidence::Lookups,

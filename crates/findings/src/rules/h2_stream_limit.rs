@@ -24,7 +24,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A client that itself limits its concurrency to the same number.",
     fix: "Raise the server's limit (nginx `http2_max_concurrent_streams`, Go `http.HTTP2Config.MaxConcurrentStreams`, Node `settings.maxConcurrentStreams`), or let the client open another connection when the limit is reached",
     risk: "More streams at the same time are more work at the same time for the server",
-    needs: &[Evidence::Ends],
+    needs: &[Evidence::Attempts, Evidence::Announcements],
     fold: || Box::<H2StreamLimit>::default(),
 };
 

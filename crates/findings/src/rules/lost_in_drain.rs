@@ -19,7 +19,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A server that announces the end with each response, and a client that ignores that.",
     fix: "Let the server announce the end first, respond to all requests in hand, and close after that (a drain time longer than its slowest response). Let the client send nothing on a connection after the announcement, and repeat what was refused",
     risk: "A longer drain time delays deployments; a repeated request that is not idempotent may be processed twice",
-    needs: &[Evidence::Attempts, Evidence::Ends],
+    needs: &[Evidence::Attempts, Evidence::Ends, Evidence::Announcements],
     fold: || Box::<LostInDrain>::default(),
 };
 
