@@ -6,6 +6,7 @@ mod broken_reuse;
 mod clients;
 mod container;
 mod full;
+mod hostile;
 mod large;
 mod live;
 mod names;
