@@ -24,7 +24,7 @@ pub(super) static DOC: Doc = Doc {
     id: "cold-pool",
     what: "After the start or after an idle time, a burst of requests finds no open connection: each waits for a setup of its own, although there was time to open connections ahead.",
     evidence: "Bursts after 1 s without a request (the first one: 10 s after the beginning of the recording), and the requests in them that were the first on their connection and waited for its setup.",
-    threshold: "Five such requests at the same time that waited 10 ms each on average. A warning from two bursts and 5 % of the destination's time on, else informational. The cost is the wait for setups of needed connections: other rules have that of avoidable ones.",
+    threshold: "Five such requests at the same time that waited 10 ms each on average. Silent where no request reused a connection: a client that keeps none has none to open ahead. A warning from two bursts and 5 % of the destination's time on, else informational. The cost is the wait for setups of needed connections: other rules have that of avoidable ones.",
     false_positives: "A burst that never comes again; a service that has nothing to do for hours, where kept connections are no gain.",
     fix: "Open the connections before the burst (a request to each server at the start, a minimum of idle connections), and keep them over the idle time; or use HTTP/2, which needs one setup",
     risk: "Connections that are kept ready hold sockets on both sides, and each can meet the server's idle timer (`stale-reuse`)",
@@ -64,7 +64,7 @@ impl Seen {
         if burst.first.peak() >= LEAST && is_long {
             self.bursts += 1;
             self.count += burst.count;
-            self.waited += burst.waited;
+            self.waited = self.waited.saturating_add(burst.waited);
         }
     }
 }
@@ -106,7 +106,8 @@ impl ColdPool {
         if is_in && is_first && exchange.outcome.is_ok() {
             burst.first.add(Span::new(exchange.at, exchange.end));
             burst.count += 1;
-            burst.waited += exchange.spans.setup_nanos();
+            let waited = exchange.spans.setup_nanos();
+            burst.waited = burst.waited.saturating_add(waited);
         }
     }
 }
@@ -128,7 +129,9 @@ impl Fold for ColdPool {
         let mut findings = Vec::new();
         for (destination, seen) in all {
             let counts = bill.counts(destination);
-            if seen.bursts == 0 || counts.is_coarse || counts.timed == 0 {
+            // a client that keeps no connection has none to open ahead
+            let keeps_none = counts.reused == 0;
+            if seen.bursts == 0 || keeps_none || counts.is_coarse || counts.timed == 0 {
                 continue;
             }
             let is_many = seen.waited as f64 >= MANY * counts.time().unwrap_or(0) as f64;

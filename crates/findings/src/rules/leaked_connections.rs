@@ -116,11 +116,12 @@ impl Fold for LeakedConnections {
         let key = (live.destination, live.party);
         match event {
             // a request may name another destination than the address did
-            Event::Opened(connection) | Event::Revised(connection) if !connection.open_before => {
-                if self.pools.len() < KEPT || self.pools.contains_key(&key) {
-                    let pool = self.pools.entry(key).or_default();
-                    pool.last_opening = pool.last_opening.max(connection.at);
-                }
+            Event::Opened(connection) | Event::Revised(connection)
+                if !connection.open_before
+                    && (self.pools.len() < KEPT || self.pools.contains_key(&key)) =>
+            {
+                let pool = self.pools.entry(key).or_default();
+                pool.last_opening = pool.last_opening.max(connection.at);
             }
             Event::Closed(closed) => {
                 if let (Some(pool), Some(held)) =

@@ -106,7 +106,7 @@ fn connections_that_a_program_does_not_close_are_found() {
     assert_eq!(found["severity"], "warning", "{found}");
 }
 
-/// Six requests at the same time after a rest, on new connections or on ones that have been used.
+/// Six pairs of requests at the same time after a rest, on new connections or on ones that have been used.
 const BURST: &str = "
 import http.client, sys, threading, time, urllib.parse
 url = urllib.parse.urlsplit(sys.argv[1])
@@ -118,6 +118,7 @@ def burst(all):
     start = threading.Barrier(len(all))
     def one(c):
         start.wait()
+        ask(c)
         ask(c)
     threads = [threading.Thread(target=one, args=[c]) for c in all]
     for thread in threads: thread.start()
