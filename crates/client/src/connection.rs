@@ -463,6 +463,7 @@ impl HttpConnection {
                 at: ended.at,
                 by: Some(by),
                 how: Some(how),
+                other_end: None,
                 announced_by,
                 moment: Some(moment),
                 exchanges: Some(self.http.exchanges()),

@@ -52,6 +52,9 @@ impl MeasuredClient {
                 for difference in &row.differences {
                     let _ = write!(told, "; {difference}");
                 }
+                for rule in &row.wrong_findings {
+                    let _ = write!(told, "; finding {rule}");
+                }
                 Some(told)
             };
             let [in_turn, at_once] = Order::ALL.map(cell);
