@@ -6,6 +6,7 @@
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
 use crate::exit;
+use crate::system;
 use intact_report::terminal::TerminalOptions;
 use intact_units::foreign_text;
 use std::fmt::Display;
@@ -63,6 +64,11 @@ pub(crate) fn unwritten_as_noted() {
     INCOMPLETE.store(true, Ordering::Relaxed);
 }
 
+/// Whether an output could not be written.
+pub(crate) fn is_incomplete() -> bool {
+    INCOMPLETE.load(Ordering::Relaxed)
+}
+
 /// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be written. The codes of a signal, of a
 /// program and of errors stay.
 pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
@@ -73,7 +79,7 @@ pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
         (exit::INTERNAL_ERROR, replaced)
     };
     let is_replaced = replaced.iter().any(|one| code == ExitCode::from(*one));
-    if INCOMPLETE.load(Ordering::Relaxed) && is_replaced {
+    if is_incomplete() && is_replaced {
         ExitCode::from(failure)
     } else {
         code
@@ -116,8 +122,7 @@ fn written(name: &str, mut stream: impl Write, text: &str, descriptor: i32) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             unwritten(format_args!("{name} cannot be written: {error}"));
         }
-        #[cfg(target_os = "linux")]
-        Ok(()) if intact_sys::standard_streams::was_closed(descriptor) => {
+        Ok(()) if system::was_closed(descriptor) => {
             unwritten(format_args!("{name} is closed"));
         }
         _ => {}

@@ -8,6 +8,7 @@ mod chromium;
 mod compare;
 mod fix;
 mod fleet;
+mod foreign_numbers;
 mod lambda;
 mod made;
 mod model;

@@ -5,6 +5,7 @@
 mod clients;
 mod container;
 mod full;
+mod hostile;
 mod large;
 mod live;
 mod names;
