@@ -143,7 +143,7 @@ impl Sink for TrafficAnalysis {
                 books.caveat(caveat);
                 Context::default()
             }
-            Event::Round(_) | Event::Invocation(_) => Context::default(),
+            Event::Round(_) | Event::Invocation(_) | Event::Fault(_) => Context::default(),
         };
         for rule in &mut self.rules {
             rule.observe(event, &context);
