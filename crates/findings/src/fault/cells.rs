@@ -369,7 +369,9 @@ impl<'a> RunJudge<'a> {
                 cell.undecided = Some(reason);
             }
         }
-        if end.has_status && !self.is_reported(end) {
+        // a later request that succeeded may be a new one
+        let cut = if end.is_ok && steps > 0 { first } else { end };
+        if cut.has_status && !self.is_reported(cut) {
             cell.truncated.add(false);
             cell.undecided = cell.undecided.or(Some(CUT));
         }

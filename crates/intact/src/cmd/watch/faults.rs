@@ -40,7 +40,7 @@ pub(crate) struct FaultArgs {
     /// Limit faults to this destination, may be repeated [default: all]
     #[arg(long, value_name = "HOST[:PORT]", value_parser = host, requires = "fault")]
     fault_host: Vec<FaultHost>,
-    /// Seed of the choice of connections [default: 1]
+    /// Seed of the choice of connections [default: 0]
     #[arg(long, value_name = "N", requires = "fault")]
     fault_seed: Option<u64>,
     /// Reset a connection that stalls for this long, so that the program can go on [default: 30s]
