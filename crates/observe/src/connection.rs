@@ -2,6 +2,7 @@
 
 use crate::app_protocol::{AppProtocol, HeldBytes};
 use crate::client_turns::ClientTurns;
+use crate::progress::Progress;
 use crate::request_inference::{InferredExchange, RequestInference};
 use crate::rows::Rows;
 use crate::run_context::RunContext;
@@ -368,6 +369,11 @@ impl ObservedConnection {
     pub fn fail(&mut self, failed: DialFailure, run: &mut dyn RunContext) {
         self.rows.connection.row.failed = Some(failed);
         self.rows.connection.record(run);
+    }
+
+    /// How far its exchanges are; `None` where nothing is known of them.
+    pub fn progress(&self) -> Option<Progress> {
+        Progress::of(&self.rows, &self.app, self.tls.as_deref(), &self.inference)
     }
 
     /// How many exchanges were recorded.

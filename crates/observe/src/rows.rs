@@ -99,6 +99,16 @@ impl Rows {
         self.done
     }
 
+    /// How many exchanges have begun and are not over.
+    pub(crate) fn open_exchanges(&self) -> u64 {
+        self.open.len() as u64
+    }
+
+    /// Whether a side announced the end of the connection.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.announced_by.is_some()
+    }
+
     /// How many of them have an end that was not observed.
     pub(crate) fn unobserved(&self) -> u64 {
         self.unobserved

@@ -243,6 +243,11 @@ impl TlsConnection {
         }
     }
 
+    /// Bursts that wait until it is known whether there are secrets.
+    pub(crate) fn waiting_bursts(&self) -> &[SealedBurst] {
+        &self.waiting
+    }
+
     /// Fetches new secrets; whether there were any.
     fn fetch_secrets(&mut self, run: &mut dyn RunContext) -> bool {
         if matches!(self.access, Access::Shut(_)) || self.is_read == [true; 2] {
