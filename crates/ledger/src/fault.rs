@@ -6,7 +6,7 @@
 use crate::certainty::Certainty;
 use crate::connection::ConnectionId;
 use crate::origin::Origin;
-use crate::time::Nanos;
+use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
@@ -58,7 +58,7 @@ impl FaultKind {
     ];
 
     /// The stable id.
-    pub fn id(self) -> &'static str {
+    pub const fn id(self) -> &'static str {
         match self {
             FaultKind::Stale => "stale",
             FaultKind::FinRace => "fin-race",
@@ -268,6 +268,26 @@ pub struct FaultNotApplied {
     pub connections: u64,
 }
 
+/// The end of a program that ran under a fault, or without one for comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultEnd {
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// From the program's start to its end.
+    pub span: Span,
+    /// Its exit code; absent where a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+}
+
 /// What `watch --fault` records, in addition to the traffic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -279,6 +299,8 @@ pub enum FaultEvent {
     Struck(FaultStrike),
     /// At the end of a run: a destination that it did not strike.
     NotApplied(FaultNotApplied),
+    /// At the very end of a run: how the program ended.
+    Ended(FaultEnd),
 }
 
 impl FaultEvent {
@@ -288,6 +310,7 @@ impl FaultEvent {
             FaultEvent::Planned(plan) => plan.variant,
             FaultEvent::Struck(strike) => strike.variant,
             FaultEvent::NotApplied(missed) => missed.variant,
+            FaultEvent::Ended(end) => end.variant,
         }
     }
 }

@@ -5,6 +5,7 @@ use intact_findings::bench::BenchFacts;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
+use intact_findings::fault::FaultFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::traffic::{LevelShift, ObservedFacts};
@@ -19,6 +20,8 @@ use std::time::Duration;
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
 /// The schema of a comparison's document.
 pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+/// The schema of the card of `watch --fault`.
+pub const FAULT_SCHEMA: &str = "intact.fault/1";
 /// The schema of a document about a function's invocations.
 pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
 /// The schema of a model's document. It has no `run`: nothing is run.
@@ -119,6 +122,11 @@ pub fn audit(
 /// The document of a comparison.
 pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
     of_run(COMPARE_SCHEMA, run, facts)
+}
+
+/// The card of a program under faults.
+pub fn fault(run: &Run, facts: &FaultFacts) -> serde_json::Result<String> {
+    of_run(FAULT_SCHEMA, run, facts)
 }
 
 /// The document of a function's invocations.

@@ -119,7 +119,8 @@ impl BenchFacts {
             | Metric::Traffic(_)
             | Metric::IdleTimeout
             | Metric::MaxRequests
-            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
+            | Metric::Invocation(_)
+            | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 

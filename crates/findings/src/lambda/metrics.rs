@@ -71,6 +71,7 @@ impl MetricSource for LambdaFacts {
             | Metric::CpuPerRequest
             | Metric::SavedShare
             | Metric::IdleTimeout
+            | Metric::Fault(_)
             | Metric::MaxRequests => observed?.totals.value(metric),
         }
     }

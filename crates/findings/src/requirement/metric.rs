@@ -30,6 +30,8 @@ pub enum Metric {
     MaxRequests,
     /// Invocations of a function.
     Invocation(InvocationMetric),
+    /// What a program did when a kept connection failed.
+    Fault(FaultMetric),
     /// A count of findings.
     Findings(FindingSelector),
 }
@@ -119,6 +121,23 @@ pub enum InvocationMetric {
     ConnectionsPerInvocation,
     /// `cold-start`
     ColdStart,
+}
+
+/// What a program did when a kept connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultMetric {
+    /// `hung`
+    Hung,
+    /// `duplicated`
+    Duplicated,
+    /// `recovered`
+    Recovered,
+    /// `truncated`
+    Truncated,
+    /// `leaked`
+    Leaked,
+    /// `struck`
+    Struck,
 }
 
 /// Responses by their status.

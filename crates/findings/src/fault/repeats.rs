@@ -1,0 +1,145 @@
+//! Which request repeats which: by fingerprint, and by the number of equal requests in the run without a fault. Must not judge.
+
+use super::run_rows::{RunRows, SentRequest};
+use intact_ledger::{Fingerprint, Method, Target};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The program sends equal requests, and there is no run to compare with.
+pub(super) const NO_COMPARISON: &str = "the program sends equal requests, so that a retry looks like the next one; `--fault each` compares with a run without a fault";
+/// The counts of equal requests do not decide it.
+const OTHER_COUNT: &str = "the program sends equal requests, and their number differs from that of the run without a fault";
+
+/// A later request that repeats a failed one.
+#[derive(Clone, Copy)]
+pub(super) struct Repeat {
+    /// Index of the later request.
+    pub(super) index: usize,
+    /// Why it may be a new request instead; absent where it is a repeat for certain.
+    pub(super) doubt: Option<&'static str>,
+}
+
+/// What requests are recognised by.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Identity {
+    /// Method, full target and body.
+    Whole(Fingerprint),
+    /// Method and path, where the request was not complete.
+    Part(String, String),
+}
+
+impl Identity {
+    fn of(request: &SentRequest) -> Option<Identity> {
+        match request.fingerprint {
+            Some(fingerprint) => Some(Identity::Whole(fingerprint)),
+            None => {
+                let (method, target) = named(request)?;
+                Some(Identity::Part(method.to_string(), target.to_string()))
+            }
+        }
+    }
+
+    fn is_of(&self, request: &SentRequest) -> bool {
+        match self {
+            Identity::Whole(fingerprint) => request.fingerprint == Some(*fingerprint),
+            Identity::Part(method, target) => named(request)
+                .is_some_and(|(own, path)| own.as_str() == method && path.to_string() == *target),
+        }
+    }
+}
+
+fn named(request: &SentRequest) -> Option<(&Method, &Target)> {
+    request.method.as_ref().zip(request.target.as_ref())
+}
+
+/// The repeats of `failed` requests (indices into the rows' requests), by the index of the failed one.
+pub(super) fn repeats(
+    rows: &RunRows,
+    failed: &[usize],
+    baseline: Option<&RunRows>,
+) -> BTreeMap<usize, Repeat> {
+    let mut groups: HashMap<Identity, Vec<usize>> = HashMap::new();
+    for &index in failed {
+        if let Some(identity) = Identity::of(&rows.requests[index]) {
+            groups.entry(identity).or_default().push(index);
+        }
+    }
+    let mut all = BTreeMap::new();
+    for (identity, mut failed) in groups {
+        failed.sort_by_key(|&index| rows.requests[index].at);
+        let mut equal: Vec<usize> = (0..rows.requests.len())
+            .filter(|&index| identity.is_of(&rows.requests[index]))
+            .collect();
+        equal.sort_by_key(|&index| rows.requests[index].at);
+        let pairs = pairs(rows, &failed, &equal);
+        let before = baseline.map(|rows| {
+            let equal = rows.requests.iter().filter(|one| identity.is_of(one));
+            equal.count()
+        });
+        match decide(&identity, equal.len(), pairs.len(), before) {
+            Decision::AreNew => {}
+            Decision::AreRepeats(doubt) => {
+                let repeat = |(failed, index)| (failed, Repeat { index, doubt });
+                all.extend(pairs.into_iter().map(repeat));
+            }
+        }
+    }
+    all.extend(recorded(rows, failed));
+    all
+}
+
+/// For each failed request the next equal one on another connection, each of them once.
+fn pairs(rows: &RunRows, failed: &[usize], equal: &[usize]) -> Vec<(usize, usize)> {
+    let mut used = HashSet::new();
+    let mut pairs = Vec::new();
+    for &index in failed {
+        let one = &rows.requests[index];
+        let may_repeat = |&other: &usize| {
+            let later = &rows.requests[other];
+            later.at > one.at && later.connection != one.connection && !used.contains(&other)
+        };
+        let after_its_end = |&other: &usize| rows.requests[other].at >= one.end;
+        let candidates = || equal.iter().copied().filter(may_repeat);
+        let next = candidates()
+            .find(after_its_end)
+            .or_else(|| candidates().next());
+        if let Some(next) = next {
+            used.insert(next);
+            pairs.push((index, next));
+        }
+    }
+    pairs
+}
+
+enum Decision {
+    AreNew,
+    AreRepeats(Option<&'static str>),
+}
+
+/// Whether the later ones of `equal` requests are repeats: `pairs` of them may be, and `before` were sent without a fault.
+fn decide(identity: &Identity, equal: usize, pairs: usize, before: Option<usize>) -> Decision {
+    let is_whole = matches!(identity, Identity::Whole(_));
+    let before = before.filter(|&before| before > 0);
+    if is_whole && equal <= pairs + 1 {
+        // the program has one such request only
+        return Decision::AreRepeats(None);
+    }
+    match before {
+        None => Decision::AreRepeats(Some(NO_COMPARISON)),
+        Some(before) if equal == before + pairs => Decision::AreRepeats(None),
+        Some(before) if equal == before => Decision::AreNew,
+        Some(_) => Decision::AreRepeats(Some(OTHER_COUNT)),
+    }
+}
+
+/// Repeats that their producer recorded.
+fn recorded<'a>(
+    rows: &'a RunRows,
+    failed: &'a [usize],
+) -> impl Iterator<Item = (usize, Repeat)> + 'a {
+    let all = rows.requests.iter().enumerate();
+    all.filter_map(|(index, request)| {
+        let first = request.retry_of?;
+        let failed = failed.iter().find(|&&one| rows.requests[one].id == first)?;
+        Some((*failed, Repeat { index, doubt: None }))
+    })
+}
