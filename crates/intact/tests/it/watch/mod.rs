@@ -4,6 +4,7 @@
 
 mod clients;
 mod container;
+mod fault_kinds;
 mod full;
 mod large;
 mod live;
