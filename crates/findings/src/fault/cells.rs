@@ -264,8 +264,7 @@ impl<'a> RunJudge<'a> {
             let others = to_it.iter();
             others.filter(|one| one.connection != Some(strike.connection) && one.at > strike.at)
         };
-        let is_left_open = strike.ended == StallEnd::EndOfRun && ends_visibly(strike.kind);
-        let is_leaked = is_left_open && others().next().is_some();
+        let is_leaked = ends_visibly(strike.kind) && self.is_left_open(strike, others().count());
         if self.own(nth).next().is_some() || strike.used_at.is_some() {
             return Ok(is_leaked);
         }
@@ -287,6 +286,17 @@ impl<'a> RunJudge<'a> {
         match is_noticed || is_leaked {
             true => Ok(is_leaked),
             false => Err(Obstacle::NotUsed),
+        }
+    }
+
+    /// Whether the program kept a connection that the peer had closed, although it sent `further` requests to the destination.
+    fn is_left_open(&self, strike: &FaultStrike, further: usize) -> bool {
+        let last = self.run.requests.iter().map(|one| one.end).max();
+        match strike.ended {
+            StallEnd::EndOfRun | StallEnd::Limit => further > 0,
+            // with the program's end its sockets are closed; one further request may be what made it look
+            StallEnd::ProgramClosed => further > 1 && last.is_some_and(|last| strike.end >= last),
+            StallEnd::Fault => false,
         }
     }
 
@@ -422,6 +432,10 @@ impl<'a> RunJudge<'a> {
             Some(again) => {
                 let until = StallEnd::ProgramClosed;
                 self.longest_wait(cell, again.since(from), until, false);
+            }
+            // a FIN or RST ends the wait at once, whenever the program closes the connection
+            None if !strike.kind.is_silent() => {
+                self.wait(cell, strike, from.0, request.end.min(strike.end).0);
             }
             None => self.wait(cell, strike, from.0, strike.end.0),
         }

@@ -52,8 +52,14 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
     let shown = facts.cells.iter().filter(|cell| cell.not_applied.is_none());
     let worst = shown.max_by_key(|cell| cell.outcome);
     let Some(worst) = worst.filter(|cell| cell.outcome >= FaultOutcome::Leaked) else {
-        let caption = "nothing was shown for some kinds of faults";
-        return Headline::new("not shown", Assessment::Neutral, caption);
+        let suited = facts.cells.iter().filter(|cell| cell.is_suited());
+        let missing = suited.filter(|cell| cell.not_applied.is_some()).count();
+        if missing == 0 && worst.is_some() {
+            let caption = "no request was lost or sent twice under the faults that were applied";
+            return Headline::new("recovered", Assessment::Good, caption);
+        }
+        let caption = text!("of {} faults show nothing", facts.cells.len());
+        return Headline::new(Count(missing as u64), Assessment::Neutral, caption);
     };
     let assessment = match worst.outcome {
         FaultOutcome::Leaked | FaultOutcome::Undecided => Assessment::Neutral,
@@ -71,17 +77,17 @@ fn totals(facts: &FaultFacts) -> Vec<Fact> {
     let missing = missing.filter(|cell| cell.not_applied.is_some() && cell.is_suited());
     let mut totals = vec![
         Fact::counted_as(applied, "fault", "applied"),
-        Fact::new("not shown", Cell::failures(missing.count() as u64)),
         Fact::counted_as(facts.requests.total, "request", "sent"),
     ];
     let sum = |of: fn(&FaultCell) -> Bounds| -> u64 {
         facts.cells.iter().map(|cell| of(cell).most).sum()
     };
     for (count, name) in [
+        (missing.count() as u64, "not shown"),
         (sum(|cell| cell.failed), "failed"),
         (sum(|cell| cell.duplicated), "sent twice"),
     ] {
-        totals.push(Fact::new(name, Cell::failures(count)));
+        totals.extend((count > 0).then(|| Fact::new(name, Cell::failures(count))));
     }
     totals
 }

@@ -4,6 +4,7 @@
 
 mod clients;
 mod container;
+mod faults;
 mod full;
 mod large;
 mod live;
