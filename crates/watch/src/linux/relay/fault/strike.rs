@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Between looks at the socket of a program that hears nothing: its kernel may have given up.
 const LOOK: Duration = Duration::from_millis(20);
-/// From a FIN that crosses a request to the RST that the request provokes.
-const CROSSING: Duration = Duration::from_millis(5);
+/// From a request on a closed connection to the RST that it provokes: so that all of the request is seen.
+const CROSSING: Duration = Duration::from_millis(20);
 
 /// A connection that was struck.
 pub(in crate::platform::relay) struct Strike {
@@ -90,7 +90,7 @@ impl Relay<'_> {
         }
         link.out.cut();
         link.back.cut();
-        if !is_delivered(link, self.poll.registry(), id) {
+        if !is_delivered(kind, link, self.poll.registry(), id) {
             self.arrivals
                 .insert((Instant::now() + Duration::from_millis(1), id));
             return;
@@ -102,22 +102,7 @@ impl Relay<'_> {
             .as_ref()
             .map_or(0, |target| target.before_request);
         let passed = link.out.passed_on();
-        let mode = match kind {
-            FaultKind::Stale | FaultKind::MaxAge | FaultKind::Drain => Mode::HalfClosed {
-                resets: true,
-                at: None,
-            },
-            FaultKind::EarlyCloseAfterHeaders | FaultKind::SlowClose => Mode::HalfClosed {
-                resets: false,
-                at: None,
-            },
-            FaultKind::FinRace | FaultKind::Goaway => Mode::HalfClosed {
-                resets: true,
-                at: Some(Instant::now() + CROSSING),
-            },
-            FaultKind::NatIdle | FaultKind::BlackHole => Mode::Silent,
-            FaultKind::Rst | FaultKind::ResetMidResponse => Mode::Reset,
-        };
+        let mode = mode(kind);
         let mut strike = Strike {
             kind,
             due,
@@ -212,7 +197,10 @@ impl Relay<'_> {
                         at: None,
                     } = strike.mode
                     {
-                        strike.ended = Some((StallEnd::Fault, at));
+                        strike.mode = Mode::HalfClosed {
+                            resets: true,
+                            at: Some(Instant::now() + CROSSING),
+                        };
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -333,6 +321,26 @@ impl Relay<'_> {
     }
 }
 
+/// What a fault of this kind makes of a connection.
+fn mode(kind: FaultKind) -> Mode {
+    match kind {
+        FaultKind::Stale | FaultKind::MaxAge | FaultKind::Drain => Mode::HalfClosed {
+            resets: true,
+            at: None,
+        },
+        FaultKind::EarlyCloseAfterHeaders | FaultKind::SlowClose => Mode::HalfClosed {
+            resets: false,
+            at: None,
+        },
+        FaultKind::FinRace | FaultKind::Goaway => Mode::HalfClosed {
+            resets: true,
+            at: Some(Instant::now() + CROSSING),
+        },
+        FaultKind::NatIdle | FaultKind::BlackHole => Mode::Silent,
+        FaultKind::Rst | FaultKind::ResetMidResponse => Mode::Reset,
+    }
+}
+
 fn target_struck(link: &RelayedPair, faults: &mut super::Faults) {
     if let Some(target) = link.fault.as_deref() {
         target.note_strike(faults);
@@ -356,13 +364,21 @@ fn announcement(kind: FaultKind, due: &Due) -> Option<Vec<u8>> {
 }
 
 /// Writes what is left for the program. Whether its kernel has all of it.
-fn is_delivered(link: &mut RelayedPair, registry: &Registry, id: ConnectionId) -> bool {
+fn is_delivered(
+    kind: FaultKind,
+    link: &mut RelayedPair,
+    registry: &Registry,
+    id: ConnectionId,
+) -> bool {
     let [_, hold] = &link.holds;
     let passed = |_: ReadResult<'_>| Passed::All;
     link.back
         .pass((&mut link.far, &mut link.near), &mut [], true, hold, passed);
     await_room(registry, &mut link.near, near_token(id), &mut link.back);
-    link.back.is_flushed() && socket::unsent(&link.near).is_none_or(|count| count == 0)
+    // a FIN comes behind what the kernel still has; silence and a RST would swallow that
+    let is_ordered = matches!(mode(kind), Mode::HalfClosed { .. });
+    let is_sent = || socket::unsent(&link.near).is_none_or(|count| count == 0);
+    link.back.is_flushed() && (is_ordered || is_sent())
 }
 
 /// Shows the end by the server to the observation.

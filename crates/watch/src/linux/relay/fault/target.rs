@@ -15,7 +15,7 @@ use intact_sys::process::SocketLocation;
 use std::time::{Duration, Instant};
 
 /// How long a connection carries nothing before it counts as idle.
-const IDLE: Duration = Duration::from_millis(10);
+const IDLE: Duration = Duration::from_millis(50);
 /// The same where the end of a response cannot be read.
 const IDLE_UNREAD: Duration = Duration::from_millis(100);
 
