@@ -6,6 +6,7 @@ use intact_ledger::{
     FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Run, Sink, Target, Vantage, Variant,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Requests of a run that are matched.
 const REQUESTS: usize = 200_000;
@@ -31,7 +32,9 @@ pub(super) struct RunRows {
 /// Where a connection leads.
 #[derive(Clone)]
 pub(super) struct Place {
-    pub(super) key: DestinationKey,
+    /// Scheme, host and port.
+    pub(super) name: Arc<str>,
+    pub(super) host: Option<Arc<str>>,
     pub(super) at: Nanos,
 }
 
@@ -116,8 +119,10 @@ impl RunRows {
             self.is_full = true;
             return;
         }
+        let key = DestinationKey::of(connection, Vantage::OnPath);
         let place = Place {
-            key: DestinationKey::of(connection, Vantage::OnPath),
+            name: key.name().into(),
+            host: key.host().map(Into::into),
             at: connection.at,
         };
         self.connections.insert(connection.id, place);

@@ -6,6 +6,9 @@ use serde::Deserialize;
 use std::path::Path;
 use std::process::Output;
 
+/// Every kind, with times that a short program reaches.
+const EACH: [&str; 2] = ["--fault", "each,nat-idle=100ms,max-age=100ms"];
+
 #[derive(Debug, Deserialize)]
 struct Card {
     is_safe: bool,
@@ -255,4 +258,134 @@ fn a_kind_that_could_not_be_applied_fails_each_gate_on_it() {
     assert_eq!(cell.outcome, "not-applied", "{:?}", faulted.card);
     assert!(cell.not_applied.is_some() && !faulted.card.is_safe);
     assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+}
+
+/// What the card holds, without times.
+fn outcomes(card: &Card) -> Vec<String> {
+    let one = |cell: &Cell| {
+        let Cell {
+            name,
+            outcome,
+            not_applied,
+            sent,
+            reached,
+            recovered,
+            failed,
+            duplicated,
+            ..
+        } = cell;
+        format!(
+            "{name}: {outcome} {not_applied:?} {sent} {reached:?} {recovered:?} {failed:?} {duplicated:?}"
+        )
+    };
+    card.cells.iter().map(one).collect()
+}
+
+#[test]
+fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let (ledger, junit, html) = (place("ledger"), place("junit.xml"), place("card.html"));
+    let options = [
+        "--ledger",
+        &ledger,
+        "--junit",
+        &junit,
+        "--report",
+        &html,
+        "--fail-on",
+        "warning",
+        "--require",
+        "fault: failed == 0",
+        "--require",
+        "fault: hung < 10s",
+    ];
+    let client = ["5", "GET", "retry", "timeout=0.5", "idle=0.3"];
+    let Some(faulted) = run(&[&EACH[..], &options[..]].concat(), &client) else {
+        return;
+    };
+    let card = &faulted.card;
+    assert!(card.is_safe, "{}", faulted.text());
+    assert!(
+        card.verdict[0].starts_with("Safe to reuse: 10 kinds"),
+        "{:?}",
+        card.verdict
+    );
+    assert_eq!(card.cells.len(), 11);
+    let goaway = card
+        .cells
+        .iter()
+        .find(|cell| cell.name == "goaway")
+        .unwrap();
+    assert_eq!(goaway.outcome, "unsuited", "the connections speak HTTP/1");
+    assert_eq!(faulted.out.status.code(), Some(0), "{}", faulted.text());
+    // the run without a fault, and what reached the server in the others
+    let reached: u64 = card.cells.iter().map(|cell| cell.reached.least).sum();
+    assert_eq!(faulted.served, 5 + reached, "{:?}", card.cells);
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    assert!(
+        xml.contains("failures=\"0\"") && xml.contains("duplicate-request"),
+        "{xml}"
+    );
+    assert!(
+        std::fs::read_to_string(&html)
+            .unwrap()
+            .contains("safe to reuse")
+    );
+    let again = intact(&["report", &ledger, "--require", "fault.goaway: failed == 0"]);
+    let page = String::from_utf8_lossy(&again.stdout);
+    assert!(
+        page.contains("Safe to reuse") && page.contains("black-hole"),
+        "{page}"
+    );
+    assert_eq!(again.status.code(), Some(1), "goaway was not applied");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_card_and_a_retried_post_fails_the_gate() {
+    let gate = ["--fault-seed", "7", "--require", "fault: duplicated == 0"];
+    let client = ["5", "POST", "retry", "timeout=0.5", "idle=0.3"];
+    let cards = [(); 2].map(|()| run(&[&EACH[..], &gate[..]].concat(), &client));
+    let [Some(first), Some(second)] = cards else {
+        return;
+    };
+    assert_eq!(outcomes(&first.card), outcomes(&second.card));
+    assert_eq!(first.out.status.code(), Some(1), "{}", first.text());
+    let twice = first
+        .card
+        .cells
+        .iter()
+        .filter(|cell| cell.outcome == "duplicated");
+    let twice: Vec<&str> = twice.map(|cell| &*cell.name).collect();
+    assert_eq!(
+        twice,
+        ["reset-mid-response", "early-close-after-headers"],
+        "{:?}",
+        first.card
+    );
+}
+
+#[test]
+fn a_program_that_fails_without_a_fault_gets_no_verdict() {
+    let faulted = run(
+        &["--fault", "stale,rst", "--require", "fault: failed == 0"],
+        &["no"],
+    );
+    let Some(faulted) = faulted else { return };
+    // its own code, not that of the gate
+    assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+    assert!(
+        faulted.card.verdict[0].starts_with("no verdict"),
+        "{:?}",
+        faulted.card
+    );
+    assert!(
+        faulted
+            .card
+            .cells
+            .iter()
+            .all(|cell| cell.not_applied.is_some())
+    );
+    let cause = faulted.card.cells[0].not_applied.as_deref();
+    assert_eq!(cause, Some("baseline-failed"));
 }
