@@ -4,7 +4,7 @@ use super::common::{caveats, findings_in_full, method, page as start, program, s
 use crate::json;
 use crate::page::*;
 use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
-use intact_ledger::{Run, StallEnd};
+use intact_ledger::Run;
 use intact_units::Quantity::{Count, Time};
 
 /// Runs under faults, as findings understand them.
@@ -67,7 +67,11 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
     };
     let request = worst.example.as_deref().unwrap_or("a request");
     let caption = text!("{} ({})", request, &worst.name);
-    Headline::new(outcome(worst), assessment, caption)
+    let words = match (worst.outcome, worst.hung_ms) {
+        (FaultOutcome::Hung, Some(waited)) => text!("hung {}", Time(waited)),
+        _ => outcome(worst).into(),
+    };
+    Headline::new(words, assessment, caption)
 }
 
 fn totals(facts: &FaultFacts) -> Vec<Fact> {
@@ -94,26 +98,23 @@ fn totals(facts: &FaultFacts) -> Vec<Fact> {
 
 /// What happened, in a few words.
 fn outcome(cell: &FaultCell) -> String {
-    let waited = || Time(cell.hung_ms.unwrap_or(0.0)).to_string();
-    match cell.outcome {
+    let words = match cell.outcome {
         FaultOutcome::Unsuited | FaultOutcome::NotApplied => {
-            let words = cell.not_applied.map_or("", |obstacle| obstacle.words());
-            format!("not shown: {words}")
+            let id = cell.not_applied.map_or("", |obstacle| obstacle.id());
+            return format!("not shown: {id}");
         }
-        FaultOutcome::Unaffected => "noticed, no request failed".to_owned(),
-        FaultOutcome::Recovered => "recovered".to_owned(),
-        FaultOutcome::Leaked => "left the connection open".to_owned(),
-        FaultOutcome::Undecided => "recovered or failed".to_owned(),
-        FaultOutcome::Failed => "failed to the caller".to_owned(),
-        FaultOutcome::Hung if cell.hung_at_least => match cell.hung_until {
-            Some(StallEnd::Limit) => format!("hung {}, no timeout ended it", waited()),
-            _ => format!("hung {} or longer", waited()),
-        },
-        FaultOutcome::Hung => format!("hung {}, then failed", waited()),
-        FaultOutcome::Truncated => "cut body, maybe taken as complete".to_owned(),
-        FaultOutcome::PossiblyDuplicated => "maybe sent twice".to_owned(),
-        FaultOutcome::Duplicated => "sent twice".to_owned(),
-    }
+        FaultOutcome::Unaffected => "noticed",
+        FaultOutcome::Recovered => "recovered",
+        FaultOutcome::Leaked => "left it open",
+        FaultOutcome::Undecided => "recovered or failed",
+        FaultOutcome::Failed => "failed to the caller",
+        FaultOutcome::Hung if cell.hung_at_least => "hung, no timeout",
+        FaultOutcome::Hung => "hung, then failed",
+        FaultOutcome::Truncated => "maybe took a cut body",
+        FaultOutcome::PossiblyDuplicated => "maybe sent twice",
+        FaultOutcome::Duplicated => "sent twice",
+    };
+    words.to_owned()
 }
 
 fn is_alarm(cell: &FaultCell) -> bool {
@@ -156,9 +157,9 @@ fn card(facts: &FaultFacts) -> Table {
         .column("outcome", |cell| {
             Cell::from(outcome(cell)).alarm_if(is_alarm(cell))
         })
-        .ranked(3, "wait", wait)
+        .ranked(2, "wait", wait)
         .about("the longest time that a request waited on the failed connection")
-        .ranked(2, "cost", |cell| {
+        .ranked(3, "cost", |cell| {
             cell.cost_ms.filter(|ms| *ms > 0.0).map(Time)
         })
         .about("the longest time until a further attempt had a connection")

@@ -4,6 +4,7 @@
 
 mod clients;
 mod container;
+mod fault_kinds;
 mod faults;
 mod full;
 mod large;

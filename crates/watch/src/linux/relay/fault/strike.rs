@@ -11,7 +11,7 @@ use intact_ledger::{
     Certainty, CloseKind, ConnectionId, Event, FaultEvent, FaultKind, FaultObstacle, FaultPoint,
     FaultStrike, Nanos, Protocol, StallEnd,
 };
-use intact_observe::{RunContext as _, Side};
+use intact_observe::{Progress, RunContext as _, Side};
 use intact_sys::socket;
 use intact_wire::h2;
 use mio::Registry;
@@ -47,6 +47,15 @@ enum Mode {
     Silent,
     /// It was reset.
     Reset,
+}
+
+impl Strike {
+    /// Whether what the program has just sent is a part of a request: a `close_notify` and a PING are none.
+    fn begins_request(&self, now: Option<Progress>) -> bool {
+        let before = &self.due.progress;
+        let is_http1 = !before.is_tls && before.protocol != Some(Protocol::Http2);
+        is_http1 || now.is_none_or(|now| now.open > 0)
+    }
 }
 
 impl Relay<'_> {
@@ -191,6 +200,10 @@ impl Relay<'_> {
                         seen.read(Side::Client, bytes, at, run);
                     });
                     strike.withheld += count as u64;
+                    let progress = observed.as_ref().and_then(|seen| seen.progress());
+                    if !strike.begins_request(progress) {
+                        continue;
+                    }
                     strike.used.get_or_insert((at, Instant::now()));
                     if let Mode::HalfClosed {
                         resets: true,
