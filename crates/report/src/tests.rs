@@ -68,6 +68,7 @@ Without a selector, a requirement applies to
 
 - `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`); the output names these
 - `watch`, `audit`, `report`: all destinations together
+- `watch --fault`: each kind of fault at each destination, except kinds that its connections cannot have
 - `compare`: each program except the baseline; counts are of one run
 
 A metric without data fails with its reason. `--require help` lists the metrics of one command.

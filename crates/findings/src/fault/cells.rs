@@ -2,7 +2,7 @@
 
 use super::card::{Bounds, FaultCell, FaultOutcome, Obstacle};
 use super::judge::RunJudge;
-use super::run_rows::RunRows;
+use super::run_rows::{Place, RunRows};
 use crate::traffic::{DestinationKey, ObservedFacts};
 use crate::unobserved::Unobserved;
 use intact_ledger::{FaultKind, FaultObstacle};
@@ -18,8 +18,14 @@ pub(super) fn cells(
 ) -> Vec<FaultCell> {
     let baseline = runs.iter().find(|run| run.is_baseline);
     let refusal = baseline.and_then(refusal);
-    let destinations: BTreeSet<(String, Option<String>)> =
+    let mut destinations: BTreeSet<(String, Option<String>)> =
         runs.iter().flat_map(destinations).collect();
+    if let (Some(baseline), false) = (baseline, runs.iter().any(|run| run.is_limited)) {
+        // a destination that no later run came to is not shown
+        let called = baseline.requests.iter();
+        let called = called.filter_map(|request| baseline.place_of(request));
+        destinations.extend(called.map(Place::name_and_host));
+    }
     let mut cells = Vec::new();
     for (run, observed) in runs.iter().zip(observed) {
         let Some(kind) = run.kind else { continue };
@@ -66,10 +72,7 @@ fn sees_all(observed: &ObservedFacts, destination: &str, by_caveats: &Unobserved
 fn destinations(run: &RunRows) -> Vec<(String, Option<String>)> {
     let struck = run.strikes.iter().filter_map(|strike| {
         let place = run.connections.get(&strike.connection)?;
-        Some((
-            place.name.to_string(),
-            place.host.as_ref().map(ToString::to_string),
-        ))
+        Some(place.name_and_host())
     });
     let missed = run.not_applied.iter().filter_map(|missed| {
         let key = DestinationKey {

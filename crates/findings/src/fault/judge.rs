@@ -308,9 +308,8 @@ impl<'a> RunJudge<'a> {
     fn add_wait(&self, cell: &mut FaultCell, victim: &Victim) {
         let strike = &self.run.strikes[victim.strike];
         let request = &self.run.requests[victim.request];
-        let from = strike
-            .used_at
-            .map_or(strike.at.max(request.at), |at| at.max(request.at));
+        // what the server took before the strike is no stall
+        let from = strike.at.max(request.at);
         let repeat = self
             .repeats
             .get(&victim.request)
