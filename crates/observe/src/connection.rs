@@ -371,6 +371,14 @@ impl ObservedConnection {
         self.rows.connection.record(run);
     }
 
+    /// The bytes as the server would send them next, within TLS where that is used; `None` where that is not possible.
+    pub fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        match &self.tls {
+            Some(tls) => tls.seal_by_server(bytes),
+            None => Some(bytes.to_vec()),
+        }
+    }
+
     /// How far its exchanges are; `None` where nothing is known of them.
     pub fn progress(&self) -> Option<Progress> {
         Progress::of(&self.rows, &self.app, self.tls.as_deref(), &self.inference)

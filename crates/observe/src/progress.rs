@@ -26,6 +26,8 @@ pub struct Progress {
     pub is_inferred: bool,
     /// The bytes are those of TLS.
     pub is_tls: bool,
+    /// Bytes can be sealed as the server would.
+    pub is_sealable: bool,
     /// The protocol, as far as it is known.
     pub protocol: Option<Protocol>,
     /// The server's last byte was the last of a frame (HTTP/2).
@@ -64,6 +66,7 @@ impl Progress {
             is_closing: rows.is_closing() || http2.is_some_and(|it| it.facts().go_away.is_some()),
             is_inferred: false,
             is_tls: tls.is_some(),
+            is_sealable: tls.is_none_or(|tls| tls.seal_by_server(b"").is_some()),
             protocol: rows.connection.row.protocol,
             is_between_frames: http2.is_some_and(|it| it.server_is_between_frames()),
             first_stream: http2.and_then(|it| it.first_open_stream()),

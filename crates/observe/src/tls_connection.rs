@@ -243,6 +243,11 @@ impl TlsConnection {
         }
     }
 
+    /// The bytes as a record that fits behind those of the server; `None` where that is not possible.
+    pub(crate) fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.decryptor.seal_by_server(bytes)
+    }
+
     /// Bursts that wait until it is known whether there are secrets.
     pub(crate) fn waiting_bursts(&self) -> &[SealedBurst] {
         &self.waiting

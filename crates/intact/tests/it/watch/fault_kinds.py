@@ -78,7 +78,7 @@ def at_once():
 
 
 def http2(gap):
-    """GET on streams 1, 3, 5 without TLS, again on a new connection when the server ends the old one; GOAWAY is printed."""
+    """GET on streams 1, 3, 5, again on a new connection when the server ends the old one; GOAWAY is printed."""
 
     def frame(kind, flags, stream, payload=b""):
         return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
@@ -114,6 +114,10 @@ def http2(gap):
             try:
                 if sock is None:
                     sock, stream = socket.create_connection(("127.0.0.1", port)), 1
+                    if scheme == "https":
+                        tls = ssl._create_unverified_context()
+                        tls.set_alpn_protocols(["h2"])
+                        sock = tls.wrap_socket(sock)
                     sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
                 request(sock, stream)
                 print("answered")

@@ -88,8 +88,15 @@ impl Relay<'_> {
             self.again.push(id);
             return;
         }
-        let goaway = announcement(kind, &due);
-        if let Some(bytes) = goaway.filter(|_| !link.is_announced) {
+        let goaway = announcement(kind, &due).filter(|_| !link.is_announced);
+        if let Some(bytes) = goaway {
+            let observed = link.observed.as_ref();
+            let Some(bytes) = observed.and_then(|seen| seen.seal_by_server(&bytes)) else {
+                target.give_up(FaultObstacle::Encrypted, faults);
+                link.back.resume();
+                self.again.push(id);
+                return;
+            };
             link.is_announced = true;
             let at = self.clock.now();
             observe(&mut link.observed, &mut self.run, |seen, run| {

@@ -475,8 +475,9 @@ impl FaultTarget {
 fn cannot_announce(now: &Progress, kind: FaultKind) -> Option<FaultObstacle> {
     let is_http2 = now.protocol == Some(Protocol::Http2);
     match kind {
-        _ if now.is_tls => Some(FaultObstacle::Encrypted),
-        FaultKind::Goaway if !is_http2 => Some(FaultObstacle::NotHttp2),
+        FaultKind::Goaway if !is_http2 && !now.is_inferred => Some(FaultObstacle::NotHttp2),
+        // a response of HTTP/1 would have to be sealed again as a whole
+        _ if now.is_tls && !(is_http2 && now.is_sealable) => Some(FaultObstacle::Encrypted),
         _ if is_http2 && !now.is_between_frames => Some(FaultObstacle::NeverIdle),
         _ => None,
     }
