@@ -151,7 +151,8 @@ fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
     let each = rest.flat_map(|one| {
         let found = one.findings.iter();
         found.map(|found| Finding {
-            subject: format!("{}: {}", one.name, found.finding.subject),
+            subject: format!("{}: {}", one.name, found.finding.subjects()),
+            also: Vec::new(),
             ..found.finding.clone()
         })
     });

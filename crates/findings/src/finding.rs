@@ -40,6 +40,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What it is about: a variant's name, a destination.
     pub subject: String,
+    /// Further destinations that it is about: others of the same name, or on the same server.
+    pub also: Vec<String>,
     /// What is the case.
     pub claim: Statement,
     /// What shows it; empty where the claim shows itself.
@@ -64,6 +66,9 @@ struct FindingDocument {
     severity: Severity,
     /// What it is about: a variant's name, a destination.
     subject: String,
+    /// Further destinations that it is about: others of the same name, or on the same server. Absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also: Vec<String>,
     /// What is the case, as a sentence.
     claim: Statement,
     /// What shows it, as a sentence; empty where the claim shows itself.
@@ -87,6 +92,7 @@ impl From<Finding> for FindingDocument {
             rule: finding.rule,
             severity: finding.severity,
             subject: finding.subject,
+            also: finding.also,
             claim: finding.claim,
             evidence: finding.evidence,
             cost_ms: finding.cost_ms,
@@ -125,6 +131,7 @@ impl Finding {
             rule,
             severity,
             subject,
+            also: Vec::new(),
             claim: claim.into(),
             evidence: Statement::default(),
             cost_ms: None,
@@ -132,6 +139,26 @@ impl Finding {
             fix: Statement::default(),
             risk: None,
         }
+    }
+
+    /// With further subjects.
+    pub(crate) fn also(self, also: Vec<String>) -> Finding {
+        Finding { also, ..self }
+    }
+
+    /// What it is about, for a person: `a`, `a and b`, `a and 3 others`.
+    pub fn subjects(&self) -> String {
+        let subject = &self.subject;
+        match &self.also[..] {
+            [] => subject.clone(),
+            [other] => format!("{subject} and {other}"),
+            others => format!("{subject} and {} others", others.len()),
+        }
+    }
+
+    /// Whether it is about this subject.
+    pub(crate) fn is_about(&self, subject: &str) -> bool {
+        self.subject == subject || self.also.iter().any(|one| one == subject)
     }
 
     /// The values in its sentences, by name; a number has its unit at the end of its name.

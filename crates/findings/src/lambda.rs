@@ -176,7 +176,9 @@ fn findings(variants: &[VariantFacts]) -> Vec<Finding> {
         findings.map(move |finding| {
             let mut finding = finding.clone();
             if several {
-                finding.subject = format!("{}: {}", variant.name, finding.subject);
+                let of_variant = |subject: &str| format!("{}: {subject}", variant.name);
+                finding.subject = of_variant(&finding.subject);
+                finding.also = finding.also.iter().map(|one| of_variant(one)).collect();
             }
             finding
         })

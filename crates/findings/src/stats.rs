@@ -19,7 +19,7 @@ mod student;
 mod tiers;
 
 pub use break_even::{MAX_REQUESTS, requests_until_alike};
-pub use change::{ChangePoint, MIN_VALUES, change_point};
+pub use change::{ChangePoint, MIN_VALUES, change_point, change_points};
 pub use dip::{Dip, dip, dip_test};
 pub use holm::{Adjusted, HOLM_FROM, adjust, holm_p_values};
 pub use interval::{Confidence, Interval, NoInterval, NotAConfidence};

@@ -74,16 +74,19 @@ impl TrafficAnalysis {
     /// What was found out so far.
     pub fn facts(&self) -> ObservedFacts {
         let mut facts = ObservedFacts::new(&self.books, &self.rules);
-        if let Some(shift) = self.step() {
-            // a program under watch is judged as a whole first
-            let place = usize::from(self.books.run().producer == Producer::Watch);
-            facts.verdict.insert(place, shift.sentence());
-        }
+        // a program under watch is judged as a whole first
+        let place = usize::from(self.books.run().producer == Producer::Watch);
+        let sentences = self
+            .changes()
+            .iter()
+            .map(LevelShift::sentence)
+            .collect::<Vec<_>>();
+        facts.verdict.splice(place..place, sentences);
         facts
     }
 
-    /// The lasting change of reuse or of latency, if there is one.
-    pub fn step(&self) -> Option<LevelShift> {
+    /// The lasting changes of reuse or of latency, those of reuse first, then by size.
+    pub fn changes(&self) -> Vec<LevelShift> {
         let needed = self.books.needed().iter().sum();
         LevelShift::find(&self.batches, self.books.run(), needed)
     }

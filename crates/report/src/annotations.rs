@@ -27,7 +27,10 @@ pub fn lines(ci: Ci, verdicts: &[Verdict], findings: &[Finding]) -> Vec<String> 
         .map(|finding| {
             let printed = format!(
                 "{}: {}\n{}\nfix: {}",
-                finding.subject, finding.claim, finding.evidence, finding.fix
+                finding.subjects(),
+                finding.claim,
+                finding.evidence,
+                finding.fix
             );
             line(ci, finding.severity.as_str(), finding.rule, &printed)
         });

@@ -99,7 +99,8 @@ pub(crate) struct Audit<'a> {
     facts: &'a ObservedFacts,
     inputs: &'a [InputFacts],
     answers: &'a [BodyArrivalFacts],
-    change: Option<&'a LevelShift>,
+    /// The lasting changes, those of reuse first, then by size.
+    changes: &'a [LevelShift],
 }
 
 /// The document of an audit: that of observed traffic, what was read of each input, how responses arrived, what changed over time.
@@ -108,13 +109,13 @@ pub fn audit(
     facts: &ObservedFacts,
     inputs: &[InputFacts],
     answers: &[BodyArrivalFacts],
-    change: Option<&LevelShift>,
+    changes: &[LevelShift],
 ) -> serde_json::Result<String> {
     let audit = Audit {
         facts,
         inputs,
         answers,
-        change,
+        changes,
     };
     of_run(&format!("intact.{}/1", run.producer), run, audit)
 }

@@ -93,7 +93,7 @@ impl Case {
         let words: Vec<String> = own().map(in_words).collect();
         let output = (!words.is_empty()).then(|| words.join("\n\n"));
         let worst = own().find(failing);
-        let failure = worst.map(|one| format!("{}: {}", one.subject, one.claim));
+        let failure = worst.map(|one| format!("{}: {}", one.subjects(), one.claim));
         Case {
             name: id.to_owned(),
             failure: failure.zip(output.clone()),
@@ -144,7 +144,7 @@ fn in_words(finding: &Finding) -> String {
     format!(
         "[{}] {}: {}\n{}\nfix: {}{}",
         finding.severity.as_str(),
-        finding.subject,
+        finding.subjects(),
         finding.claim,
         finding.evidence,
         finding.fix,

@@ -34,7 +34,7 @@ fn traffic() -> Schema {
         .get_mut("required")
         .and_then(|keys| keys.as_array_mut())
     {
-        required.retain(|key| key != "inputs" && key != "answers" && key != "change");
+        required.retain(|key| key != "inputs" && key != "answers" && key != "changes");
     }
     if let Some(key) = schema.pointer_mut("/properties/schema") {
         if let Some(key) = key.as_object_mut() {

@@ -71,6 +71,9 @@ Without a selector, a requirement applies to
 - `watch --fault`: each kind of fault at each destination, except kinds that its connections cannot have
 - `compare`: each program except the baseline; counts are of one run
 
+The phases `blocked`, `send`, `wait`, `headers-to-body` and `receive` are those of all exchanges in `bench`. In `watch`, `audit` and `report`, they are
+those of reused exchanges where there are any, else of the others.
+
 A metric without data fails with its reason. `--require help` lists the metrics of one command.
 
 ```

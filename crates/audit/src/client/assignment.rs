@@ -2,6 +2,7 @@
 //! connections as their overlap allows, and that is said.
 
 use super::entry::Entry;
+use super::lookups::lookups;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms,
@@ -29,6 +30,8 @@ pub(crate) struct Source<'a> {
     pub(crate) better: &'static str,
     /// Its times have whole seconds.
     pub(crate) is_coarse: bool,
+    /// A DNS time above zero is that of a lookup. oha writes one for addresses, too.
+    pub(crate) shows_lookups: bool,
     /// What caveats begin with.
     pub(crate) prefix: &'a str,
 }
@@ -167,17 +170,28 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     let mut connections = layout.laid;
     connections.sort_by_key(|connection| connection.at);
     let mut connections = connections.iter().peekable();
+    let lookups = match source.shows_lookups {
+        true => lookups(source.entries, scope),
+        false => Vec::new(),
+    };
+    let mut lookups = lookups.iter().peekable();
     for exchange in &exchanges {
         while let Some(connection) = connections.next_if(|connection| {
             connection.at <= exchange.end || connection.id == exchange.connection
         }) {
             scope.record(Event::Opened(&connection.connection(source.entries)));
         }
+        while let Some(lookup) = lookups.next_if(|lookup| lookup.span.end <= exchange.end) {
+            scope.record(Event::Lookup(lookup));
+        }
         let exchange = exchange.exchange(source.entries, scope);
         scope.record(Event::Exchange(&exchange));
     }
     for connection in connections {
         scope.record(Event::Opened(&connection.connection(source.entries)));
+    }
+    for lookup in lookups {
+        scope.record(Event::Lookup(lookup));
     }
     words(source, evidence, scope)
 }

@@ -4,6 +4,7 @@
 mod assignment;
 mod entries;
 mod entry;
+mod lookups;
 
 pub(crate) use assignment::{Source, tell};
 pub(crate) use entries::Entries;

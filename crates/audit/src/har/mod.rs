@@ -64,6 +64,7 @@ pub(crate) fn read(
         writer: &document.creator,
         kind: "har",
         is_coarse: false,
+        shows_lookups: true,
         better: "A NetLog of the browser (chrome://net-export) shows it",
         prefix: &prefix,
     };

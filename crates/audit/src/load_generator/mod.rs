@@ -243,6 +243,7 @@ pub(crate) fn read(
         entries: &read.entries,
         writer: format.writer,
         is_coarse,
+        shows_lookups: tool == LoadGenerator::Hey,
         kind: "tool",
         better: "`intact watch -- COMMAND` around the tool shows it",
         prefix: &prefix,

@@ -23,6 +23,11 @@ const SILENCE: u64 = 300_000_000_000;
 /// For so long the kernel of a client that closed keeps the port of a connection to itself (TIME_WAIT of Linux). After a longer
 /// silence the port may be that of another connection. Nanoseconds.
 const PORT_HELD: u64 = 60_000_000_000;
+/// A server that closes first leaves the port free at once, and a client that opened so many other connections since may have come to
+/// the same port again: systems take ports in turn or by chance, out of 16,000 and more.
+const PORTS_TAKEN: u64 = 256;
+/// Clients whose connections are counted, each for itself.
+const CLIENTS: usize = 65_536;
 /// What is lost where connections are let go.
 const LET_GO: &str =
     "connections were let go to bound memory: what came later on them counts as other connections";
@@ -48,8 +53,10 @@ struct LogConnection {
     first_seen: bool,
     /// It was opened after the log's beginning, by inference: the first request that is seen is its first.
     is_new: bool,
-    /// The port was silent for so long that this may be another connection than the one before, or the same.
+    /// The port may have been free, so that this may be another connection than the one before, or the same.
     may_be_same: bool,
+    /// The connections of this client, up to the last request.
+    of_client: u64,
     certainty: Certainty,
 }
 
@@ -84,6 +91,8 @@ pub(crate) struct LogConnections {
     until: u64,
     /// The ids so far, where they are numbers.
     serials: Serials,
+    /// Connections of each client so far, where ports tell them apart. Those beyond the limit are counted together (`None`).
+    of_clients: HashMap<Option<IpAddr>, u64>,
 }
 
 /// When a request was under way, in nanoseconds since 1970.
@@ -183,7 +192,8 @@ impl LogConnections {
         let mut before = None;
         if let Some(live) = self.live.get(&key) {
             let silence = time.start.saturating_sub(live.last_end);
-            if !is_another(live, key, line, silence) {
+            let others = self.of_client(key).saturating_sub(live.of_client);
+            if !is_another(live, key, line, silence, others) {
                 return live.id;
             }
             before = Some(silence);
@@ -223,7 +233,12 @@ impl LogConnections {
         // requests side by side end in any order, so the first one may still come
         let is_later_request = line.nth.is_some_and(|nth| nth > 1) && !multiplexes(line);
         connection.open_before = is_later_request && before.is_none() && !is_new;
+        let of_client = self.of_client_mut(key).map_or(0, |count| {
+            *count += 1;
+            *count
+        });
         let live = LogConnection {
+            of_client,
             id: connection.id,
             last_end: time.end,
             carried: 0,
@@ -238,6 +253,24 @@ impl LogConnections {
         connection.id
     }
 
+    /// How many connections of the client of `key` there were so far; 0 where ids tell connections apart.
+    fn of_client(&self, key: Key) -> u64 {
+        let Key::Port(client, _) = key else { return 0 };
+        let counts = &self.of_clients;
+        let count = counts.get(&Some(client)).or_else(|| counts.get(&None));
+        count.copied().unwrap_or(0)
+    }
+
+    fn of_client_mut(&mut self, key: Key) -> Option<&mut u64> {
+        let Key::Port(client, _) = key else {
+            return None;
+        };
+        let client = Some(client);
+        let has_room = self.of_clients.len() < CLIENTS || self.of_clients.contains_key(&client);
+        let counted = client.filter(|_| has_room);
+        Some(self.of_clients.entry(counted).or_default())
+    }
+
     /// Puts an exchange on its connection.
     fn carry(
         &mut self,
@@ -247,9 +280,11 @@ impl LogConnections {
         one: &mut Exchange,
         scope: &mut EventWriter<'_>,
     ) {
+        let of_client = self.of_client(key);
         let Some(live) = self.live.get_mut(&key) else {
             return;
         };
+        live.of_client = of_client;
         match key {
             Key::Id(_) => self.evidence.by_id += 1,
             Key::Port(..) => self.evidence.by_port += 1,
@@ -339,14 +374,15 @@ fn is_number(line: &Line<'_>) -> bool {
     id.is_some_and(|id| id.parse::<u64>().is_ok())
 }
 
-/// Whether a line came on another connection than the one that had its id or its port before and was silent for `silence`, or
-/// may have.
-fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, silence: u64) -> bool {
+/// Whether a line came on another connection than the one that had its id or its port before, or may have: that one was silent for
+/// `silence`, while the client opened `others`.
+fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, silence: u64, others: u64) -> bool {
+    let is_port_held = silence <= PORT_HELD && others < PORTS_TAKEN;
     match line.nth {
         // requests side by side end in any order, so only the first one tells
         Some(nth) if multiplexes(line) => nth == 1 && live.first_seen,
         Some(nth) => nth <= live.most,
-        None => matches!(key, Key::Port(..)) && silence > PORT_HELD,
+        None => matches!(key, Key::Port(..)) && !is_port_held,
     }
 }
 

@@ -159,7 +159,7 @@ fn tell(
         scope.caveat(
             "log-port-silent",
             format!(
-                "{prefix}after more than 60 s of silence another connection can have the same port: for {} that began so it is unknown whether they reused the connection before, and each counts as opened{remedy}",
+                "{prefix}after more than 60 s of silence, or 256 connections of the same client, another connection can have the same port: for {} that began so it is unknown whether they reused the connection before, and each counts as opened{remedy}",
                 counted(evidence.maybe_same, "request")
             ),
         );

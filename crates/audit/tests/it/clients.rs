@@ -290,6 +290,13 @@ fn tools_without_ids_are_told_by_their_time_for_connecting() {
     }
     // 0.1 ms is as long as a connection on one machine takes to open: not all are seen
     let hey = audited("tools/hey.csv");
+    // by address
+    let is_lookup = |row: &&Row| matches!(row, Row::Lookup(_));
+    assert_eq!(hey.rows.iter().filter(is_lookup).count(), 0);
+    let head = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset";
+    let named = format!("{head}\n0.0042,0.0036,0.0010,0.0001,0.0003,0.0001,200,0.0001\n");
+    let named = reading::bytes(named.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(named.rows.iter().filter(is_lookup).count(), 1);
     assert_eq!(hey.exchanges().count(), 40);
     assert!(fresh(&hey, true) <= 7);
     assert!(hey.caveat("tool-without-failures").unwrap().incomplete);

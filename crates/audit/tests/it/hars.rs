@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
-use intact_ledger::{Certainty, Failure, Outcome as Ended, Protocol, SetupPhase};
+use intact_ledger::{Certainty, Failure, Outcome as Ended, Protocol, Row, SetupPhase};
 use std::collections::BTreeSet;
 
 fn audited(name: &str) -> Outcome {
@@ -50,6 +50,46 @@ fn a_port_is_not_taken_for_an_id() {
     let outcome = audited("mitm-firefox.har");
     assert_eq!(totals(&outcome), (2, 5, 1, 3));
     assert_eq!(outcome.accounts[0].skipped, 9);
+}
+
+#[test]
+fn a_dns_time_is_a_lookup_which_requests_at_the_same_time_share() {
+    let entry = |host: &str, second: u32, dns: i32| {
+        format!(
+            r#"{{"startedDateTime":"2026-11-21T08:00:{second:02}Z","time":5,"request":{{"method":"GET","url":"http://{host}/"}},
+               "response":{{"status":200}},"timings":{{"dns":{dns},"connect":3,"send":0,"wait":1,"receive":1}}}}"#
+        )
+    };
+    let lookups = |entries: &[String]| {
+        let har = format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","));
+        let outcome = reading::bytes(har.as_bytes(), KeyLog::default()).unwrap();
+        let lookups = outcome.rows.iter().filter_map(|row| match row {
+            Row::Lookup(one) => Some((one.name.as_deref()?.to_owned(), one.span.nanos())),
+            _ => None,
+        });
+        lookups.collect::<Vec<_>>()
+    };
+    let found = lookups(&[
+        entry("a.example", 1, 40),
+        // they wait for the same response
+        entry("a.example", 1, 35),
+        entry("b.example", 1, 20),
+        // the browser knew the name, and an address needs no lookup
+        entry("a.example", 2, 0),
+        entry("192.0.2.1", 3, 1),
+        entry("[2001:db8::1]", 3, 1),
+        entry("a.example", 9, 10),
+    ]);
+    let ms = |host: &str, ms: u64| (host.to_owned(), ms * 1_000_000);
+    assert_eq!(
+        found,
+        [
+            ms("b.example", 20),
+            ms("a.example", 40),
+            ms("a.example", 10)
+        ]
+    );
+    assert!(lookups(&[entry("a.example", 1, -1)]).is_empty());
 }
 
 #[test]

@@ -311,6 +311,21 @@ fn a_port_that_was_silent_for_a_minute_may_be_of_another_connection() {
 }
 
 #[test]
+fn a_port_that_comes_again_after_many_others_of_its_client_may_be_of_another_connection() {
+    let again_after = |others: u32| {
+        let lines = (0..others).map(|nth| (u64::from(nth / 100), format!("port={}", 6000 + nth)));
+        let first = (0, "port=5000".to_owned());
+        let again = (5, "port=5000".to_owned());
+        let lines: Vec<_> = std::iter::once(first).chain(lines).chain([again]).collect();
+        let outcome = log_of(&lines);
+        (fresh(&outcome).pop().unwrap(), outcome.connections().len())
+    };
+    assert_eq!(again_after(255), (Some(false), 256));
+    // a server that closes first leaves the client's port free: 257 connections at least, and whether it was 258 is unknown
+    assert_eq!(again_after(256), (None, 258));
+}
+
+#[test]
 fn connections_that_carried_requests_before_the_log_are_not_opened_in_it() {
     let line = |id: u32, nth: u32| (0, format!("conn={id} reqs={nth}"));
     let outcome = log_of(&[line(1, 57), line(1, 58), line(2, 1), line(2, 2)]);

@@ -24,27 +24,20 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let books = bill.books();
     let mut findings = Vec::new();
     for (name, lookups) in &books.lookups.names {
-        let (mut carried, mut opened, mut subject) = (0, 0, None);
-        for (place, counts) in books
-            .destinations
-            .keys
-            .iter()
-            .zip(&books.destinations.counts)
-        {
-            if place
-                .origin
-                .as_ref()
-                .is_some_and(|origin| origin.host == *name)
-            {
+        let (mut carried, mut opened, mut subjects) = (0, 0, Vec::new());
+        for (destination, subject, counts) in bill.destinations() {
+            if books.destinations.is_named(destination, name) {
                 carried += counts.requests;
                 opened += counts.opened;
-                subject.get_or_insert_with(|| place.name());
+                subjects.push(subject);
             }
         }
         let work = carried.max(opened);
         if lookups.total < LEAST || lookups.total * 2 < work || work == 0 {
             continue;
         }
+        // which of them a lookup was for is not known
+        let subject = subjects.remove(0);
         let said = statement!(
             "{lookups} of {name} for {requests} on {connections}",
             lookups = Value::Count(lookups.total, "lookup"),
@@ -69,8 +62,7 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         } else {
             Severity::Info
         };
-        let subject = subject.unwrap_or_else(|| name.to_string());
-        findings.push(Finding::by(&DOC, severity, subject, said, evidence));
+        findings.push(Finding::by(&DOC, severity, subject, said, evidence).also(subjects));
     }
     findings
 }

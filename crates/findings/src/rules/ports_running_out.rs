@@ -96,15 +96,16 @@ impl Fold for PortsRunningOut {
         let (low, high) = known.unwrap_or(RANGE);
         let range = u64::from(high.saturating_sub(low)) + 1;
         let mut findings = Vec::new();
-        let mut named = BTreeSet::new();
+        let mut named: BTreeSet<usize> = BTreeSet::new();
         for (projected, destinations) in self.by_use(bill) {
             // one server is one finding
-            if destinations.iter().any(|one| !named.insert(*one)) {
+            let unnamed = destinations.iter().filter(|one| !named.contains(*one));
+            let mut unnamed: Vec<String> = unnamed.map(|&one| bill.name(one)).collect();
+            named.extend(destinations.iter().copied());
+            if unnamed.is_empty() {
                 continue;
             }
             let counts = || destinations.iter().map(|&one| bill.counts(one));
-            let name = destinations.iter().next().map(|&one| bill.name(one));
-            let name = name.unwrap_or_default();
             let failed = counts().filter_map(|one| one.dials_failed.get(&Failure::NoFreePort));
             let failed: u64 = failed.sum();
             let of_each = counts().map(holders);
@@ -147,7 +148,8 @@ impl Fold for PortsRunningOut {
                     time_wait = Value::Count(sockets.time_wait, "socket")
                 ));
             }
-            findings.push(Finding::by(&DOC, severity, name, said, evidence));
+            let name = unnamed.remove(0);
+            findings.push(Finding::by(&DOC, severity, name, said, evidence).also(unnamed));
         }
         findings
     }

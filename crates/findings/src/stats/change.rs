@@ -12,6 +12,12 @@ pub const MIN_VALUES: usize = 12;
 const MIN_SIDE: usize = 3;
 /// The share of the values there must be on either side: one in this many.
 const SIDE_SHARE: usize = 10;
+/// Changes in one direction that are looked for, at most.
+const STEPS: usize = 3;
+/// Values of a level between two changes, at least.
+const MIN_LEVEL: usize = 6;
+/// Values by which the place of a change may differ with and without the levels further away.
+const NEAR: usize = 2;
 /// Parts of a side, each of which must have the level of its side.
 const PARTS: usize = 4;
 /// Values of the statistic and how often chance exceeds them: table 1 of the paper, below 0.1 by simulation.
@@ -64,6 +70,77 @@ pub fn change_point(series: &[f64], scale: fn(f64) -> f64) -> Option<ChangePoint
         after: mean(&series[at..]),
         p_value: table.max(2.0 / orders).min(1.0),
     })
+}
+
+/// The changes of level that last, in order, where chance shows as much of each as often as `level` at most: one, or several that
+/// all rise or all fall. A level that is taken back is a burst of load, and no change.
+///
+/// Several steps weaken the test of a single one over the whole series, so each is tested between its neighbours. They are taken
+/// from the best fit of that many levels.
+pub fn change_points(series: &[f64], scale: fn(f64) -> f64, level: f64) -> Vec<ChangePoint> {
+    let several = (2..=STEPS).rev();
+    let stairs = several.filter_map(|count| staircase(series, scale, level, count));
+    let one = || change_point(series, scale).filter(|change| change.p_value <= level);
+    stairs
+        .take(1)
+        .next()
+        .unwrap_or_else(|| one().into_iter().collect())
+}
+
+/// So many changes in one direction, each of them proven between its neighbours.
+fn staircase(
+    series: &[f64],
+    scale: fn(f64) -> f64,
+    level: f64,
+    count: usize,
+) -> Option<Vec<ChangePoint>> {
+    let values: Vec<f64> = series.iter().map(|value| scale(*value)).collect();
+    if !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let cuts = best_cuts(&values, count)?;
+    let bounds: Vec<usize> = std::iter::once(0)
+        .chain(cuts)
+        .chain([values.len()])
+        .collect();
+    let steps = bounds.windows(3).map(|of| {
+        let [from, cut, to] = of else { return None };
+        let change = change_point(&series[*from..*to], scale)?;
+        let at = from + change.at;
+        let is_proven = change.p_value <= level && at.abs_diff(*cut) <= NEAR;
+        is_proven.then_some(ChangePoint { at, ..change })
+    });
+    let steps: Vec<ChangePoint> = steps.collect::<Option<_>>()?;
+    let rises = |step: &ChangePoint| step.after > step.before;
+    let is_one_way = steps.iter().all(|step| rises(step) == rises(&steps[0]));
+    is_one_way.then_some(steps)
+}
+
+/// The cuts into levels of [`MIN_LEVEL`] values at least that explain most squares.
+fn best_cuts(values: &[f64], count: usize) -> Option<Vec<usize>> {
+    let len = values.len();
+    let mut sums = vec![0.0; len + 1];
+    for (nth, value) in values.iter().enumerate() {
+        sums[nth + 1] = sums[nth] + value;
+    }
+    let explained = |from: usize, to: usize| (sums[to] - sums[from]).powi(2) / (to - from) as f64;
+    // for each end: the most that levels up to there explain, and their cuts
+    let mut best: Vec<Option<(f64, Vec<usize>)>> = (0..=len)
+        .map(|end| (end >= MIN_LEVEL).then(|| (explained(0, end), Vec::new())))
+        .collect();
+    for _ in 0..count {
+        let next = |end: usize| {
+            let starts = MIN_LEVEL..=end.checked_sub(MIN_LEVEL)?;
+            let options = starts.filter_map(|cut| {
+                let (so_far, cuts) = best[cut].as_ref()?;
+                Some((so_far + explained(cut, end), cut, cuts))
+            });
+            let (most, cut, cuts) = options.max_by(|a, b| a.0.total_cmp(&b.0))?;
+            Some((most, [&cuts[..], &[cut]].concat()))
+        };
+        best = (0..=len).map(next).collect();
+    }
+    best.pop().flatten().map(|(_, cuts)| cuts)
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -26,8 +26,8 @@ pub struct Charts {
     pub periods: Vec<Period>,
     /// Their length, in seconds.
     pub period_s: f64,
-    /// The lasting change of reuse or of latency, if there is one.
-    pub step: Option<LevelShift>,
+    /// The lasting changes of reuse or of latency, those of reuse first, then by size.
+    pub changes: Vec<LevelShift>,
     /// Idle times before a connection was used again, by destination, those with most first.
     pub gaps: Vec<GapPanel>,
     /// The first connections of the first destinations.
@@ -86,7 +86,7 @@ impl TrafficAnalysis {
             latency: Population::all(&whole),
             periods: self.over_time.periods(),
             period_s: self.over_time.length_s(),
-            step: self.step(),
+            changes: self.changes(),
             gaps,
             timeline: self.timeline.lanes(run),
             elsewhere: self.timeline.elsewhere(),

@@ -124,6 +124,14 @@ impl Destinations {
         }
     }
 
+    /// Whether the origin of a destination has this host, under any of its names.
+    pub(crate) fn is_named(&self, destination: usize, host: &Arc<str>) -> bool {
+        let origin = self.keys[destination].origin.as_ref();
+        let aliases = self.aliases.get(&destination);
+        origin.is_some_and(|origin| origin.host == *host)
+            || aliases.is_some_and(|names| names.contains(host))
+    }
+
     /// The index of a connection's destination, which is added if it is new.
     pub(super) fn of(&mut self, connection: &Connection) -> usize {
         let key = DestinationKey::of(connection, self.vantage);

@@ -2,7 +2,7 @@
 //! latency one of the connections.
 
 use super::batches::{Batch, Batches, Sums};
-use crate::stats::{ChangePoint, Confidence, Interval, change_point, difference_of_means};
+use crate::stats::{ChangePoint, Confidence, Interval, change_points, difference_of_means};
 use intact_ledger::{Producer, Run};
 use intact_units::date;
 use intact_units::number::{signed_time, whole_percent};
@@ -21,6 +21,8 @@ const LEAST: u64 = 30;
 const RATIO: f64 = 1.2;
 /// The smallest difference of reuse that is reported.
 const SHARE: f64 = 0.1;
+/// Changes that are reported at most.
+const SHOWN: usize = 3;
 /// Groups of each side, from whose means an interval is made.
 const GROUPS: usize = 10;
 
@@ -103,31 +105,54 @@ impl StepSide {
 }
 
 impl LevelShift {
-    /// The change, if there is one. `needed`: the connections that the requests needed. Their first requests are no sign of a
+    /// The changes, those of reuse first, then by size. `needed`: the connections that the requests needed. Their first requests are no sign of a
     /// change: at the beginning of a run there is nothing to reuse.
-    pub(super) fn find(batches: &Batches, run: &Run, needed: u64) -> Option<LevelShift> {
+    pub(super) fn find(batches: &Batches, run: &Run, needed: u64) -> Vec<LevelShift> {
         let batches = batches.all();
-        let series = Series::of(batches, needed);
-        let reuse = series.change(Shifted::Reuse);
-        // a program's latency also follows what else the machine does
-        let timed = run.durations_seen;
-        let has_own_load = run.producer == Producer::Watch;
-        let latency = || {
-            let shift = (timed && !has_own_load).then(|| series.change(Shifted::Latency))??;
-            let is_worth = |shift: &LevelShift| shift.is_worth_reporting();
-            LevelShift::at(batches, run, Shifted::Latency, shift).filter(is_worth)
-        };
-        let found = reuse.and_then(|cut| LevelShift::at(batches, run, Shifted::Reuse, cut));
+        let cuts = Series::of(batches, needed).cuts(run);
+        let found = LevelShift::between(cuts, batches, run).into_iter();
+        let mut found: Vec<LevelShift> = found.map(|(_, shift)| shift).collect();
+        found.sort_by(|a, b| b.size().total_cmp(&a.size()));
+        // the change of latency alone may have any cause
+        found.sort_by_key(|one| !one.has_other_reuse());
+        found.truncate(SHOWN);
         found
-            .filter(LevelShift::is_worth_reporting)
-            .or_else(latency)
+    }
+
+    /// The changes at these cuts, each with the time to the cuts next to it. Where both sides are too much alike, there is no cut.
+    fn between(mut cuts: Vec<Cut>, batches: &[Batch], run: &Run) -> Vec<(Cut, LevelShift)> {
+        let shift = |cuts: &[Cut], nth: usize| {
+            let from = nth.checked_sub(1).map_or(0, |nth| cuts[nth].at);
+            let to = cuts.get(nth + 1).map_or(batches.len(), |next| next.at);
+            let shift = LevelShift::at(&batches[from..to], run, cuts[nth].moved_by(from));
+            shift.filter(LevelShift::is_worth_reporting)
+        };
+        loop {
+            let shifts: Vec<_> = (0..cuts.len()).map(|nth| shift(&cuts, nth)).collect();
+            match shifts.iter().position(Option::is_none) {
+                None => return cuts.into_iter().zip(shifts.into_iter().flatten()).collect(),
+                Some(alike) => cuts.remove(alike),
+            };
+        }
+    }
+
+    /// How large a change is: in latency, where that is known, else in reuse.
+    fn size(&self) -> f64 {
+        let of_reuse = self.before.reuse.zip(self.after.reuse);
+        let latency = self.difference_ms.map(|difference| difference.value.abs());
+        latency
+            .or_else(|| of_reuse.map(|(before, after)| (after - before).abs()))
+            .unwrap_or_default()
     }
 
     fn at(
         batches: &[Batch],
         run: &Run,
-        shifted: Shifted,
-        (cut, p_value): (usize, f64),
+        Cut {
+            at: cut,
+            shifted,
+            p_value,
+        }: Cut,
     ) -> Option<LevelShift> {
         let (before, after) = batches.split_at(cut);
         let (last, first) = (before.last()?, after.first()?);
@@ -160,14 +185,17 @@ impl LevelShift {
         })
     }
 
+    /// Whether the sides differ in reuse by enough.
+    fn has_other_reuse(&self) -> bool {
+        let both = self.before.reuse.zip(self.after.reuse);
+        both.is_some_and(|(before, after)| (after - before).abs() >= SHARE)
+    }
+
     /// Whether both sides differ by enough.
     fn is_worth_reporting(&self) -> bool {
         let (before, after) = (&self.before, &self.after);
         match self.shifted {
-            Shifted::Reuse => {
-                let both = before.reuse.zip(after.reuse);
-                both.is_some_and(|(before, after)| (after - before).abs() >= SHARE)
-            }
+            Shifted::Reuse => self.has_other_reuse(),
             Shifted::Latency => {
                 let ratio = before
                     .mean_ms
@@ -197,13 +225,11 @@ impl LevelShift {
             format!("{value} per request ({low} to {high})")
         });
         let reuse = self.before.reuse_words().zip(self.after.reuse_words());
-        let reuse = match (reuse, self.shifted) {
-            (Some((before, after)), Shifted::Reuse) => Some(format!("reuse {before} -> {after}")),
-            (Some((before, after)), Shifted::Latency) => Some(format!(
-                "reuse did not change with it ({before} before, {after} after)"
-            )),
-            (None, _) => None,
-        };
+        let is_same = self.shifted == Shifted::Latency && !self.has_other_reuse();
+        let reuse = reuse.map(|(before, after)| match is_same {
+            false => format!("reuse {before} -> {after}"),
+            true => format!("reuse did not change with it ({before} before, {after} after)"),
+        });
         let parts: Vec<String> = latency.into_iter().chain(reuse).collect();
         parts.join(", ")
     }
@@ -211,6 +237,25 @@ impl LevelShift {
     /// The headline of a page.
     pub fn sentence(&self) -> String {
         format!("Since {}: {}", self.moment(), self.words())
+    }
+}
+
+/// A place where a level changes.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// The first batch after it.
+    at: usize,
+    shifted: Shifted,
+    p_value: f64,
+}
+
+impl Cut {
+    /// The same cut of the batches from `start` on.
+    fn moved_by(self, start: usize) -> Cut {
+        Cut {
+            at: self.at - start,
+            ..self
+        }
     }
 }
 
@@ -250,8 +295,38 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The first batch after a change of level, and the p-value.
-    fn change(&self, shifted: Shifted) -> Option<(usize, f64)> {
+    /// The cuts, in their order: of reuse, and between those of latency. A program's latency also follows what else the machine
+    /// does.
+    fn cuts(&self, run: &Run) -> Vec<Cut> {
+        let worth = |within: Range<usize>, shifted: Shifted| {
+            let cuts = self.changes(&within, shifted);
+            let batches = &self.batches[within.clone()];
+            let cuts: Vec<Cut> = cuts.iter().map(|cut| cut.moved_by(within.start)).collect();
+            let kept = LevelShift::between(cuts, batches, run).into_iter();
+            kept.map(move |(cut, _)| Cut {
+                at: cut.at + within.start,
+                ..cut
+            })
+        };
+        let end = self.batches.len();
+        let of_reuse: Vec<Cut> = worth(0..end, Shifted::Reuse).collect();
+        if !run.durations_seen || run.producer == Producer::Watch {
+            return of_reuse;
+        }
+        let mut cuts = Vec::new();
+        let mut from = 0;
+        let to_each = of_reuse.iter().map(Some).chain([None]);
+        for cut in to_each {
+            let to = cut.map_or(end, |cut| cut.at);
+            cuts.extend(worth(from..to, Shifted::Latency));
+            cuts.extend(cut.copied());
+            from = to;
+        }
+        cuts
+    }
+
+    /// The changes of a level within these batches. Blocks stay as long as they are, because shorter ones depend more on each other.
+    fn changes(&self, within: &Range<usize>, shifted: Shifted) -> Vec<Cut> {
         let value = |blocks: &Range<usize>| {
             let sums = self.rest[blocks.clone()].iter().copied();
             value_of(sums.fold(Sums::default(), Sums::and), shifted)
@@ -259,18 +334,23 @@ impl<'a> Series<'a> {
         let each = self
             .blocks
             .iter()
+            .filter(|block| within.start <= block.start && block.end <= within.end)
             .filter_map(|block| Some((block, value(block)?)));
         let (blocks, values): (Vec<&Range<usize>>, Vec<f64>) = each.unzip();
         let scale: fn(f64) -> f64 = match shifted {
             Shifted::Reuse => |share| share,
             Shifted::Latency => f64::ln,
         };
-        let change = change_point(&values, scale).filter(|change| change.p_value <= LEVEL)?;
-        let around = blocks[change.at - 1].start..blocks[change.at].end;
-        Some((
-            self.nearest(around, shifted, &change, scale),
-            change.p_value,
-        ))
+        let changes = change_points(&values, scale, LEVEL).into_iter();
+        let cut = |change: ChangePoint| {
+            let around = blocks[change.at - 1].start..blocks[change.at].end;
+            Cut {
+                at: self.nearest(around, shifted, &change, scale),
+                shifted,
+                p_value: change.p_value,
+            }
+        };
+        changes.map(cut).collect()
     }
 
     /// The cut among these batches that leaves each as near to the level of its side as possible.

@@ -57,7 +57,7 @@ impl MetricSource for ObservedFacts {
         };
         let findings = self.findings.iter();
         let of_subject =
-            findings.filter(|one| destination.is_none_or(|place| one.subject == place.origin));
+            findings.filter(|one| destination.is_none_or(|place| one.is_about(&place.origin)));
         selector.count(of_subject, &figures.unobserved)
     }
 

@@ -24,7 +24,8 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     } = facts;
     let mut said = vec![first(books, facts)];
     if totals.requests.ok > 0 {
-        said.extend(waits(totals, has_queue(facts)));
+        said.extend(waits(totals));
+        said.extend(hidden_queue(facts));
         said.extend(failed_dials(totals));
     }
     said.extend(ErrorResponses::among(&totals.requests.status, None).share());
@@ -142,13 +143,17 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
 
 /// Whether no request waited for anything that reuse, a larger pool or a live connection would have spared.
 pub(super) fn has_evidence_of_no_gain(facts: &ObservedFacts) -> bool {
+    is_otherwise_without_gain(facts) && !may_have_queued(&facts.totals)
+}
+
+/// [`has_evidence_of_no_gain`], except for waiting in the client that cannot be seen.
+fn is_otherwise_without_gain(facts: &ObservedFacts) -> bool {
     let totals = &facts.totals;
     let is_little = |share: Option<f64>| share.is_some_and(|share| share < NOTEWORTHY);
     totals.reused > 0
         && totals.lost_ms == Some(0.0)
         && is_little(totals.setup_wait_share)
         && is_little(totals.wasted_share.or(Some(0.0)))
-        && !may_have_queued(totals)
         && failed_dials(totals).is_none()
         && !has_queue(facts)
         && grave(facts, Severity::Warning).is_empty()
@@ -174,9 +179,26 @@ fn has_queue(facts: &ObservedFacts) -> bool {
     findings.any(|one| one.rule == "waiting-for-pool")
 }
 
-/// The waiting that was seen in addition to the setup of avoidable connections, the longest first; and the waiting that cannot be seen, unless
-/// a finding infers it (`has_queue`).
-fn waits(totals: &Figures, has_queue: bool) -> Vec<String> {
+/// The waiting in the client that cannot be seen, where it alone keeps the page from an all-clear: every loop of one request after
+/// the other looks like that.
+fn hidden_queue(facts: &ObservedFacts) -> Option<String> {
+    let totals = &facts.totals;
+    let (reuses, share) = (totals.back_to_back?, totals.back_to_back_share?);
+    let decides = totals.avoidable == 0
+        && totals.unobserved.missing().is_none()
+        && may_have_queued(totals)
+        && is_otherwise_without_gain(facts);
+    decides.then(|| {
+        format!(
+            "{} ({}) followed the last response on the connection within 5 ms. Whether they waited in the program for a free connection cannot be seen: compare with a larger pool",
+            counted(reuses, "reuse"),
+            whole_percent(share)
+        )
+    })
+}
+
+/// The waiting that was seen in addition to the setup of avoidable connections, the longest first.
+fn waits(totals: &Figures) -> Vec<String> {
     let mut said = Vec::new();
     let outbound = totals.outbound_ms.map_or_else(String::new, time);
     if let (Some(lost), Some(share)) = (totals.lost_ms, totals.lost_share)
@@ -199,14 +221,6 @@ fn waits(totals: &Figures, has_queue: bool) -> Vec<String> {
             time(setup),
             whole_percent(share)
         ));
-    }
-    if may_have_queued(totals) && !has_queue {
-        let (reuses, share) = (totals.back_to_back, totals.back_to_back_share);
-        said.extend(reuses.zip(share).map(|(reuses, share)| format!(
-            "{} ({}) followed the last response on the connection within 5 ms. Whether they waited in the program for a free connection cannot be seen: compare with a larger pool",
-            counted(reuses, "reuse"),
-            whole_percent(share)
-        )));
     }
     said
 }

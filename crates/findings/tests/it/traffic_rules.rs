@@ -140,6 +140,77 @@ fn two_virtual_hosts_of_one_server_use_the_same_ports() {
         "{}",
         found[0].claim
     );
+    // it is about both
+    assert_eq!(
+        found[0].subjects(),
+        "http://a.example:8080 and http://b.example:8080"
+    );
+    for origin in ["http://a.example:8080", "http://b.example:8080"] {
+        let none = format!("origin={origin}: findings.ports-running-out == 0");
+        assert!(!meets(&facts, &none), "{none}");
+    }
+}
+
+#[test]
+fn a_host_that_shares_the_ports_of_an_address_is_not_hidden_by_another_address() {
+    // a.example is on the busiest address alone, and shares the second one with b.example
+    let mut rows = Vec::new();
+    for nth in 0..20 {
+        let (host, address) = match nth % 4 {
+            0 | 1 => ("a.example", "127.0.0.1:8080"),
+            2 => ("a.example", "127.0.0.2:8080"),
+            _ => ("b.example", "127.0.0.2:8080"),
+        };
+        let mut row = opened(nth, nth * 200, Some(host));
+        row["peer"] = address.into();
+        rows.push(row);
+        rows.push(exchange(nth, nth * 200, nth * 200 + 20, 1));
+        rows.push(closed(nth, nth * 200 + 21, "client", "after-exchange", 1));
+    }
+    let facts = facts(&rows);
+    for host in ["a.example:8080", "b.example:8080"] {
+        let none = format!("host={host}: findings.ports-running-out == 0");
+        assert!(!meets(&facts, &none), "{none}");
+    }
+    let subjects: Vec<String> = of_rule(&facts, "ports-running-out")
+        .iter()
+        .map(Finding::subjects)
+        .collect();
+    assert_eq!(subjects, ["http://a.example:8080", "http://b.example:8080"]);
+}
+
+/// `lookups` of a name that two destinations have, and a request on a new connection to each in turn.
+fn looked_up(hosts: [&str; 2], ports: [u16; 2]) -> ObservedFacts {
+    let mut rows = Vec::new();
+    for nth in 0..10 {
+        let (host, port) = (hosts[nth as usize % 2], ports[nth as usize % 2]);
+        rows.push(json!({
+            "event": "lookup", "name": "localhost", "span": [nth * 200 * MS, (nth * 200 + 1) * MS],
+            "answer": {"Ok": ["127.0.0.1"]},
+        }));
+        let mut row = opened(nth, nth * 200 + 2, Some(host));
+        row["origin"]["port"] = port.into();
+        row["peer"] = format!("127.0.0.1:{port}").into();
+        rows.push(row);
+        rows.push(exchange(nth, nth * 200 + 2, nth * 200 + 20, 1));
+        rows.push(closed(nth, nth * 200 + 21, "client", "after-exchange", 1));
+    }
+    facts(&rows)
+}
+
+#[test]
+fn lookups_of_a_name_concern_each_destination_of_that_name() {
+    let facts = looked_up(["localhost", "localhost"], [8080, 8081]);
+    let found = of_rule(&facts, "lookup-per-request");
+    assert_eq!(found.len(), 1, "{found:?}");
+    for port in [8080, 8081] {
+        let none = format!("origin=http://localhost:{port}: findings.lookup-per-request == 0");
+        assert!(!meets(&facts, &none), "{none}");
+    }
+    // the name that was looked up is the second one of its destination
+    let facts = looked_up(["127.0.0.1", "localhost"], [8080, 8080]);
+    assert_eq!(facts.destinations.len(), 1);
+    assert_eq!(of_rule(&facts, "lookup-per-request").len(), 1);
 }
 
 /// Connections that are opened every second for one request, and that the server closes after an idle time. The client closes its

@@ -90,6 +90,13 @@ fn a_full_pool_is_no_all_clear() {
     assert!(facts.verdict[1].starts_with(queue), "{:?}", facts.verdict);
     assert!(!facts.has_evidence_of_no_gain());
     assert_eq!(facts.totals.back_to_back, Some(19));
+    // with another loss there is no all-clear to prevent
+    let mut requests = in_turn(20, 0);
+    requests.push((1, 2_000, 2_900, Outcome::Failed(Failure::Timeout)));
+    let facts = self::facts(Protocol::Http11, 1, &requests);
+    assert_eq!(facts.totals.back_to_back_share, Some(1.0));
+    let is_said = |one: &String| one.contains("within 5 ms");
+    assert!(!facts.verdict.iter().any(is_said), "{:?}", facts.verdict);
 }
 
 #[test]

@@ -109,8 +109,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let kept = conclusion.write(
         || {
-            let change = observed.step();
-            intact_report::json::audit(&run, &facts, &inputs, &answers, change.as_ref())
+            let changes = observed.changes();
+            intact_report::json::audit(&run, &facts, &inputs, &answers, &changes)
         },
         || {
             let source = Source::Traffic(TrafficRun {

@@ -175,7 +175,7 @@ impl Gates {
                 "--fail-on: {} {}: {}",
                 finding.severity.as_str(),
                 finding.rule,
-                finding.subject
+                finding.subjects()
             ));
         }
         let missing = facts.unobserved().hides_findings();

@@ -146,7 +146,7 @@ fn a_kept_ledger_gives_the_same_facts_again() {
     let mut first = document(&words);
     let out = intact(&["report", &ledger, "--json"]);
     let second: Value = serde_json::from_slice(&out.stdout).unwrap();
-    for key in ["inputs", "answers", "change"] {
+    for key in ["inputs", "answers", "changes"] {
         first.as_object_mut().unwrap().remove(key);
     }
     assert!(
@@ -414,7 +414,7 @@ fn logs_of_before_and_after_show_when_it_changed() {
         format!("rt=0.03{} conn=999 reqs={}", nth % 10, nth + 1)
     });
     let facts = document(&[&after, &before]);
-    let change = &facts["change"];
+    let change = &facts["changes"][0];
     // the second request on the kept connection is the first that reuses it; times count from the start of the first request
     let at_s = change["at_s"].as_f64().unwrap();
     assert!((at_s - 401.12).abs() < 1e-6, "{change}");
@@ -463,7 +463,7 @@ fn a_change_between_files_that_follow_closely_is_found() {
         let after = log("after", 1 + pause, &|nth| {
             format!("rt=0.010 conn=999 reqs={}", nth + 1)
         });
-        let change = &document(&[&before, &after])["change"];
+        let change = &document(&[&before, &after])["changes"][0];
         assert_eq!(change["shifted"], "reuse", "{change}");
         let difference = change["difference_ms"]["value"].as_f64().unwrap();
         assert!((difference + 490.0).abs() < 6.0, "{change}");

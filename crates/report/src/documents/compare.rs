@@ -320,7 +320,7 @@ fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Secti
         text!(
             "{}{}: {}{} [{}]",
             program,
-            &finding.subject,
+            finding.subjects(),
             claim,
             Text::prose(&reason),
             finding.rule

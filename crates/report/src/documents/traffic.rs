@@ -54,7 +54,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         run, facts, charts, ..
     } = one;
     let mut page = start(run, || program(run));
-    let shift = charts.step.as_ref();
+    let shift = charts.changes.first();
     let shift = shift.filter(|_| run.producer != Producer::Watch);
     page.headline = shift.map_or_else(|| headline(facts), since);
     page.verdict = sentences(&facts.verdict);

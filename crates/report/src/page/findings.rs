@@ -101,9 +101,9 @@ impl Case {
     fn new(finding: &Finding, own: &str) -> Case {
         let cost = finding.cost_ms.filter(|cost| *cost > 0.0);
         Case {
-            subject: match finding.subject.as_str() {
+            subject: match finding.subjects() {
                 subject if subject == own => String::new(),
-                subject => subject.to_owned(),
+                subject => subject,
             },
             claim: sentence(&finding.claim),
             evidence: sentence(&finding.evidence),
@@ -125,6 +125,7 @@ mod tests {
             rule,
             severity,
             subject: subject.to_owned(),
+            also: Vec::new(),
             claim: "it is slow".into(),
             evidence: "it took long".into(),
             cost_ms: Some(0.0),
@@ -158,6 +159,7 @@ mod tests {
             rule: "slow",
             severity: Severity::Warning,
             subject: format!("client {nth}"),
+            also: Vec::new(),
             claim: "it is slow".into(),
             evidence: "it took long".into(),
             cost_ms: Some(2.0),

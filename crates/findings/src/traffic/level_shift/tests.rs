@@ -15,8 +15,12 @@ fn run(producer: Producer) -> Run {
     Run::new(producer, "0", Vantage::Client, started, 1, &[])
 }
 
-/// Requests by their end, latency in milliseconds, and whether they reused a connection.
 fn shift(producer: Producer, needed: u64, all: &[(u64, f64, bool)]) -> Option<LevelShift> {
+    shifts(producer, needed, all).into_iter().next()
+}
+
+/// Requests by their end, latency in milliseconds, and whether they reused a connection.
+fn shifts(producer: Producer, needed: u64, all: &[(u64, f64, bool)]) -> Vec<LevelShift> {
     let mut batches = Batches::default();
     for (end, latency, is_reused) in all {
         let mut one = Exchange::new(1, Nanos(end.saturating_sub((latency * MS) as u64)));
@@ -209,4 +213,77 @@ fn the_interval_covers_the_difference_as_often_as_it_says() {
     }
     // 285 expected of 300
     assert!((276..=296).contains(&covered), "{covered} of 300");
+}
+
+/// Requests of a function at successive levels of reuse, so many at each, with the load of a machine: bursts that depend on the
+/// request before, and noise.
+fn levels(rng: &mut Rng, reuse: &[f64], count: u64) -> Vec<(u64, f64, bool)> {
+    let mut load = 0.0;
+    let mut all = Vec::new();
+    for nth in 0..reuse.len() as u64 * count {
+        load = 0.9 * load + if rng.unit() < 0.02 { 0.5 } else { 0.0 };
+        let is_reused = rng.unit() < reuse[(nth / count) as usize];
+        let latency = if is_reused { 100.0 } else { 300.0 };
+        all.push((
+            (nth + 1) * SECOND,
+            latency * (1.0 + load) * noise(rng, 0.3),
+            is_reused,
+        ));
+    }
+    all
+}
+
+#[test]
+fn each_step_of_a_staircase_is_a_change() {
+    let mut rng = Rng::seeded(5);
+    let (mut both, mut near) = (0, 0);
+    for _ in 0..50 {
+        let mut found = shifts(
+            Producer::Audit,
+            1,
+            &levels(&mut rng, &[0.0, 0.5, 0.97], 500),
+        );
+        let sizes: Vec<f64> = found.iter().map(LevelShift::size).collect();
+        assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+        found.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        let [first, second] = &found[..] else {
+            continue;
+        };
+        both += 1;
+        near += u32::from((first.at_s - 501.0).abs() < 20.0 && (second.at_s - 1001.0).abs() < 20.0);
+        // each side ends at the next change
+        assert_eq!(first.after.requests, second.before.requests);
+        assert_eq!(
+            first.before.requests + first.after.requests + second.after.requests,
+            1_500
+        );
+    }
+    assert!(both >= 45, "{both} of 50");
+    assert!(near >= 40, "{near} of 50");
+}
+
+#[test]
+fn a_single_change_is_rarely_called_several() {
+    let mut rng = Rng::seeded(6);
+    let several = |rows: &[(u64, f64, bool)]| shifts(Producer::Audit, 1, rows).len() > 1;
+    let loaded = (0..100).filter(|_| several(&levels(&mut rng, &[0.0, 0.97], 500)));
+    let loaded = loaded.count();
+    assert!(loaded <= 5, "{loaded} of 100: more than 5 %");
+    let early = (0..100).filter(|_| several(&levels(&mut rng, &[0.0, 0.97, 0.97, 0.97], 250)));
+    let early = early.count();
+    assert!(early <= 5, "{early} of 100: more than 5 %");
+    let weeks = (0..100).filter(|_| several(&weeks(&mut rng, 556)));
+    let weeks = weeks.count();
+    assert!(weeks <= 5, "{weeks} of 100: more than 5 %");
+}
+
+#[test]
+fn without_a_change_levels_are_not_called_changed() {
+    let mut rng = Rng::seeded(7);
+    let called = (0..100).filter(|_| {
+        let all = levels(&mut rng, &[0.8], 1_000);
+        shift(Producer::Audit, 1, &all).is_some()
+    });
+    let called = called.count();
+    assert!(called <= 5, "{called} of 100: more than 5 %");
 }

@@ -41,6 +41,12 @@ def post(one, target, body, pieces=1):
     return read_response(one)
 
 
+def leave(one):
+    # clearly after the limit of "right after the response", so that every observer calls the connection idle
+    time.sleep(0.5)
+    one.close()
+
+
 def reset(one):
     one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     one.close()
@@ -51,7 +57,7 @@ one = dial()
 get(one, "/keep?secret=1")
 time.sleep(0.3)
 get(one, "/bytes/20000")
-one.close()
+leave(one)
 
 # bodies above 16 KiB: two are equal, one differs in its last byte
 one = dial()
@@ -59,12 +65,12 @@ get(one, "/bodies")
 body = b"x" * 40_000
 for each in (body, body, body[:-1] + b"y"):
     post(one, "/echo", each)
-one.close()
+leave(one)
 
 # a slow request body
 one = dial()
 post(one, "/echo/slow", b"z" * 1000, pieces=5)
-one.close()
+leave(one)
 
 # HTTP/1.0: the end of the connection ends the response
 one = dial()
@@ -115,7 +121,7 @@ one = dial()
 time.sleep(0.5)
 get(one, "/preconnected")
 get(one, "/reused")
-one.close()
+leave(one)
 one = dial()
 time.sleep(0.1)
 one.close()
@@ -191,4 +197,5 @@ for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
     for target in (f"/tls/{version.name}", "/bytes/30000"):
         one.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost:{tls}\r\n\r\n".encode())
         read_response(one)
+    time.sleep(0.5)
     one.unwrap().close()

@@ -42,6 +42,9 @@ while True:
     threading.Thread(target=serve, args=(peer, nth % 3 == 0), daemon=True).start()
 "#;
 
+/// Runs of a cause until it counts as not named.
+const ATTEMPTS: usize = 3;
+
 /// A client that opens a connection for each of its requests.
 const CLIENT: &str = r#"
 import os, socket
@@ -117,14 +120,22 @@ fn the_cause_of_slow_first_requests_of_a_program_is_named() {
             "retransmission: in ",
         ),
     ] {
-        let Some((causes, sentence)) = tiers_under_watch(spec, environment) else {
-            return;
+        let mut seen = Vec::new();
+        // other programs on the machine can delay as many requests as the cause does: a run of its own, up to three times
+        let is_named = loop {
+            let Some((causes, sentence)) = tiers_under_watch(spec, environment) else {
+                return;
+            };
+            // the noise of a busy machine can make a tier of its own below the slowest
+            if causes.last().is_some_and(|one| one == cause) && sentence.contains(words) {
+                break true;
+            }
+            seen.push((causes, sentence));
+            if seen.len() == ATTEMPTS {
+                break false;
+            }
         };
-        // the noise of a busy machine can make a tier of its own below the slowest
-        assert!(
-            causes.last().is_some_and(|seen| seen == cause) && sentence.contains(words),
-            "{spec}, {environment}: {causes:?} {sentence}"
-        );
+        assert!(is_named, "{spec}, {environment}: {seen:?}");
     }
 }
 

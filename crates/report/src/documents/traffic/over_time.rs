@@ -14,8 +14,7 @@ const DATED_S: f64 = 120.0;
 
 /// Latency and openings over time, and what differed on both sides of a change.
 pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
-    let section =
-        Section::new("over-time", "Over time").summary(charts.step.as_ref().map(level_shift));
+    let section = Section::new("over-time", "Over time").summary(level_shifts(&charts.changes));
     if charts.periods.len() < 3 {
         return section;
     }
@@ -38,11 +37,11 @@ pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
         )
     };
     let period = long_time(Duration::from_secs_f64(charts.period_s));
-    let mark = charts.step.as_ref().map(|step| Mark {
+    let mark = |step: &LevelShift| Mark {
         x: step.at_s * 1e3,
         words: change(step),
-    });
-    let marks: Vec<Mark> = mark.into_iter().collect();
+    };
+    let marks: Vec<Mark> = charts.changes.iter().map(mark).collect();
     let requests = periods().map(|(at, one)| (at, one.requests as f64));
     let opened = periods().map(|(at, one)| (at, one.opened as f64));
     let opened = vec![
@@ -95,7 +94,17 @@ fn time_axis(run: &Run, charts: &Charts) -> Axis {
     }
 }
 
-fn level_shift(step: &LevelShift) -> Vec<Block> {
+fn level_shifts(changes: &[LevelShift]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = changes.iter().flat_map(level_shift).collect();
+    if !changes.is_empty() {
+        blocks.push(note(
+            "Two changes at one time are no proof that one caused the other. `intact compare` gives one.",
+        ));
+    }
+    blocks
+}
+
+fn level_shift(step: &LevelShift) -> [Block; 3] {
     let within = long_time(Duration::from_secs_f64(step.within_s.max(0.0)));
     let words = text!("{} (known to {}).", step.sentence(), within);
     let side = |name, side: StepSide| {
@@ -106,12 +115,9 @@ fn level_shift(step: &LevelShift) -> Vec<Block> {
         let mean = side.mean_ms.map(Time);
         Block::from(text!(words, name, side.requests, mean, reused, opened))
     };
-    vec![
+    [
         Block::Paragraph(Emphasis::Strong, words),
         side("Before", step.before),
         side("After", step.after),
-        note(
-            "Two changes at one time are no proof that one caused the other. `intact compare` gives one.",
-        ),
     ]
 }
