@@ -12,6 +12,7 @@
 mod card;
 mod cells;
 mod findings;
+mod judge;
 mod metrics;
 mod repeats;
 mod run_rows;

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The program sends equal requests, and there is no run to compare with.
 pub(super) const NO_COMPARISON: &str = "the program sends equal requests, so that a retry looks like the next one; `--fault each` compares with a run without a fault";
+/// Equal requests that begin within this time, in nanoseconds, may be parallel. The relay sees two connections in any order.
+const TOGETHER: u64 = 20_000_000;
 /// The counts of equal requests do not decide it.
 const OTHER_COUNT: &str = "the program sends equal requests, and their number differs from that of the run without a fault";
 
@@ -75,7 +77,14 @@ pub(super) fn repeats(
             let equal = rows.requests.iter().filter(|one| identity.is_of(one));
             equal.count()
         });
-        match decide(&identity, equal.len(), pairs.len(), before) {
+        let mut both = pairs
+            .iter()
+            .map(|&(one, two)| (&rows.requests[one], &rows.requests[two]));
+        let is_parallel = both.any(|(one, two)| are_parallel(one, two));
+        let is_whole = matches!(identity, Identity::Whole(_));
+        // the program has one such request only
+        let is_only_one = is_whole && !is_parallel && equal.len() <= pairs.len() + 1;
+        match decide(is_only_one, equal.len(), pairs.len(), before) {
             Decision::AreNew => {}
             Decision::AreRepeats(doubt) => {
                 let repeat = |(failed, index)| (failed, Repeat { index, doubt });
@@ -93,9 +102,10 @@ fn pairs(rows: &RunRows, failed: &[usize], equal: &[usize]) -> Vec<(usize, usize
     let mut pairs = Vec::new();
     for &index in failed {
         let one = &rows.requests[index];
+        // what was over before the first began is no repeat; which of the two was seen first shows nothing
         let may_repeat = |&other: &usize| {
             let later = &rows.requests[other];
-            later.at > one.at && later.connection != one.connection && !used.contains(&other)
+            later.end > one.at && later.connection != one.connection && !used.contains(&other)
         };
         let after_its_end = |&other: &usize| rows.requests[other].at >= one.end;
         let candidates = || equal.iter().copied().filter(may_repeat);
@@ -110,17 +120,21 @@ fn pairs(rows: &RunRows, failed: &[usize], equal: &[usize]) -> Vec<(usize, usize
     pairs
 }
 
+/// Whether two equal requests began together, and the first failed only later.
+fn are_parallel(first: &SentRequest, other: &SentRequest) -> bool {
+    let apart = first.at.0.abs_diff(other.at.0);
+    apart < TOGETHER && first.end.since(first.at) > 2 * TOGETHER
+}
+
 enum Decision {
     AreNew,
     AreRepeats(Option<&'static str>),
 }
 
 /// Whether the later ones of `equal` requests are repeats: `pairs` of them may be, and `before` were sent without a fault.
-fn decide(identity: &Identity, equal: usize, pairs: usize, before: Option<usize>) -> Decision {
-    let is_whole = matches!(identity, Identity::Whole(_));
+fn decide(is_only_one: bool, equal: usize, pairs: usize, before: Option<usize>) -> Decision {
     let before = before.filter(|&before| before > 0);
-    if is_whole && equal <= pairs + 1 {
-        // the program has one such request only
+    if is_only_one {
         return Decision::AreRepeats(None);
     }
     match before {

@@ -6,6 +6,7 @@ use intact_ledger::{
     FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Run, Sink, Target, Vantage, Variant,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Requests of a run that are matched.
 const REQUESTS: usize = 200_000;
@@ -19,6 +20,8 @@ pub(super) struct RunRows {
     pub(super) is_baseline: bool,
     /// The kind; `None` in the run without a fault.
     pub(super) kind: Option<FaultKind>,
+    /// Whether its faults are limited to some hosts.
+    pub(super) is_limited: bool,
     pub(super) strikes: Vec<FaultStrike>,
     pub(super) not_applied: Vec<FaultNotApplied>,
     pub(super) end: Option<FaultEnd>,
@@ -31,8 +34,17 @@ pub(super) struct RunRows {
 /// Where a connection leads.
 #[derive(Clone)]
 pub(super) struct Place {
-    pub(super) key: DestinationKey,
+    /// Scheme, host and port.
+    pub(super) name: Arc<str>,
+    pub(super) host: Option<Arc<str>>,
     pub(super) at: Nanos,
+}
+
+impl Place {
+    pub(super) fn name_and_host(&self) -> (String, Option<String>) {
+        let host = self.host.as_ref().map(ToString::to_string);
+        (self.name.to_string(), host)
+    }
 }
 
 /// A request of the program and what it got.
@@ -85,6 +97,7 @@ impl RunRows {
             name: variant.name.clone(),
             is_baseline: named == Some(super::NO_FAULT),
             kind: named.and_then(FaultKind::from_id),
+            is_limited: false,
             strikes: Vec::new(),
             not_applied: Vec::new(),
             end: None,
@@ -103,6 +116,7 @@ impl RunRows {
                 self.requests.push(SentRequest::of(exchange));
             }
             Event::Exchange(_) => self.is_full = true,
+            Event::Fault(FaultEvent::Planned(plan)) => self.is_limited = !plan.hosts.is_empty(),
             Event::Fault(FaultEvent::Struck(strike)) => self.strikes.push(strike.clone()),
             Event::Fault(FaultEvent::NotApplied(missed)) => self.not_applied.push(missed.clone()),
             Event::Fault(FaultEvent::Ended(end)) => self.end = Some(end.clone()),
@@ -116,8 +130,10 @@ impl RunRows {
             self.is_full = true;
             return;
         }
+        let key = DestinationKey::of(connection, Vantage::OnPath);
         let place = Place {
-            key: DestinationKey::of(connection, Vantage::OnPath),
+            name: key.name().into(),
+            host: key.host().map(Into::into),
             at: connection.at,
         };
         self.connections.insert(connection.id, place);

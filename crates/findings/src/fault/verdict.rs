@@ -3,7 +3,7 @@
 use super::card::{FaultCell, FaultOutcome, FaultRun, Obstacle};
 use crate::statement::requests;
 use crate::unobserved::Unobserved;
-use intact_ledger::{FaultObstacle, StallEnd};
+use intact_ledger::{FaultKind, FaultObstacle, StallEnd};
 use intact_units::number::{time, timer};
 use intact_units::plural::counted;
 
@@ -12,6 +12,12 @@ const REASONS: usize = 4;
 
 /// Whether reuse is safe as far as the card shows: each kind that suits the connections was applied, and nothing was lost or doubled.
 pub(super) fn is_safe(cells: &[FaultCell]) -> bool {
+    let has_each = |kind: &FaultKind| cells.iter().any(|cell| cell.kind == *kind);
+    FaultKind::ALL.iter().all(has_each) && is_fine(cells)
+}
+
+/// Whether each kind that was asked for was applied, and nothing was lost or doubled.
+fn is_fine(cells: &[FaultCell]) -> bool {
     let is_fine = |cell: &FaultCell| {
         matches!(
             cell.outcome,
@@ -30,8 +36,8 @@ pub(super) fn sentences(
     if let Some(words) = refused(runs, cells) {
         return vec![words];
     }
-    if is_safe {
-        return vec![safe(cells)];
+    if is_safe || (is_fine(cells) && unobserved.missing().is_none()) {
+        return vec![fine(cells, is_safe)];
     }
     let mut worst: Vec<&FaultCell> = cells.iter().filter(|cell| is_bad(cell)).collect();
     worst.sort_by_key(|cell| std::cmp::Reverse(cell.outcome));
@@ -57,7 +63,7 @@ pub(super) fn sentences(
         sentences.push(format!("a part of the traffic was not observed: {reason}"));
     }
     if sentences.is_empty() {
-        sentences.push("no fault was applied, so nothing was shown".to_owned());
+        sentences.push("No fault was applied, so nothing was shown".to_owned());
     }
     sentences
 }
@@ -80,10 +86,19 @@ fn refused(runs: &[FaultRun], cells: &[FaultCell]) -> Option<String> {
     failed.then(|| format!("no verdict: the program failed without a fault ({how})"))
 }
 
-fn safe(cells: &[FaultCell]) -> String {
+fn fine(cells: &[FaultCell], is_safe: bool) -> String {
     let applied: Vec<&FaultCell> = cells.iter().filter(|cell| cell.is_suited()).collect();
     let kinds: std::collections::BTreeSet<_> = applied.iter().map(|cell| cell.kind).collect();
-    let kinds = counted(kinds.len() as u64, "kind");
+    let applied_kinds = match is_safe {
+        true => format!(
+            "Safe to reuse: {} of faults were applied",
+            counted(kinds.len() as u64, "kind")
+        ),
+        false => {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.id()).collect();
+            format!("The program coped with {}", names.join(", "))
+        }
+    };
     let unsuited = cells.iter().filter(|cell| !cell.is_suited());
     let unsuited: std::collections::BTreeSet<&str> = unsuited.map(|cell| cell.kind.id()).collect();
     let recovered: u64 = applied.iter().map(|cell| cell.recovered.least).sum();
@@ -103,7 +118,7 @@ fn safe(cells: &[FaultCell]) -> String {
         ),
     };
     format!(
-        "Safe to reuse: {kinds} of faults applied, {again}, none twice, in at most {}{left_out}",
+        "{applied_kinds}: {again}, none reached the server twice, at a cost of at most {}{left_out}",
         time(longest)
     )
 }
@@ -134,9 +149,9 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
             format!("The program may have taken a cut response to {example} as complete ({names})")
         }
         FaultOutcome::Hung => hung(alike, &names),
-        FaultOutcome::Failed => format!(
-            "A dead connection failed {example}: it was not sent again with success ({names})"
-        ),
+        FaultOutcome::Failed => {
+            format!("{example} failed to the caller: no further attempt got a response ({names})")
+        }
         FaultOutcome::Undecided => format!(
             "Whether {example} was sent again is not decided ({names}): {}",
             first.undecided.unwrap_or_default()

@@ -4,7 +4,7 @@ use super::common::{caveats, findings_in_full, method, page as start, program, s
 use crate::json;
 use crate::page::*;
 use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
-use intact_ledger::{Run, StallEnd};
+use intact_ledger::Run;
 use intact_units::Quantity::{Count, Time};
 
 /// Runs under faults, as findings understand them.
@@ -52,8 +52,14 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
     let shown = facts.cells.iter().filter(|cell| cell.not_applied.is_none());
     let worst = shown.max_by_key(|cell| cell.outcome);
     let Some(worst) = worst.filter(|cell| cell.outcome >= FaultOutcome::Leaked) else {
-        let caption = "nothing was shown for some kinds of faults";
-        return Headline::new("not shown", Assessment::Neutral, caption);
+        let suited = facts.cells.iter().filter(|cell| cell.is_suited());
+        let missing = suited.filter(|cell| cell.not_applied.is_some()).count();
+        if missing == 0 && worst.is_some() {
+            let caption = "no request was lost or sent twice under the faults that were applied";
+            return Headline::new("recovered", Assessment::Good, caption);
+        }
+        let caption = text!("of {} faults show nothing", facts.cells.len());
+        return Headline::new(Count(missing as u64), Assessment::Neutral, caption);
     };
     let assessment = match worst.outcome {
         FaultOutcome::Leaked | FaultOutcome::Undecided => Assessment::Neutral,
@@ -61,7 +67,11 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
     };
     let request = worst.example.as_deref().unwrap_or("a request");
     let caption = text!("{} ({})", request, &worst.name);
-    Headline::new(outcome(worst), assessment, caption)
+    let words = match (worst.outcome, worst.hung_ms) {
+        (FaultOutcome::Hung, Some(waited)) => text!("hung {}", Time(waited)),
+        _ => outcome(worst).into(),
+    };
+    Headline::new(words, assessment, caption)
 }
 
 fn totals(facts: &FaultFacts) -> Vec<Fact> {
@@ -71,43 +81,40 @@ fn totals(facts: &FaultFacts) -> Vec<Fact> {
     let missing = missing.filter(|cell| cell.not_applied.is_some() && cell.is_suited());
     let mut totals = vec![
         Fact::counted_as(applied, "fault", "applied"),
-        Fact::new("not shown", Cell::failures(missing.count() as u64)),
         Fact::counted_as(facts.requests.total, "request", "sent"),
     ];
     let sum = |of: fn(&FaultCell) -> Bounds| -> u64 {
         facts.cells.iter().map(|cell| of(cell).most).sum()
     };
     for (count, name) in [
+        (missing.count() as u64, "not shown"),
         (sum(|cell| cell.failed), "failed"),
         (sum(|cell| cell.duplicated), "sent twice"),
     ] {
-        totals.push(Fact::new(name, Cell::failures(count)));
+        totals.extend((count > 0).then(|| Fact::new(name, Cell::failures(count))));
     }
     totals
 }
 
 /// What happened, in a few words.
 fn outcome(cell: &FaultCell) -> String {
-    let waited = || Time(cell.hung_ms.unwrap_or(0.0)).to_string();
-    match cell.outcome {
+    let words = match cell.outcome {
         FaultOutcome::Unsuited | FaultOutcome::NotApplied => {
-            let words = cell.not_applied.map_or("", |obstacle| obstacle.words());
-            format!("not shown: {words}")
+            let id = cell.not_applied.map_or("", |obstacle| obstacle.id());
+            return format!("not shown: {id}");
         }
-        FaultOutcome::Unaffected => "noticed, no request failed".to_owned(),
-        FaultOutcome::Recovered => "recovered".to_owned(),
-        FaultOutcome::Leaked => "left the connection open".to_owned(),
-        FaultOutcome::Undecided => "recovered or failed".to_owned(),
-        FaultOutcome::Failed => "failed to the caller".to_owned(),
-        FaultOutcome::Hung if cell.hung_at_least => match cell.hung_until {
-            Some(StallEnd::Limit) => format!("hung {}, no timeout ended it", waited()),
-            _ => format!("hung {} or longer", waited()),
-        },
-        FaultOutcome::Hung => format!("hung {}, then failed", waited()),
-        FaultOutcome::Truncated => "cut body, maybe taken as complete".to_owned(),
-        FaultOutcome::PossiblyDuplicated => "maybe sent twice".to_owned(),
-        FaultOutcome::Duplicated => "sent twice".to_owned(),
-    }
+        FaultOutcome::Unaffected => "noticed",
+        FaultOutcome::Recovered => "recovered",
+        FaultOutcome::Leaked => "left it open",
+        FaultOutcome::Undecided => "recovered or failed",
+        FaultOutcome::Failed => "failed to the caller",
+        FaultOutcome::Hung if cell.hung_at_least => "hung, no timeout",
+        FaultOutcome::Hung => "hung, then failed",
+        FaultOutcome::Truncated => "maybe took a cut body",
+        FaultOutcome::PossiblyDuplicated => "maybe sent twice",
+        FaultOutcome::Duplicated => "sent twice",
+    };
+    words.to_owned()
 }
 
 fn is_alarm(cell: &FaultCell) -> bool {
@@ -150,9 +157,9 @@ fn card(facts: &FaultFacts) -> Table {
         .column("outcome", |cell| {
             Cell::from(outcome(cell)).alarm_if(is_alarm(cell))
         })
-        .ranked(3, "wait", wait)
+        .ranked(2, "wait", wait)
         .about("the longest time that a request waited on the failed connection")
-        .ranked(2, "cost", |cell| {
+        .ranked(3, "cost", |cell| {
             cell.cost_ms.filter(|ms| *ms > 0.0).map(Time)
         })
         .about("the longest time until a further attempt had a connection")

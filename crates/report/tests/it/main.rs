@@ -6,6 +6,7 @@ mod catalogue;
 mod check;
 mod chromium;
 mod compare;
+mod fault;
 mod fix;
 mod fleet;
 mod lambda;

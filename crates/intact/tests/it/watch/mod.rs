@@ -5,6 +5,7 @@
 mod clients;
 mod container;
 mod fault_kinds;
+mod faults;
 mod full;
 mod large;
 mod live;
