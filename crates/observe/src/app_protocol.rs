@@ -333,6 +333,14 @@ impl AppProtocol {
         }
     }
 
+    /// Whether something else than further exchanges of HTTP follows: a protocol after an upgrade, bytes that are not read.
+    pub(crate) fn has_left_http(&self) -> bool {
+        !matches!(
+            self.state,
+            State::Undecided(_) | State::Http1(_) | State::Http2(_)
+        )
+    }
+
     /// The observer of HTTP/2, where that is spoken.
     pub(crate) fn http2_observer(&self) -> Option<&h2::Http2Observer> {
         match &self.state {

@@ -20,7 +20,7 @@ pub struct Progress {
     pub open: u64,
     /// How much of a response has come that is not complete; `None` where none has begun, or it cannot be seen.
     pub response: Option<ResponsePart>,
-    /// One side announced the end of the connection.
+    /// One side announced the end of the connection, or another protocol than HTTP follows.
     pub is_closing: bool,
     /// Exchanges are inferred from the order of TLS records.
     pub is_inferred: bool,
@@ -63,7 +63,9 @@ impl Progress {
             done: rows.exchanges(),
             open: rows.open_exchanges(),
             response: app.response_part(),
-            is_closing: rows.is_closing() || http2.is_some_and(|it| it.facts().go_away.is_some()),
+            is_closing: rows.is_closing()
+                || app.has_left_http()
+                || http2.is_some_and(|it| it.facts().go_away.is_some()),
             is_inferred: false,
             is_tls: tls.is_some(),
             is_sealable: tls.is_none_or(|tls| tls.seal_by_server(b"").is_some()),

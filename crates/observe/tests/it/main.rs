@@ -7,7 +7,7 @@ use intact_ledger::{
     FingerprintKey, Nanos, Outcome, Phase, Protocol, Reuse, Row, Side as LedgerSide, Sink, Span,
 };
 use intact_observe::Side::{Client, Server};
-use intact_observe::{Ending, ObservedConnection, RunContext, TlsReading};
+use intact_observe::{Ending, ObservedConnection, ResponsePart, RunContext, TlsReading};
 use intact_wire::tls::decrypt::KeyLog;
 
 const MS: u64 = 1_000_000;
@@ -439,4 +439,29 @@ fn an_unsolicited_response_is_no_exchange_and_announces_the_end() {
     assert_eq!(one.exchanges.len(), 1);
     let close = one.closed.unwrap().close;
     assert_eq!(close.announced_by, Some(LedgerSide::Server));
+}
+
+#[test]
+fn progress_is_that_of_the_bytes_so_far() {
+    let part = |one: &Observed| {
+        let now = one.connection.progress().unwrap();
+        (now.done, now.open, now.response, now.is_kept())
+    };
+    let one = Observed::new();
+    assert_eq!(part(&one), (0, 0, None, false));
+    let one = one.client(10, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(part(&one), (0, 1, None, false));
+    let one = one.server(20, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(part(&one), (0, 1, Some(ResponsePart::Head), false));
+    let one = one.server(21, b"o");
+    assert_eq!(part(&one), (0, 1, Some(ResponsePart::Body), false));
+    let one = one.server(22, b"k");
+    assert_eq!(part(&one), (1, 0, None, true));
+    let one = one
+        .client(
+            30,
+            b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        )
+        .server(40, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(part(&one), (2, 0, None, false), "its end was announced");
 }

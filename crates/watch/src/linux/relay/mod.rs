@@ -445,9 +445,9 @@ impl<'a> Relay<'a> {
             return;
         };
         if let Some(faults) = self.faults.as_deref_mut() {
-            if let Some(seen) = &link.observed {
+            if let (Some(seen), Some(target)) = (&link.observed, &link.fault) {
                 let done = seen.progress().map_or(0, |progress| progress.done);
-                faults.note_end(seen.connection(), done.max(seen.exchanges()));
+                faults.note_end(target, seen.connection(), done.max(seen.exchanges()));
             }
             if let Some(strike) = link.strike.take() {
                 self.record_strike(id, &strike);

@@ -191,9 +191,16 @@ impl Faults {
         newest.is_some_and(|newest| id <= newest)
     }
 
-    /// A relayed connection is over.
-    pub(super) fn note_end(&mut self, about: &Connection, exchanges: u64) {
-        if let Some((_, destination)) = self.destination(about) {
+    /// A relayed connection is over that carried this number of exchanges.
+    pub(super) fn note_end(&mut self, target: &FaultTarget, about: &Connection, exchanges: u64) {
+        // its origin may have become known after it was kept
+        let kept = target.destination().cloned();
+        let known = kept.filter(|key| self.destinations.contains_key(key));
+        let destination = match known {
+            Some(key) => self.destinations.get_mut(&key),
+            None => self.destination(about).map(|(_, destination)| destination),
+        };
+        if let Some(destination) = destination {
             destination.connections += 1;
             destination.used += u64::from(exchanges > 0);
         }

@@ -4,7 +4,7 @@
 //! the program's kernel too: it hears no acknowledgement, so that it sends again, and its probes are not answered.
 
 use super::target::Due;
-use crate::platform::relay::direction::{Passed, ReadResult};
+use crate::platform::relay::direction::{Passed, ReadResult, Stop};
 use crate::platform::relay::{Relay, RelayedPair, await_room, observe};
 use crate::platform::relay_command::near_token;
 use intact_ledger::{
@@ -17,6 +17,7 @@ use intact_wire::h2;
 use mio::Registry;
 use std::io::{self, Read};
 use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// Between looks at the socket of a program that hears nothing: its kernel may have given up.
@@ -82,18 +83,11 @@ impl Relay<'_> {
             self.arrivals.insert((later, id));
             return;
         }
-        if kind.is_silent() && program.is_none() {
-            target.give_up(FaultObstacle::SocketNotReached, faults);
-            link.back.resume();
-            self.again.push(id);
-            return;
-        }
         let goaway = announcement(kind, &due).filter(|_| !link.is_announced);
         if let Some(bytes) = goaway {
             let observed = link.observed.as_ref();
             let Some(bytes) = observed.and_then(|seen| seen.seal_by_server(&bytes)) else {
-                target.give_up(FaultObstacle::Encrypted, faults);
-                link.back.resume();
+                link.refuse_strike(FaultObstacle::Encrypted, faults);
                 self.again.push(id);
                 return;
             };
@@ -109,6 +103,12 @@ impl Relay<'_> {
         if !is_delivered(kind, link, self.poll.registry(), id) {
             self.arrivals
                 .insert((Instant::now() + Duration::from_millis(1), id));
+            return;
+        }
+        let deafened = |program: &OwnedFd| socket::deafen(program, &link.near).is_ok();
+        if kind.is_silent() && !program.as_ref().is_some_and(deafened) {
+            link.refuse_strike(FaultObstacle::SocketNotReached, faults);
+            self.again.push(id);
             return;
         }
         target_struck(link, faults);
@@ -144,11 +144,7 @@ impl Relay<'_> {
                 socket::reset_on_close(&link.near);
                 strike.ended = Some((StallEnd::Fault, at));
             }
-            Mode::Silent => {
-                if let Some(program) = &program {
-                    let _ = socket::deafen(program, &link.near);
-                }
-            }
+            Mode::Silent => {}
         }
         let _ = self.poll.registry().deregister(&mut link.far);
         if mode != Mode::Silent {
@@ -367,6 +363,17 @@ fn target_struck(link: &RelayedPair, faults: &mut super::Faults) {
     }
 }
 
+impl RelayedPair {
+    /// Passes on again after a strike that could not be carried out.
+    fn refuse_strike(&mut self, why: FaultObstacle, faults: &mut super::Faults) {
+        if let Some(target) = self.fault.as_deref_mut() {
+            target.give_up(why, faults);
+        }
+        self.out.resume();
+        self.back.resume();
+    }
+}
+
 /// The bytes that announce the end of a connection of HTTP/2, where a fault needs them.
 fn announcement(kind: FaultKind, due: &Due) -> Option<Vec<u8>> {
     if due.progress.protocol != Some(Protocol::Http2) || !super::turn::is_announced(kind) {
@@ -392,8 +399,11 @@ fn is_delivered(
 ) -> bool {
     let [_, hold] = &link.holds;
     let passed = |_: ReadResult<'_>| Passed::All;
-    link.back
-        .pass((&mut link.far, &mut link.near), &mut [], true, hold, passed);
+    let ends = (&mut link.far, &mut link.near);
+    if link.back.pass(ends, &mut [], true, hold, passed) == Stop::SinkReset {
+        // the program has left, and takes nothing any more
+        return true;
+    }
     await_room(registry, &mut link.near, near_token(id), &mut link.back);
     // a FIN comes behind what the kernel still has; silence and a RST would swallow that
     let is_ordered = matches!(mode(kind), Mode::HalfClosed { .. });

@@ -98,6 +98,11 @@ impl FaultTarget {
         }
     }
 
+    /// Its destination, once it was kept.
+    pub(super) fn destination(&self) -> Option<&DestinationKey> {
+        self.turn.as_ref().map(|turn| &turn.destination)
+    }
+
     /// Whether a strike is decided.
     pub(in crate::platform::relay) fn is_due(&self) -> bool {
         self.due.is_some()
