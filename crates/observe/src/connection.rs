@@ -31,6 +31,7 @@ pub struct ObservedConnection {
     server_ended_at: Option<Nanos>,
     /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
     tcp_keepalive_s: Option<u32>,
+    user_timeout_ms: Option<u32>,
     /// When the client sent its last bytes, to which the server has not sent anything yet.
     sent_at: Option<Nanos>,
     /// The kernel's count of segments that were sent again, when it was last asked.
@@ -51,6 +52,7 @@ impl ObservedConnection {
             turns: ClientTurns::default(),
             server_ended_at: None,
             tcp_keepalive_s: None,
+            user_timeout_ms: None,
             sent_at: None,
             retransmissions: None,
         }
@@ -81,6 +83,11 @@ impl ObservedConnection {
     /// The client asked for TCP keep-alive probes, at this interval in seconds.
     pub fn note_probes(&mut self, interval_s: u32) {
         self.tcp_keepalive_s = Some(interval_s);
+    }
+
+    /// The client limited how long sent bytes may wait for an acknowledgement, in milliseconds.
+    pub fn note_user_timeout(&mut self, limit_ms: u32) {
+        self.user_timeout_ms = Some(limit_ms);
     }
 
     /// Every packet is seen: the caller notes each segment that was sent again, and each that awaited a late acknowledgement.
@@ -361,6 +368,7 @@ impl ObservedConnection {
             bytes: self.bytes,
             is_inferred,
             tcp_keepalive_s: self.tcp_keepalive_s,
+            user_timeout_ms: self.user_timeout_ms,
         };
         self.rows.close(at, carried, http2, run);
     }
@@ -417,6 +425,7 @@ pub(crate) struct Carried {
     /// Its exchanges were inferred.
     pub(crate) is_inferred: bool,
     pub(crate) tcp_keepalive_s: Option<u32>,
+    pub(crate) user_timeout_ms: Option<u32>,
 }
 
 /// Why nothing is known of the bytes that a connection carried.

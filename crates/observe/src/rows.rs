@@ -379,6 +379,7 @@ impl Rows {
                 bytes: carried.bytes,
                 probes: Probes {
                     tcp_keepalive_s: carried.tcp_keepalive_s,
+                    user_timeout_ms: carried.user_timeout_ms,
                     pings: http2.map(|facts| u32::try_from(facts.pings).unwrap_or(u32::MAX)),
                 },
             },

@@ -9,7 +9,7 @@ use intact_findings::fault::FaultFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::traffic::{LevelShift, ObservedFacts};
-use intact_fix::{Advice, Catalogue, Client, Measurement, Role};
+use intact_fix::{Advice, Catalogue, Client, HangLimit, Measurement, Role};
 use intact_ledger::{CampaignProgress, Host, Run, Sockets};
 use intact_model::{Fit, Forecast};
 use serde::Serialize;
@@ -184,6 +184,9 @@ pub(crate) struct FixAdvice<'a> {
     versions: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     advice: Advice,
+    /// What limits the wait for a response on a connection that went silent; absent where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hang_limit: Option<HangLimit>,
 }
 
 /// The document of `fix`: these clients with everything that was measured of them.
@@ -220,6 +223,7 @@ fn advice<'a>(
         Some(FixAdvice {
             versions: &one.versions,
             advice: catalogue.advise(client, one, server_idle)?,
+            hang_limit: catalogue.hang_limit(client, one),
         })
     });
     advice.collect()

@@ -131,6 +131,12 @@ pub fn probe_interval(socket: &impl AsFd) -> Option<u32> {
     u32::try_from(idle).ok()
 }
 
+/// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); `None` where the program set none.
+pub fn user_timeout(socket: &impl AsFd) -> Option<u32> {
+    let limit: u32 = socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT).ok()?;
+    Some(limit).filter(|&limit| limit > 0)
+}
+
 /// Switches a deferred connect (TCP_FASTOPEN_CONNECT) off, which would wait for the first data.
 pub fn connect_at_once(socket: &impl AsFd) {
     let _ = socket_option::set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &0i32);

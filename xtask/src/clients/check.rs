@@ -2,7 +2,7 @@
 
 use intact_fix::{
     ClientFacts, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
-    Measurement,
+    Measurement, SilentWait, UnderFaults,
 };
 use std::fmt::Debug;
 
@@ -37,6 +37,7 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
         cookies,
         lookups,
         life,
+        faults,
     } = &claimed.facts;
     let now = &found.facts;
     let load = |a: &Option<Load>, b: &Option<Load>| is_load(a.as_ref(), b.as_ref());
@@ -57,6 +58,13 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
     let is_same = |a: &Option<Lookups>, b: &Option<Lookups>| is_lookups(*a, *b);
     lines.of("lookups", lookups, &now.lookups, is_same);
     lines.of("life", life, &now.life, |a, b| is_life(*a, *b));
+    let is_same =
+        |claimed: &Option<UnderFaults>, found: &Option<UnderFaults>| match (claimed, found) {
+            (Some(claimed), Some(found)) => is_under_faults(claimed, found),
+            // not every client was put under faults
+            (claimed, _) => claimed.is_none(),
+        };
+    lines.of("under faults", faults, &now.faults, is_same);
     lines.0
 }
 
@@ -125,6 +133,34 @@ fn is_life(claimed: Option<LifetimeFacts>, found: Option<LifetimeFacts>) -> bool
     }
 }
 
+/// Results are the same, and a client's limit ends a wait at about the same time.
+fn is_under_faults(claimed: &UnderFaults, found: &UnderFaults) -> bool {
+    let is_wait = |claimed: Option<SilentWait>, found: Option<SilentWait>| match (claimed, found) {
+        (
+            Some(SilentWait::Ended { after_s, outcome }),
+            Some(SilentWait::Ended {
+                after_s: now,
+                outcome: then,
+            }),
+        ) => (after_s - now).abs() <= SLACK_S && outcome == then,
+        (
+            Some(SilentWait::Endless { outcome, .. }),
+            Some(SilentWait::Endless { outcome: then, .. }),
+        ) => outcome == then,
+        (claimed, found) => claimed == found,
+    };
+    let UnderFaults {
+        silent_get,
+        silent_post,
+        reset,
+        cut,
+        user_timeout,
+    } = *claimed;
+    is_wait(silent_get, found.silent_get)
+        && is_wait(silent_post, found.silent_post)
+        && (reset, cut, user_timeout) == (found.reset, found.cut, found.user_timeout)
+}
+
 /// What came of watching something, in seconds.
 #[derive(Clone, Copy)]
 enum Watched {
@@ -191,6 +227,7 @@ fn is_idle(claimed: Option<Idle>, found: Option<Idle>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use intact_fix::RequestOutcome;
 
     #[test]
     fn a_short_watch_confirms_what_it_can_see() {
@@ -205,6 +242,25 @@ mod tests {
         let left = |within_s| Some(Idle::DiscardedAtNextUse { within_s });
         assert!(is_idle(closed(5.1), left(7.0)) && is_idle(left(7.0), closed(5.1)));
         assert!(!is_idle(closed(5.1), left(3.0)));
+    }
+
+    #[test]
+    fn a_wait_may_vary_by_a_second_and_its_end_must_be_the_same() {
+        let of = |silent_get| UnderFaults {
+            silent_get: Some(silent_get),
+            ..UnderFaults::default()
+        };
+        let outcome = RequestOutcome::Error;
+        let ended = |after_s| of(SilentWait::Ended { after_s, outcome });
+        let endless = of(SilentWait::Endless {
+            for_s: 20.0,
+            outcome,
+        });
+        assert!(is_under_faults(&ended(5.0), &ended(5.6)));
+        assert!(!is_under_faults(&ended(5.0), &ended(7.0)));
+        assert!(is_under_faults(&endless, &endless));
+        assert!(!is_under_faults(&ended(20.0), &endless));
+        assert!(!is_under_faults(&endless, &UnderFaults::default()));
     }
 
     #[test]

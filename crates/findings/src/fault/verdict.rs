@@ -140,7 +140,7 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
     let names = names(alike);
     Some(match outcome {
         FaultOutcome::Duplicated => format!(
-            "The program sent {example} twice: the server had received a part of the first ({names})"
+            "The program sent {example} twice: the server had received at least a part of the first ({names})"
         ),
         FaultOutcome::PossiblyDuplicated => {
             format!("The program may have sent {example} to the server twice ({names})")

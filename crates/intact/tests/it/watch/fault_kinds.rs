@@ -55,7 +55,7 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
     assert!(out.status.success(), "{options:?} {what}: {out:?}");
     let (mut strikes, mut not_applied) = (Vec::new(), Vec::new());
     for row in Reader::open(&ledger).unwrap().events().unwrap() {
-        if let Row::Fault(fault) = row.unwrap() {
+        if let Row::Fault(fault) = row {
             match *fault {
                 FaultEvent::Struck(strike) => strikes.push(strike),
                 FaultEvent::NotApplied(missed) => not_applied.push(missed),
