@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 /// A request that waits for less is not called hung, in nanoseconds.
 const HANG: u64 = 1_000_000_000;
 const UNREADABLE: &str = "the requests on the connection cannot be read";
+const UNSENT: &str = "a request on a connection that was reset fails before any byte of it is sent; `--fault each` compares with a run without a fault";
+const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
 /// Whether a request reached the server.
@@ -30,12 +32,13 @@ struct Victim {
 /// One run, with its affected requests and their repeats.
 pub(super) struct RunJudge<'a> {
     run: &'a RunRows,
+    baseline: Option<&'a RunRows>,
     victims: BTreeMap<usize, Victim>,
     repeats: BTreeMap<usize, Repeat>,
 }
 
 impl<'a> RunJudge<'a> {
-    pub(super) fn new(run: &'a RunRows, baseline: Option<&RunRows>) -> RunJudge<'a> {
+    pub(super) fn new(run: &'a RunRows, baseline: Option<&'a RunRows>) -> RunJudge<'a> {
         let mut victims = BTreeMap::new();
         for (nth, strike) in run.strikes.iter().enumerate() {
             let own = affected(run, strike);
@@ -56,6 +59,7 @@ impl<'a> RunJudge<'a> {
         let failed: Vec<usize> = victims.keys().copied().collect();
         RunJudge {
             run,
+            baseline,
             repeats: repeats(run, &failed, baseline),
             victims,
         }
@@ -131,10 +135,7 @@ impl<'a> RunJudge<'a> {
     }
 
     fn requests(&self, destination: &str) -> impl Iterator<Item = &'a SentRequest> {
-        self.run.requests.iter().filter(move |request| {
-            let place = self.run.place_of(request);
-            place.is_some_and(|place| *place.name == *destination)
-        })
+        self.run.requests_to(destination)
     }
 
     fn own(&self, strike: usize) -> impl Iterator<Item = &Victim> {
@@ -223,11 +224,27 @@ impl<'a> RunJudge<'a> {
             );
             return;
         }
+        if strike.kind == FaultKind::Rst {
+            self.add_unsent(cell);
+        }
         let next = to_it
             .iter()
             .filter(|one| one.connection != Some(strike.connection) && one.at > strike.at);
         let setup = next.min_by_key(|one| one.at).map_or(0, |one| one.setup);
         cell.cost_ms = longest(cell.cost_ms, setup);
+    }
+
+    /// Counts a request that may have failed on a reset socket: its bytes never left the program.
+    fn add_unsent(&self, cell: &mut FaultCell) {
+        let before = self.baseline.map(|rows| {
+            let requests = rows.requests_to(&cell.destination);
+            requests.count() as u64
+        });
+        let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
+        if missing > cell.failed.most {
+            cell.failed.add(false);
+            cell.undecided = Some(if before.is_some() { FEWER } else { UNSENT });
+        }
     }
 
     /// The outcome of a request that the program wanted, over all of its attempts.
@@ -354,13 +371,14 @@ impl<'a> RunJudge<'a> {
 }
 
 /// The requests that a strike affected, as indices: on its connection, over after it, and without a complete response. A response
-/// whose body ends with the connection looks complete where it was cut.
+/// whose body ends with the connection looks complete where it was cut. Nothing passes after a strike: what began then got no
+/// response, although an inferred exchange may look complete.
 fn affected(run: &RunRows, strike: &FaultStrike) -> Vec<usize> {
     let is_cut = |request: &SentRequest| cuts(strike.kind) && request.at < strike.at;
     let requests = run.requests.iter().enumerate();
     requests
         .filter(|(_, one)| one.connection == Some(strike.connection) && one.end >= strike.at)
-        .filter(|(_, one)| !one.is_ok || is_cut(one))
+        .filter(|(_, one)| !one.is_ok || one.at >= strike.at || is_cut(one))
         .map(|(index, _)| index)
         .collect()
 }

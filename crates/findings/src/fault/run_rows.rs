@@ -159,4 +159,12 @@ impl RunRows {
     pub(super) fn place_of(&self, request: &SentRequest) -> Option<&Place> {
         self.connections.get(&request.connection?)
     }
+
+    /// The requests that went to a destination.
+    pub(super) fn requests_to(&self, destination: &str) -> impl Iterator<Item = &SentRequest> {
+        self.requests.iter().filter(move |request| {
+            let place = self.place_of(request);
+            place.is_some_and(|place| *place.name == *destination)
+        })
+    }
 }
