@@ -152,10 +152,11 @@ impl Faults {
     fn turn_of(&mut self, about: &Connection) -> Option<(DestinationKey, Option<u64>)> {
         let (kind, seed) = (self.config.kind, self.config.seed);
         let (key, destination) = self.destination(about)?;
+        let chosen = destination.turns.next(seed, &key);
         let turn = match kind {
             // an age is reached by each connection
             FaultKind::MaxAge => Some(1),
-            _ => destination.turns.next(seed, &key),
+            _ => chosen,
         };
         Some((key, turn))
     }
