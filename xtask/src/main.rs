@@ -1,5 +1,5 @@
 //! Chores of the workspace. `cargo xtask test [--install]` is the README's test command; `cargo xtask docs DIR` writes man page and completions;
-//! `cargo xtask clients` measures the clients of the catalogue.
+//! `cargo xtask clients` measures the clients of the catalogue; `cargo xtask dist` builds what is shipped.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -8,9 +8,11 @@
 
 mod clients;
 mod dependencies;
+mod dist;
 mod docs;
 mod peers;
 mod test;
+mod tool;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -38,6 +40,8 @@ enum Task {
     Room(clients::Room),
     /// Checks licences, sources and duplicates of all dependencies against deny.toml
     Dependencies,
+    /// Builds every artefact of a release: programs, packages, image, checksums and the bill of materials
+    Dist(dist::Args),
     /// Writes man page and shell completions
     Docs {
         /// Folder to write to
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
         Task::Room(args) => clients::room(&args).map(|()| true),
         Task::Dependencies => dependencies::check(),
+        Task::Dist(args) => dist::run(&args),
         Task::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {

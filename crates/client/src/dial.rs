@@ -7,7 +7,6 @@ use crate::stream::Stream;
 use crate::{failure, stamp};
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, Protocol, SetupPhase, Span,
-    Transport,
 };
 use mio::{Interest, Registry, Token};
 use rustls::ClientConnection;
@@ -246,7 +245,7 @@ impl Dial {
         let started = match &self.plan.endpoint {
             #[cfg(unix)]
             Endpoint::Unix(path) => {
-                self.connection.transport = Transport::Unix;
+                self.connection.transport = intact_ledger::Transport::Unix;
                 mio::net::UnixStream::connect(path).map(Stream::Unix)
             }
             #[cfg(not(unix))]

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
 use crate::exit;
+use crate::system;
 use intact_report::terminal::TerminalOptions;
 use intact_units::foreign_text;
 use std::fmt::Display;
@@ -116,8 +117,7 @@ fn written(name: &str, mut stream: impl Write, text: &str, descriptor: i32) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             unwritten(format_args!("{name} cannot be written: {error}"));
         }
-        #[cfg(target_os = "linux")]
-        Ok(()) if intact_sys::standard_streams::was_closed(descriptor) => {
+        Ok(()) if system::was_closed(descriptor) => {
             unwritten(format_args!("{name} is closed"));
         }
         _ => {}

@@ -1,17 +1,11 @@
-//! Signals. The first Ctrl-C, SIGTERM or SIGHUP asks for an early end that keeps everything, the second ends at once. A file that
-//! reaches the limit of its size is an error of the write, not the end of the process.
+//! Signals. The first Ctrl-C, SIGTERM or SIGHUP asks for an early end that keeps everything, the second ends at once.
 
+use crate::system;
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+#[cfg(feature = "fleet")]
+use signal_hook::consts::SIGTERM;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// Makes a write beyond the limit of a file's size (`ulimit -f`) fail with EFBIG. Programs that are started from here keep the
-/// default, because a handler does not outlive execve(2).
-pub(crate) fn survive_full_files() {
-    // without the handler the signal ends the process, as it would any other
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-}
 
 /// Which signal came, if one did.
 #[derive(Clone, Default)]
@@ -20,11 +14,11 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens for SIGINT, SIGTERM and SIGHUP.
+    /// Listens for the signals that ask for an early end.
     pub(crate) fn listen() -> anyhow::Result<Interrupt> {
         let interrupt = Interrupt::default();
         let second = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in system::ENDING {
             let listen = || -> std::io::Result<()> {
                 signal_hook::flag::register_conditional_shutdown(
                     signal,

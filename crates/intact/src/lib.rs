@@ -5,6 +5,7 @@ mod cmd;
 mod console;
 mod exit;
 mod interrupt;
+mod system;
 
 use crate::exit::Failed;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -105,7 +106,7 @@ pub fn command() -> clap::Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    interrupt::survive_full_files();
+    system::survive_full_files();
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let mut is_wrapper = false;
     let parsed = if cmd::url::is_url(&first) {

@@ -31,6 +31,11 @@ pub enum LambdaError {
     /// Its connections cannot be followed here: exit code 4.
     #[error("{0}; --watch off runs the function without its connections being seen")]
     Refused(String),
+    /// Not on this system: exit code 4.
+    #[error(
+        "running a function needs Linux; run it in a Linux container: docker run -it --security-opt seccomp=unconfined IMAGE intact lambda -- CMD"
+    )]
+    Unsupported,
     /// What follows its connections failed.
     #[error("the function's connections cannot be followed (--watch off does without): {0}")]
     Watcher(String),

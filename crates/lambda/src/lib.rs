@@ -2,25 +2,28 @@
 //! environment and one invocation after the other, and freezes the environment in between.
 //!
 //! It measures and tells what became of each invocation. It draws no conclusions and prints nothing.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the module of the platform uses it")
+)]
 
-mod adapter;
-mod api;
 mod caveats;
-mod cgroup;
-mod environment;
 mod error;
 mod event;
-mod freezer;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzz;
-mod mailbox;
+mod freeze_hook;
 mod plan;
-mod platform;
-mod watcher;
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "unsupported.rs"]
+mod system;
 
 pub use error::LambdaError;
 pub use event::{Event, Shape};
-pub use plan::{Freezer, Function, Plan, RunPosition};
-pub use platform::{FreezeHook, NoGate, Platform};
-pub use watcher::{Watcher, follow};
+pub use freeze_hook::{FreezeHook, NoGate};
+pub use plan::{Freezer, Function, Plan, RunPosition, Watcher};
+#[cfg(all(fuzzing, target_os = "linux"))]
+#[doc(hidden)]
+pub use system::fuzz;
+pub use system::{Platform, follow};

@@ -1,7 +1,6 @@
 //! What to run, and how often.
 
-use crate::cgroup::ControlGroup;
-use crate::{Event, Watcher};
+use crate::{Event, system};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -39,11 +38,21 @@ pub enum Freezer {
 impl Freezer {
     /// The better one of those that may be used here.
     pub fn best() -> Freezer {
-        match ControlGroup::freezer(0) {
-            Ok(_) => Freezer::ControlGroup,
-            Err(_) => Freezer::Signals,
+        if system::can_freeze_groups() {
+            Freezer::ControlGroup
+        } else {
+            Freezer::Signals
         }
     }
+}
+
+/// How the connections of environments are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watcher {
+    /// The command that calls [`crate::follow`] with the words that come after it.
+    pub command: Vec<OsString>,
+    /// The key of the run's fingerprints.
+    pub fingerprint_key: [u8; 32],
 }
 
 /// How a function is invoked.
@@ -93,7 +102,7 @@ impl Plan {
 
     /// Whether a share of the processor can be given here.
     pub fn can_share_cpu() -> bool {
-        ControlGroup::cpu(0, 1.0).is_ok()
+        system::can_share_cpu()
     }
 
     /// The idle time before the turn of this number, from 1.

@@ -208,8 +208,10 @@ pub enum FaultObstacle {
     NotHttp,
     /// No connection was kept after a complete exchange: each was closed, or was to be closed, after its first one.
     NeverKept,
-    /// A connection was kept, and no further request came on it.
+    /// Connections were kept, and none carried a second request.
     NeverReused,
+    /// The connections that the seed chose ended before the exchange that it chose.
+    TooFewExchanges,
     /// The next request came before the connection was idle for long enough.
     NeverIdle,
     /// No connection reached the age.
@@ -234,6 +236,7 @@ impl FaultObstacle {
             FaultObstacle::NotHttp => "not-http",
             FaultObstacle::NeverKept => "never-kept",
             FaultObstacle::NeverReused => "never-reused",
+            FaultObstacle::TooFewExchanges => "too-few-exchanges",
             FaultObstacle::NeverIdle => "never-idle",
             FaultObstacle::NeverSoOld => "never-so-old",
             FaultObstacle::NoBody => "no-body",

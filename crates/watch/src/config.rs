@@ -4,11 +4,19 @@ use intact_ledger::{ConnectionId, FaultKind};
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// An end of a terminal.
+#[cfg(unix)]
+pub type Terminal = std::os::fd::OwnedFd;
+
+/// An end of a terminal, of which this system has none.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub enum Terminal {}
 
 /// How connections are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +51,7 @@ pub struct Config {
     pub streams: Streams,
     /// A terminal of its own, such as the far end of a pseudo-terminal: its standard streams lead there instead, and it leads
     /// a session there, so that Ctrl-C typed there reaches it.
-    pub terminal: Option<Arc<OwnedFd>>,
+    pub terminal: Option<Arc<Terminal>>,
     /// How connections are followed.
     pub mode: Mode,
     /// A round trip that is added to each connection, from its SYN on. Zero for none.

@@ -7,6 +7,10 @@
 //!
 //! This crate draws no conclusions and prints nothing. It must never take the program down: where it cannot follow, the
 //! call goes on untouched and that is counted.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the module of the platform uses it")
+)]
 
 mod config;
 mod error;
@@ -25,7 +29,9 @@ mod platform;
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use config::{Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams};
+pub use config::{
+    Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams, Terminal,
+};
 pub use error::WatchError;
 pub use intact_client::Clock;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};

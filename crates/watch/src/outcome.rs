@@ -38,7 +38,7 @@ impl Cpu {
         let [user, system, children_user, children_system] = ticks[..] else {
             return None;
         };
-        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let per_second = crate::platform::ticks_per_second()?;
         let time = |ticks: f64| Duration::from_secs_f64(ticks / per_second);
         Some(Cpu {
             user: time(user + children_user),

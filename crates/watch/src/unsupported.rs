@@ -35,3 +35,8 @@ pub fn follow(
 pub fn without_signals<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
+
+/// There is no `/proc` that has CPU times.
+pub(crate) fn ticks_per_second() -> Option<f64> {
+    None
+}

@@ -3,12 +3,13 @@
 //! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is committed.
 
 use crate::peers::apt;
+use crate::tool::{self, package_of};
 use anyhow::{Context, bail};
 use intact_fix::{Client, Language, Variant};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// A client that can be run.
 pub(crate) struct Environment {
@@ -199,7 +200,7 @@ impl Environment {
         let built = self.folder.join("bin").join(variant.program());
         let [build, out] = ["build", "-o"].map(OsStr::new);
         let words = [build, out, built.as_ref(), package.as_ref()];
-        run(&self.folder, "go", &words)?;
+        tool::run(&self.folder, "go", &words)?;
         Ok(built)
     }
 
@@ -215,7 +216,7 @@ impl Environment {
             "Driver.java".as_ref(),
             source.as_ref(),
         ];
-        run(&self.folder, "javac", &words)?;
+        tool::run(&self.folder, "javac", &words)?;
         Ok(classes)
     }
 
@@ -281,16 +282,16 @@ fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
         return Ok(());
     }
     let words = ["install", "--no-audit", "--no-fund"];
-    run(folder, "npm", &with(&words, packages, "@"))
+    tool::run(folder, "npm", &with(&words, packages, "@")).map(drop)
 }
 
 fn go(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     let _ = fs::remove_file(folder.join("go.mod"));
-    run(folder, "go", &["mod", "init", "clients"])?;
+    tool::run(folder, "go", &["mod", "init", "clients"])?;
     if packages.is_empty() {
         return Ok(());
     }
-    run(folder, "go", &with(&["get"], packages, "@"))
+    tool::run(folder, "go", &with(&["get"], packages, "@")).map(drop)
 }
 
 fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -318,16 +319,16 @@ fn maven(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
         "dependency:copy-dependencies",
         "-DoutputDirectory=lib",
     ];
-    run(folder, "mvn", &words)
+    tool::run(folder, "mvn", &words).map(drop)
 }
 
 fn pip(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
+    tool::run(folder, "python3", &["-m", "venv", "--clear", "venv"])?;
     let words = with(&["-m", "pip", "install", "-q"], packages, "==");
-    run(folder, folder.join("venv/bin/python"), &words)
+    tool::run(folder, folder.join("venv/bin/python"), &words).map(drop)
 }
 
 /// These words, then each package with its version.
@@ -361,45 +362,4 @@ pub(crate) fn install_runtimes() -> anyhow::Result<()> {
         &packages[..],
     ]
     .concat())
-}
-
-/// The Debian package that brings a program.
-pub(crate) fn package_of(program: &str) -> Option<&'static str> {
-    Some(match program {
-        "npm" | "node" => "nodejs npm",
-        "python3" => "python3-venv",
-        "go" => "golang-go",
-        "java" | "javac" => "default-jdk-headless",
-        "mvn" => "maven",
-        "cargo" => "cargo",
-        "php" => "php-cli php-curl",
-        "ruby" => "ruby",
-        "curl" => "curl",
-        "wget" => "wget",
-        _ => return None,
-    })
-}
-
-fn run(
-    folder: &Path,
-    program: impl AsRef<OsStr>,
-    words: &[impl AsRef<OsStr>],
-) -> anyhow::Result<()> {
-    let mut command = Command::new(program);
-    command.args(words).current_dir(folder).stdin(Stdio::null());
-    let output = command.output().with_context(|| {
-        let name = command.get_program().to_string_lossy().into_owned();
-        match package_of(&name) {
-            Some(package) => format!("{name} is not installed: apt-get install {package}"),
-            None => format!("{command:?}"),
-        }
-    })?;
-    if !output.status.success() {
-        bail!(
-            "{command:?} failed: {}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(())
 }

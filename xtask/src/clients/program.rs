@@ -2,7 +2,7 @@
 //!
 //! The protocol is in clients/README.md. A program that hangs is an answer too: the step's deadline passes and is reported as such.
 
-use super::environment::package_of;
+use crate::tool::package_of;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;

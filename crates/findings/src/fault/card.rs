@@ -111,6 +111,9 @@ fn of_fault(obstacle: FaultObstacle) -> &'static str {
         FaultObstacle::NotHttp => "the connections carry no HTTP",
         FaultObstacle::NeverKept => "no connection was kept after a response",
         FaultObstacle::NeverReused => "no connection was used for a second request",
+        FaultObstacle::TooFewExchanges => {
+            "the connections ended before the exchange that the seed chose"
+        }
         FaultObstacle::NeverIdle => "no connection was idle for long enough",
         FaultObstacle::NeverSoOld => "no connection reached the age",
         FaultObstacle::NoBody => "no response had a body to cut",

@@ -9,12 +9,12 @@
 use super::fleet;
 use super::{bench, builtin, lambda, on_link, serve};
 use crate::exit::Failed;
+use crate::system;
 use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::AsFd;
 use std::process::{Command, ExitCode};
 
 /// The subcommand.
@@ -62,11 +62,7 @@ pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> anyhow::R
 
 /// Does the job that standard input names.
 pub(crate) fn run() -> Result<ExitCode, Failed> {
-    let stdin = io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .context("standard input")?;
-    let mut control = BufReader::new(File::from(stdin));
+    let mut control = BufReader::new(system::standard_input().context("standard input")?);
     let job = receive(&mut control)
         .context("intact starts this itself: there is no job on standard input")
         .map_err(Failed::usage)?;

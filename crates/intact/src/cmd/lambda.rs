@@ -303,7 +303,9 @@ fn not_run(error: LambdaError) -> Failed {
         LambdaError::Freezer(ref error) if error.kind() == ErrorKind::PermissionDenied => {
             exit::NOT_PERMITTED
         }
-        LambdaError::Cpu(_) | LambdaError::Refused(_) => exit::NOT_PERMITTED,
+        LambdaError::Cpu(_) | LambdaError::Refused(_) | LambdaError::Unsupported => {
+            exit::NOT_PERMITTED
+        }
         LambdaError::Listen(_)
         | LambdaError::Freezer(_)
         | LambdaError::Watcher(_)

@@ -8,15 +8,14 @@ use super::link::ChildProcess;
 use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
+use crate::system::{self, Channel};
 use anyhow::Context;
 use intact_ledger::{Caveat, Run};
 use intact_link::document;
 use intact_link::{Blocked, Link, LinkChange, LinkEnd, LinkStats};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 /// The link and the server, as the job has to know them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,10 +75,10 @@ pub(super) fn run_job(
     own: impl Fn(anyhow::Error) -> Failed,
     account: impl Fn(&LinkStats),
 ) -> Result<ExitCode, Failed> {
-    let (ours, theirs) = UnixStream::pair()
+    let (ours, theirs) = system::channel()
         .context("cannot talk to the process on the link")
         .map_err(&own)?;
-    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.stdin(theirs);
     link.enter(LinkEnd::Client, &mut command);
     let child = ChildProcess::start(&mut command)?;
     // it holds the child's end, which must close when the child ends
@@ -90,7 +89,7 @@ pub(super) fn run_job(
 
 /// Sends the job, then does what it asks until it ends.
 fn answer(
-    mut stream: &UnixStream,
+    mut stream: &Channel,
     link: &Link,
     job: &Job,
     account: impl Fn(&LinkStats),

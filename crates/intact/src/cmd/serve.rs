@@ -10,6 +10,7 @@ use super::link;
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
+use crate::system;
 use anyhow::Context;
 use intact_ledger::{Producer, Sink, Vantage};
 use intact_serve::{Addresses, ServeError, Server};
@@ -61,7 +62,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         .run(run, sink, async {
             match parent {
                 Some(parent) => end_of_input(parent).await,
-                None => code.set(exit::by_signal(signal().await)),
+                None => code.set(exit::by_signal(system::ending_signal().await)),
             }
         })
         .map_err(anyhow::Error::from)?;
@@ -132,26 +133,6 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
     Ok(())
 }
 
-/// Waits for Ctrl-C, SIGTERM or SIGHUP; the number of the one that came.
-async fn signal() -> usize {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
-        // without signals there is only kill -9, which needs no help
-        return std::future::pending().await;
-    };
-    let came = tokio::select! {
-        _ = interrupt.recv() => kinds[0],
-        _ = terminate.recv() => kinds[1],
-        _ = hangup.recv() => kinds[2],
-    };
-    came.as_raw_value() as usize
-}
-
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.
 async fn end_of_input(mut parent: Control) {
     let (sender, ended) = tokio::sync::oneshot::channel();
@@ -162,6 +143,6 @@ async fn end_of_input(mut parent: Control) {
     });
     tokio::select! {
         _ = ended => {}
-        () = async { loop { signal().await; } } => {}
+        () = async { loop { system::ending_signal().await; } } => {}
     }
 }

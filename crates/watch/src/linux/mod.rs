@@ -19,6 +19,11 @@ pub use attach::{Subjects, follow};
 pub use intact_sys::signals::without_signals;
 pub use run::run;
 
+/// The unit of CPU times in `/proc`.
+pub(crate) fn ticks_per_second() -> Option<f64> {
+    Some(rustix::param::clock_ticks_per_second() as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use intact_sys::{seccomp, secret_dir};

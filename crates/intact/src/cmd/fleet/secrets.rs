@@ -28,8 +28,7 @@ impl ReadSecret for WorkerSecrets {
 /// From here on every file and folder that this process makes is its user's alone: queues hold header fields, stores hold what servers
 /// sent. Nothing else is started by these commands that would mind.
 pub(super) fn keep_files_private() {
-    #[cfg(unix)]
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    crate::system::make_private_files();
 }
 
 fn read(path: &str) -> std::io::Result<String> {

@@ -1,10 +1,10 @@
 //! A Unix socket by which a link is switched while a command runs on it: a change a line, an answer a line.
 
+use crate::system::{Channel, Listener};
 use anyhow::{Context, bail};
 use intact_link::{Link, LinkChange};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -21,14 +21,14 @@ impl Control {
     pub(crate) fn open(path: PathBuf, link: &Arc<Link>) -> anyhow::Result<Control> {
         let named = || format!("--control {}", path.display());
         if fs::symlink_metadata(&path).is_ok() {
-            match UnixStream::connect(&path) {
+            match Channel::connect(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                     fs::remove_file(&path).with_context(named)?;
                 }
                 _ => bail!("{}: there is something already", named()),
             }
         }
-        let listener = UnixListener::bind(&path).with_context(named)?;
+        let listener = Listener::bind(&path).with_context(named)?;
         let link = Arc::downgrade(link);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -48,7 +48,7 @@ impl Drop for Control {
 }
 
 /// Takes changes until the other end is done, or the link is.
-fn obey(stream: &UnixStream, link: &Weak<Link>) -> std::io::Result<()> {
+fn obey(stream: &Channel, link: &Weak<Link>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let mut line = String::new();

@@ -3,8 +3,8 @@
 use anyhow::bail;
 use intact_findings::traffic::ObservedFacts;
 use intact_ledger::{Event, Sink};
+use intact_watch::Terminal;
 use std::convert::Infallible;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// No view.
@@ -19,7 +19,7 @@ impl LiveView {
     }
 
     /// The terminal that the program is to have.
-    pub(crate) fn terminal(&self) -> Arc<OwnedFd> {
+    pub(crate) fn terminal(&self) -> Arc<Terminal> {
         match self.0 {}
     }
 

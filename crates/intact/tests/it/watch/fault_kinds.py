@@ -136,6 +136,11 @@ elif what == "once":
     requests(1, 0)
 elif what == "closes":
     requests(3, 0.2, {"Connection": "close"})
+elif what == "unused":
+    for number in range(3):
+        kept = connect()
+        print(ask(kept, number))
+        kept.close()
 elif what == "nothing":
     pass
 elif what == "at-once":

@@ -282,6 +282,13 @@ fn a_kind_that_was_not_applied_says_why() {
         ),
         (&["--fault", "fin-race"], "once", FaultObstacle::NeverReused),
         (&["--fault", "stale"], "closes", FaultObstacle::NeverKept),
+        (&["--fault", "stale"], "unused", FaultObstacle::NeverReused),
+        (
+            // seed 5 chooses the third exchange of the first connection
+            &["--fault", "fin-race", "--fault-seed", "5"],
+            "slow",
+            FaultObstacle::TooFewExchanges,
+        ),
         (&["--fault", "goaway"], "slow", FaultObstacle::NotHttp2),
         (
             &["--fault", "stale", "--fault-host", "a.example"],

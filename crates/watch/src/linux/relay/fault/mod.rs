@@ -25,7 +25,7 @@ use intact_observe::{ObservedConnection, Progress, Side};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use target::Observation;
-use turn::Turns;
+use turn::{Turns, is_idle};
 
 /// The observation of a connection, as a fault sees it.
 pub(super) struct Shown<'s, 'a> {
@@ -78,6 +78,8 @@ struct Destination {
     connections: u64,
     /// Those that carried an exchange.
     used: u64,
+    /// Those that carried more than one.
+    reused: u64,
     turns: Turns,
     strikes: u64,
     /// What kept faults from striking, and how often.
@@ -193,6 +195,7 @@ impl Faults {
 
     /// A relayed connection is over that carried this number of exchanges.
     pub(super) fn note_end(&mut self, target: &FaultTarget, about: &Connection, exchanges: u64) {
+        let kind = self.config.kind;
         // its origin may have become known after it was kept
         let kept = target.destination().cloned();
         let known = kept.filter(|key| self.destinations.contains_key(key));
@@ -203,6 +206,11 @@ impl Faults {
         if let Some(destination) = destination {
             destination.connections += 1;
             destination.used += u64::from(exchanges > 0);
+            destination.reused += u64::from(exchanges > 1);
+            if target.ended_too_early(kind, exchanges) {
+                let count = destination.obstacles.entry(FaultObstacle::TooFewExchanges);
+                *count.or_default() += 1;
+            }
         }
     }
 
@@ -248,15 +256,9 @@ impl Destination {
             Some((why, _)) => *why,
             None if self.used == 0 => FaultObstacle::NotHttp,
             None if self.turns.count() == 0 => FaultObstacle::NeverKept,
-            None => match kind {
-                FaultKind::MaxAge => FaultObstacle::NeverSoOld,
-                FaultKind::Stale
-                | FaultKind::Rst
-                | FaultKind::SlowClose
-                | FaultKind::NatIdle
-                | FaultKind::BlackHole => FaultObstacle::NeverIdle,
-                _ => FaultObstacle::NeverReused,
-            },
+            None if kind == FaultKind::MaxAge => FaultObstacle::NeverSoOld,
+            None if self.reused > 0 && is_idle(kind) => FaultObstacle::NeverIdle,
+            None => FaultObstacle::NeverReused,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! way is the observation's knowledge; on TLS that is not read, the order of records decides, and the row says so.
 
 use super::announcement::with_close;
-use super::turn::is_announced;
+use super::turn::{is_announced, is_idle};
 use super::{DestinationKey, Faults};
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{
@@ -101,6 +101,13 @@ impl FaultTarget {
     /// Its destination, once it was kept.
     pub(super) fn destination(&self) -> Option<&DestinationKey> {
         self.turn.as_ref().map(|turn| &turn.destination)
+    }
+
+    /// Whether it was to be struck, and ended before the exchange that the seed chose.
+    pub(super) fn ended_too_early(&self, kind: FaultKind, exchanges: u64) -> bool {
+        let after = self.turn.as_ref().and_then(|turn| turn.after);
+        let needed = after.map(|after| after + u64::from(!is_idle(kind)));
+        exchanges > 1 && needed.is_some_and(|needed| exchanges < needed)
     }
 
     /// Whether a strike is decided.

@@ -45,6 +45,18 @@ fn hash((host, _): &DestinationKey) -> u64 {
     })
 }
 
+/// Whether a fault of this kind strikes an idle connection, not a request or a response.
+pub(super) fn is_idle(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::Stale
+            | FaultKind::Rst
+            | FaultKind::SlowClose
+            | FaultKind::NatIdle
+            | FaultKind::BlackHole
+    )
+}
+
 /// Whether a fault of this kind needs bytes of ours between those of the server.
 pub(super) fn is_announced(kind: FaultKind) -> bool {
     matches!(

@@ -4,7 +4,7 @@
 //! A process of its own, because `watch` takes over the signals of the one that it runs in. It is not frozen with the function: what it
 //! carries waits in the function's sockets, as it would without it.
 
-use crate::freezer;
+use super::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
 use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, RunPosition, WatchError, WatchSink};
 use rustix::process::getpid;
@@ -20,15 +20,6 @@ use std::time::{Duration, Instant};
 
 /// Rows of environments are numbered from here on, each environment apart.
 const NUMBERS: u64 = 1 << 32;
-
-/// How the connections of environments are followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watcher {
-    /// The command that calls [`follow`] with the words that come after it.
-    pub command: Vec<OsString>,
-    /// The key of the run's fingerprints.
-    pub fingerprint_key: [u8; 32],
-}
 
 /// What a watcher is told first.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! A function that serves HTTP: takes the part of a runtime client before it, as platforms for containers do. Each event is a request
 //! on a connection of its own, and the answer to that is the function's.
 
+use super::mailbox::{Delivery, FunctionResponse, Mailbox};
 use crate::event::Event;
-use crate::mailbox::{Delivery, FunctionResponse, Mailbox};
 use intact_wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

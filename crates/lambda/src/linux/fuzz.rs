@@ -1,7 +1,7 @@
 //! Entry of a fuzz target into the Runtime API: one connection in memory, an event whenever the last was delivered.
 
-use crate::api;
-use crate::mailbox::{Delivery, Mailbox, State};
+use super::api;
+use super::mailbox::{Delivery, Mailbox, State};
 use std::io::{self, Read, Write};
 use std::time::Instant;
 

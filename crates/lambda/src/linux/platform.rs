@@ -1,39 +1,16 @@
 //! Drives a function: starts environments, invokes, freezes in between.
 
-use crate::LambdaError;
-use crate::environment::{Environment, Start};
-use crate::freezer::Frozen;
-use crate::mailbox::{Delivery, FunctionResponse, State};
+use super::environment::{Environment, Start};
+use super::freezer::Frozen;
+use super::mailbox::{Delivery, FunctionResponse, State};
 use crate::plan::{Function, Plan, RunPosition};
+use crate::{FreezeHook, LambdaError};
 use intact_ledger::{Event, Invocation, InvocationOutcome, Nanos, Row, Sink, Span};
-use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What may be missing where a process never asks.
 const RUNTIME_CLIENTS: &str = "does it run a runtime client (pip install awslambdaric, npm install aws-lambda-ric, the crate lambda_runtime)?";
-
-/// What is closed around a frozen function: on a link, nothing passes.
-pub trait FreezeHook {
-    /// The function has been stopped.
-    fn close(&mut self) -> io::Result<()>;
-    /// It is about to go on.
-    fn open(&mut self) -> io::Result<()>;
-}
-
-/// The kernel goes on answering for a frozen function.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoGate;
-
-impl FreezeHook for NoGate {
-    fn close(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn open(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// A platform on this machine.
 pub struct Platform<'a> {

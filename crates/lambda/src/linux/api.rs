@@ -1,7 +1,7 @@
 //! The Runtime API on one connection (<https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>): blocking, a thread to a
 //! connection, of which a runtime client has one or two.
 
-use crate::mailbox::{FunctionResponse, Mailbox};
+use super::mailbox::{FunctionResponse, Mailbox};
 use intact_wire::http1::{RequestEvent, RequestHead, RequestParser};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;

@@ -1,12 +1,12 @@
 //! One execution environment: a process, and its own Runtime API.
 
-use crate::adapter;
-use crate::api;
-use crate::cgroup::ControlGroup;
-use crate::freezer::{self, Frozen};
-use crate::mailbox::Mailbox;
-use crate::plan::{Freezer, Function, RunPosition};
-use crate::watcher::{self, ExitKind, NotRun, Watcher, WatcherConfig, WatcherSummary};
+use super::adapter;
+use super::api;
+use super::cgroup::ControlGroup;
+use super::freezer::{self, Frozen};
+use super::mailbox::Mailbox;
+use super::watcher::{self, ExitKind, NotRun, WatcherConfig, WatcherSummary};
+use crate::plan::{Freezer, Function, RunPosition, Watcher};
 use crate::{LambdaError, Plan};
 use intact_ledger::Row;
 use rustix::process::{
@@ -272,12 +272,7 @@ fn prepare(
 }
 
 /// Makes the kernel end the process when the thread that starts it ends. A watcher does that for all that it has started.
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(unused_variables, reason = "only Linux has such a signal")
-)]
 fn end_with_us(command: &mut Command) {
-    #[cfg(target_os = "linux")]
     intact_sys::guard::end_with_us(command);
 }
 

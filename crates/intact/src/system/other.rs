@@ -1,0 +1,108 @@
+//! Systems without Unix signals and sockets. What needs them, a link and a watched program, does not exist here: `link`, `watch` and
+//! `lambda` end before, with the command for a container.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+
+/// The signals that ask for an early end: Ctrl-C, and the end that a program asks for.
+pub(crate) const ENDING: [i32; 2] = [SIGINT, SIGTERM];
+
+/// There is no limit of a file's size.
+pub(crate) fn survive_full_files() {}
+
+/// Files inherit the permissions of their folder.
+#[cfg(feature = "fleet")]
+pub(crate) fn make_private_files() {}
+
+/// Standard input as a file.
+pub(crate) fn standard_input() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(File::from(io::stdin().as_handle().try_clone_to_owned()?))
+}
+
+/// A channel to a process on a link.
+#[derive(Debug)]
+pub(crate) enum Channel {}
+
+/// Takes channels.
+#[derive(Debug)]
+pub(crate) enum Listener {}
+
+impl Channel {
+    /// Always an error.
+    pub(crate) fn connect(_path: &Path) -> io::Result<Channel> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Listener {
+    /// Always an error.
+    pub(crate) fn bind(_path: &Path) -> io::Result<Listener> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The channels that come.
+    pub(crate) fn incoming(&self) -> std::iter::Empty<io::Result<Channel>> {
+        match *self {}
+    }
+}
+
+impl Read for &Channel {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        match **self {}
+    }
+}
+
+impl Write for &Channel {
+    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+        match **self {}
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match **self {}
+    }
+}
+
+/// Always an error.
+pub(crate) fn channel() -> io::Result<(Channel, Stdio)> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// No process ends by a signal.
+pub(crate) fn ended_by(_status: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Waits for Ctrl-C; its number.
+pub(crate) async fn ending_signal() -> usize {
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => SIGINT as usize,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// The console sends Ctrl-C to the program itself.
+pub(crate) struct PendingSignals;
+
+/// Nothing is passed on.
+pub(crate) struct ForwardedSignals;
+
+/// Nothing has to be held.
+pub(crate) fn hold_signals() -> io::Result<PendingSignals> {
+    Ok(PendingSignals)
+}
+
+impl PendingSignals {
+    /// Nothing is passed on.
+    pub(crate) fn forward(self, _child: &Child) -> ForwardedSignals {
+        ForwardedSignals
+    }
+}
+
+impl ForwardedSignals {
+    /// The program has ended.
+    pub(crate) fn end(&self) {}
+}

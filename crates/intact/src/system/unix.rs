@@ -1,0 +1,111 @@
+//! Systems with signals, file descriptors and Unix sockets.
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::{Handle, Signals};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) use std::os::unix::net::{UnixListener as Listener, UnixStream as Channel};
+
+/// The signals that ask for an early end.
+pub(crate) const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) fail with EFBIG. Programs that are started from here keep the
+/// default, because a handler does not outlive execve(2).
+pub(crate) fn survive_full_files() {
+    // without the handler the signal ends the process, as it would any other
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Files that are made from here on are for their owner alone.
+#[cfg(feature = "fleet")]
+pub(crate) fn make_private_files() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// Standard input as a file; also the way back, where standard input is a socket.
+pub(crate) fn standard_input() -> io::Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// A channel to a process, and what becomes its standard input.
+pub(crate) fn channel() -> io::Result<(Channel, Stdio)> {
+    let (ours, theirs) = Channel::pair()?;
+    Ok((ours, Stdio::from(OwnedFd::from(theirs))))
+}
+
+/// The signal that ended a process.
+pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
+    status.signal()
+}
+
+/// Waits for Ctrl-C, SIGTERM or SIGHUP; the number of the one that came.
+pub(crate) async fn ending_signal() -> usize {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        // without signals there is only kill -9, which needs no help
+        return std::future::pending().await;
+    };
+    let came = tokio::select! {
+        _ = interrupt.recv() => kinds[0],
+        _ = terminate.recv() => kinds[1],
+        _ = hangup.recv() => kinds[2],
+    };
+    came.as_raw_value() as usize
+}
+
+/// Signals of ours that are meant for a program.
+pub(crate) struct PendingSignals(Signals);
+
+/// Passes signals on to a program until this value is told that the program has ended.
+pub(crate) struct ForwardedSignals {
+    handle: Handle,
+    over: Arc<AtomicBool>,
+}
+
+/// From here on signals wait for [`PendingSignals::forward`].
+pub(crate) fn hold_signals() -> io::Result<PendingSignals> {
+    Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map(PendingSignals)
+}
+
+impl PendingSignals {
+    /// SIGTERM and SIGHUP are passed on. SIGINT and SIGQUIT are only where there is no terminal: a terminal sends them to it as well.
+    pub(crate) fn forward(mut self, child: &Child) -> ForwardedSignals {
+        let handle = self.0.handle();
+        let over = Arc::new(AtomicBool::new(false));
+        let (pid, is_over) = (Pid::from_child(child), over.clone());
+        let has_terminal = File::open("/dev/tty").is_ok();
+        std::thread::spawn(move || {
+            for number in self.0.forever() {
+                let theirs = has_terminal && [SIGINT, SIGQUIT].contains(&number);
+                let signal = Signal::from_named_raw(number).filter(|_| !theirs);
+                if let Some(signal) = signal
+                    && !is_over.load(Ordering::Acquire)
+                {
+                    // gone already: its end is being told
+                    let _ = kill_process(pid, signal);
+                }
+            }
+        });
+        ForwardedSignals { handle, over }
+    }
+}
+
+impl ForwardedSignals {
+    /// The program has ended: its process id may be that of another from now on.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        self.handle.close();
+    }
+}

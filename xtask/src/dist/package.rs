@@ -1,0 +1,281 @@
+//! The packages of one system, each made from the same staged program by the tool of its channel.
+
+use super::platform::{PLATFORMS, Platform};
+use super::stage::{Stage, copy_files, packer};
+use super::{PACKAGE, ROOT, VERSION, tools::Tools};
+use crate::tool;
+use anyhow::Context;
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A channel.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    Archive,
+    Wheel,
+    Npm,
+    Deb,
+    Rpm,
+    Image,
+    Sbom,
+}
+
+/// The channels of one system.
+pub(super) const OF_A_SYSTEM: [Kind; 6] = [
+    Kind::Archive,
+    Kind::Wheel,
+    Kind::Npm,
+    Kind::Deb,
+    Kind::Rpm,
+    Kind::Image,
+];
+
+impl Kind {
+    /// Our name of it.
+    pub(super) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether the system has that channel.
+    pub(super) fn is_for(self, platform: &Platform) -> bool {
+        match self {
+            Kind::Archive | Kind::Wheel | Kind::Npm => true,
+            Kind::Deb | Kind::Rpm => platform.linux_package.is_some(),
+            Kind::Image => platform.image.is_some(),
+            Kind::Sbom => false,
+        }
+    }
+
+    /// Makes the package and returns its file.
+    pub(super) fn make(self, stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> {
+        match self {
+            Kind::Archive => archive(stage, out, tools),
+            Kind::Wheel => wheel(stage, out, tools),
+            Kind::Npm => npm_platform(stage, out),
+            Kind::Deb | Kind::Rpm => linux_package(self, stage, out, tools),
+            Kind::Image => image(stage, out),
+            Kind::Sbom => super::sbom::write(out),
+        }
+    }
+}
+
+fn archive(stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> {
+    let name = format!("{PACKAGE}-{VERSION}-{}", stage.platform.name);
+    let folder = stage.folder.join(&name);
+    for (from, to) in [
+        ("program", ""),
+        ("pages/man", "man"),
+        ("pages/completions", "completions"),
+        ("licences", ""),
+    ] {
+        let to = folder.join(to);
+        fs::create_dir_all(&to)?;
+        copy_files(&stage.folder.join(from), &to)?;
+    }
+    fs::copy(packages("README.md"), folder.join("README.md"))?;
+    if stage.platform.is_windows() {
+        let file = out.join(format!("{name}.zip"));
+        let mut zip = packer(tools.python()?, &stage.folder);
+        zip.args(["-m", "zipfile", "-c"]).arg(&file).arg(&name);
+        tool::output(&mut zip)?;
+        return Ok(file);
+    }
+    let file = out.join(format!("{name}.tar.gz"));
+    // macOS has a tar of its own, without these options
+    let tar = if cfg!(target_os = "macos") {
+        "gtar"
+    } else {
+        "tar"
+    };
+    let mut tar = packer(tar, &stage.folder);
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
+        .arg(format!("--mtime=@{}", super::stage::date()))
+        .args(["-czf".as_ref(), file.as_os_str(), name.as_ref()]);
+    tool::output(&mut tar)?;
+    Ok(file)
+}
+
+/// A wheel whose only content is the program and its pages, as maturin's `bindings = "bin"` makes it. The program is that of all other
+/// channels: it is not built again.
+fn wheel(stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> {
+    let stem = format!("{}-{VERSION}", PACKAGE.replace('-', "_"));
+    let folder = stage.folder.join("wheel");
+    let info = folder.join(format!("{stem}.dist-info"));
+    let data = folder.join(format!("{stem}.data"));
+    for (from, to) in [
+        ("program", data.join("scripts")),
+        ("pages/man", data.join("data/share/man/man1")),
+        ("licences", info.join("licenses")),
+    ] {
+        fs::create_dir_all(&to)?;
+        copy_files(&stage.folder.join(from), &to)?;
+    }
+    let text = fs::read_to_string(packages("README.md"))?;
+    let metadata = format!(
+        "Metadata-Version: 2.4\nName: {PACKAGE}\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
+         License-Expression: {LICENCE}\nLicense-File: LICENSE-APACHE\nLicense-File: LICENSE-MIT\n\
+         Requires-Python: >=3.7\nDescription-Content-Type: text/markdown\n\n{text}"
+    );
+    fs::write(info.join("METADATA"), metadata)?;
+    let tags = stage.platform.wheel.split('.');
+    let tags: String = tags.map(|tag| format!("Tag: py3-none-{tag}\n")).collect();
+    let wheel = format!(
+        "Wheel-Version: 1.0\nGenerator: {PACKAGE} {VERSION}\nRoot-Is-Purelib: false\n{tags}"
+    );
+    fs::write(info.join("WHEEL"), wheel)?;
+    let mut pack = packer(tools.python()?, &stage.folder);
+    pack.args(["-m", "wheel", "pack", "wheel", "--dest-dir"])
+        .arg(out);
+    tool::output(&mut pack)?;
+    made(
+        out,
+        &format!("{stem}-py3-none-"),
+        &format!("{}.whl", stage.platform.wheel),
+    )
+}
+
+/// npm's package of one system.
+fn npm_platform(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
+    let [os, cpu, libc] = stage.platform.npm;
+    let mut package = npm_manifest(&npm_name(stage.platform), "the program for one system");
+    package["os"] = json!([os]);
+    package["cpu"] = json!([cpu]);
+    if !libc.is_empty() {
+        package["libc"] = json!([libc]);
+    }
+    package["preferUnplugged"] = json!(true);
+    let folder = stage.folder.join("npm");
+    fs::create_dir_all(&folder)?;
+    for name in ["program", "licences"] {
+        copy_files(&stage.folder.join(name), &folder)?;
+    }
+    npm_pack(&folder, &package, out)
+}
+
+/// npm's package that a user names: it starts the program of the package that npm chose for the system. It names the packages that are
+/// in the folder, built now or brought there, and no other: somebody else could register a name that nobody has published.
+pub(super) fn npm_main(out: &Path) -> anyhow::Result<PathBuf> {
+    let names = PLATFORMS.iter().map(npm_name);
+    let names = names.filter(|name| out.join(format!("{name}-{VERSION}.tgz")).is_file());
+    let names = names.map(|name| (name, json!(VERSION)));
+    let mut package = npm_manifest(PACKAGE, SUMMARY);
+    package["optionalDependencies"] = Value::Object(names.collect());
+    package["bin"] = json!({ "intact": "launcher.js" });
+    package["engines"] = json!({ "node": ">=16" });
+    let folder = super::build::target_folder().join("dist-stage/npm");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    fs::copy(packages("launcher.js"), folder.join("launcher.js"))?;
+    npm_pack(&folder, &package, out)
+}
+
+fn npm_name(platform: &Platform) -> String {
+    format!("{PACKAGE}-{}", platform.name)
+}
+
+fn npm_manifest(name: &str, description: &str) -> Value {
+    json!({ "name": name, "version": VERSION, "description": description, "license": LICENCE })
+}
+
+fn npm_pack(folder: &Path, package: &Value, out: &Path) -> anyhow::Result<PathBuf> {
+    fs::write(
+        folder.join("package.json"),
+        serde_json::to_string_pretty(package)?,
+    )?;
+    fs::copy(packages("README.md"), folder.join("README.md"))?;
+    let mut npm = packer("npm", folder);
+    npm.args(["pack", "--silent", "--pack-destination"])
+        .arg(out);
+    let name = tool::output(&mut npm)?;
+    Ok(out.join(name.trim()))
+}
+
+fn linux_package(kind: Kind, stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> {
+    let packager = kind.name();
+    let arch = stage
+        .platform
+        .linux_package
+        .context("no .deb and .rpm for it")?;
+    // nfpm prints "using ..." and "created package: FILE"
+    let mut nfpm = packer(tools.nfpm()?, &stage.folder);
+    nfpm.env("ARCH", arch)
+        .env("VERSION", VERSION)
+        .env("MAINTAINER", maintainer());
+    nfpm.args(["package", "--packager", &packager, "--config"])
+        .arg(packages("nfpm.yaml"))
+        .arg("--target")
+        .arg(out);
+    let printed = tool::output(&mut nfpm)?;
+    let file = printed
+        .lines()
+        .find_map(|line| line.split_once("created package: "));
+    Ok(file.context("nfpm names no file")?.1.into())
+}
+
+/// Who answers for the package: that of the environment, as Debian's tools read it.
+fn maintainer() -> String {
+    let from = |name| std::env::var(name).ok();
+    let email = from("DEBEMAIL").unwrap_or_else(|| "intact@localhost".to_owned());
+    let name = from("DEBFULLNAME").unwrap_or_else(|| "the intact developers".to_owned());
+    format!("{name} <{email}>")
+}
+
+/// An image of the static program alone, as a file that podman, docker and skopeo load.
+fn image(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
+    let arch = stage.platform.image.context("no image for it")?;
+    let file = out.join(format!(
+        "{PACKAGE}-{VERSION}-{}.oci.tar",
+        stage.platform.name
+    ));
+    let _ = fs::remove_file(&file);
+    let name = format!("localhost/{PACKAGE}:{VERSION}-{arch}");
+    let buildah = |words: &[&str]| {
+        let mut command = packer("buildah", &stage.folder);
+        command.args(["--storage-driver", "vfs"]).args(words);
+        tool::output(&mut command)
+    };
+    let recipe = Path::new(ROOT).join("deploy/image/Containerfile");
+    let (recipe, date) = (recipe.display().to_string(), super::stage::date());
+    buildah(&[
+        "bud",
+        "--isolation",
+        "chroot",
+        "--arch",
+        arch,
+        "--timestamp",
+        &date,
+        "-f",
+        &recipe,
+        "-t",
+        &name,
+        ".",
+    ])?;
+    buildah(&[
+        "push",
+        &name,
+        &format!("oci-archive:{}:{PACKAGE}:{VERSION}", file.display()),
+    ])?;
+    buildah(&["rmi", &name])?;
+    Ok(file)
+}
+
+/// A file of deploy/packages.
+fn packages(name: &str) -> PathBuf {
+    Path::new(ROOT).join("deploy/packages").join(name)
+}
+
+/// The file that a tool just made under a name of its own.
+fn made(out: &Path, start: &str, end: &str) -> anyhow::Result<PathBuf> {
+    let mut files = fs::read_dir(out)?.flatten().map(|entry| entry.path());
+    let found = files.find(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(start) && name.ends_with(end)
+    });
+    found.with_context(|| format!("no file {start}*{end} was made"))
+}
+
+const SUMMARY: &str = "finds, measures and fixes HTTP connections that are not reused";
+const LICENCE: &str = env!("CARGO_PKG_LICENSE");
