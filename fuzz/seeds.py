@@ -130,6 +130,56 @@ def conversations():
     yield b"\x02" + b"\x1f".join([b"\x15\x03\x03\x00\x02\x02\x28", ok])
 
 
+def packets(path):
+    """The packets of a capture: pcap, or pcapng (little-endian)."""
+    data = path.read_bytes()
+    if data[:4] == b"\n\r\r\n":
+        at = 0
+        while at + 28 <= len(data):
+            kind, length = struct.unpack_from("<II", data, at)
+            if kind == 6:
+                yield data[at + 28:at + 28 + struct.unpack_from("<I", data, at + 20)[0]]
+            at += length
+        return
+    order, at = "<" if data[:4] == b"\xd4\xc3\xb2\xa1" else ">", 24
+    while at + 16 <= len(data):
+        (length,) = struct.unpack_from(order + "I", data, at + 8)
+        yield data[at + 16:at + 16 + length]
+        at += 16 + length
+
+
+def streams(path):
+    """The payloads of each TCP connection of a capture of Ethernet: (is of the client, bytes), in order of time."""
+    connections = {}
+    for packet in packets(path):
+        ip = packet[14:]
+        if len(ip) < 40 or ip[0] >> 4 != 4 or ip[9] != 6:
+            continue
+        tcp = ip[(ip[0] & 15) * 4:struct.unpack_from(">H", ip, 2)[0]]
+        ends = [(ip[12:16], tcp[:2]), (ip[16:20], tcp[2:4])]
+        payload = tcp[(tcp[12] >> 4) * 4:]
+        # who speaks first, or sends the SYN, is the client
+        client, pieces = connections.setdefault(frozenset(ends), (ends[0], []))
+        if payload:
+            pieces.append((ends[0] == client, payload))
+    return [pieces for _, pieces in connections.values()]
+
+
+def observed():
+    """As the crate arbitrary reads them: four flags, then pieces. Each element of a list follows a byte that says that there is one."""
+    for name in ["tls-suites.pcapng", "tls-1.2-stream-keylog.pcap", "nginx-curl.pcap", "pipelined-requests.pcap", "websocket.pcap", "one_http_stream_rst.pcap"]:
+        for pieces in streams(ROOT / "fixtures/captures" / name)[:8]:
+            for flags in (b"\0\0\0\1", b"\0\0\1\1", b"\0\1\1\1"):
+                seed = flags
+                for is_client, payload in pieces:
+                    text = b"".join(bytes([1, byte]) for byte in payload[:4000]) + b"\0"
+                    piece = b"\1" + bytes([is_client]) + text + struct.pack("<HB", 900, 0)
+                    if len(seed) + len(piece) > 30_000:
+                        break
+                    seed += piece
+                yield seed + b"\0"
+
+
 def differential():
     """Kinds 0 to 5: heads and messages of requests and responses, header blocks, the first flight of TLS."""
     cases = (ROOT / "crates/wire/tests/it/differential/cases.rs").read_text()
@@ -155,7 +205,7 @@ def main():
     made = {
         "ledger": ledgers([Path(name) for name in sys.argv[2:]]), "model": chains(), "lambda_api": runtime_clients(),
         "perf_map": name_lists(), "elf": images(), "check_conversation": conversations(),
-        "differential": differential(),
+        "differential": differential(), "observe": observed(),
     }
     for target, seeds in made.items():
         folder = corpus / target

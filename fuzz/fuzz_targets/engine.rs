@@ -58,6 +58,7 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
         connection: Connection::new(ConnectionId(1), Nanos(0)),
         stamped: false,
         handshake: HandshakeFacts::default(),
+        is_tunnel: false,
     };
     let protocol = if http2 { Protocol::Http2 } else { Protocol::Http11 };
     let detail = if keeps_fields { Detail::Fields } else { Detail::Outcome };

@@ -1,8 +1,5 @@
 //! Any files as a ledger: the reader, the facts of its document, its page in every form, and its exports. An error or a page,
 //! never a panic. A part begins with 0x1e and a letter that names its file; events may be plain or compressed.
-//!
-//! Numbers are cut to 15 digits: sums of nanoseconds wrap above 2^64, which is a wrong figure of a made-up ledger, and a panic only
-//! in a build with overflow checks.
 #![no_main]
 
 use intact_findings::stored::Stored;
@@ -48,7 +45,6 @@ fn write(folder: &Path, bytes: &[u8]) {
     }
     for part in bytes.split(|byte| *byte == 0x1e) {
         let Some((kind, content)) = part.split_first() else { continue };
-        let content = &if *kind == b'z' { content.to_vec() } else { with_short_numbers(content) };
         let (name, content) = match kind {
             b'r' => ("run.json", content.to_vec()),
             b'e' => ("events.jsonl.zst", zstd::bulk::compress(content, 1).expect("memory")),
@@ -60,16 +56,6 @@ fn write(folder: &Path, bytes: &[u8]) {
         };
         fs::write(folder.join(name), content).expect("a file in memory");
     }
-}
-
-fn with_short_numbers(text: &[u8]) -> Vec<u8> {
-    let mut digits = 0;
-    let mut short = text.to_vec();
-    short.retain(|byte| {
-        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        digits <= 15
-    });
-    short
 }
 
 fn page(stored: &Stored) -> Page<'_> {

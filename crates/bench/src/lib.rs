@@ -6,6 +6,7 @@
 mod closed_loop;
 mod config;
 mod default_length;
+mod endpoint;
 mod engine;
 mod recorder;
 mod rounds;

@@ -64,6 +64,11 @@ pub(crate) fn unwritten_as_noted() {
     INCOMPLETE.store(true, Ordering::Relaxed);
 }
 
+/// Whether an output could not be written.
+pub(crate) fn is_incomplete() -> bool {
+    INCOMPLETE.load(Ordering::Relaxed)
+}
+
 /// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be written. The codes of a signal, of a
 /// program and of errors stay.
 pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
@@ -74,7 +79,7 @@ pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
         (exit::INTERNAL_ERROR, replaced)
     };
     let is_replaced = replaced.iter().any(|one| code == ExitCode::from(*one));
-    if INCOMPLETE.load(Ordering::Relaxed) && is_replaced {
+    if is_incomplete() && is_replaced {
         ExitCode::from(failure)
     } else {
         code

@@ -1,6 +1,7 @@
 //! What `intact` exits with. Wrappers (`watch`, `compare`, `link`, `lambda`) pass the program's own code on instead.
 
 use intact_ledger::store::StoreError;
+use serde::Serialize;
 use std::process::ExitCode;
 
 /// Fine, failures with at least one success included unless a requirement says otherwise.
@@ -24,6 +25,42 @@ pub(crate) const NOT_RUNNABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
 /// We could not observe: our own error.
 pub(crate) const INTERNAL_ERROR: u8 = 70;
+
+/// What an exit code means, as data.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Meaning {
+    code: u8,
+    /// Only of `watch`, `compare`, `link` and `lambda`, which otherwise exit with the program's own code.
+    of_wrappers: bool,
+    meaning: &'static str,
+}
+
+const fn meaning(code: u8, of_wrappers: bool, meaning: &'static str) -> Meaning {
+    Meaning {
+        code,
+        of_wrappers,
+        meaning,
+    }
+}
+
+/// Every code, for `intact help --json`.
+#[rustfmt::skip] // a table is read by its rows
+pub(crate) static MEANINGS: &[Meaning] = &[
+    meaning(FINE, false, "fine"),
+    meaning(REQUIREMENT, false, "a requirement failed"),
+    meaning(USAGE, false, "the command line makes no sense"),
+    meaning(UNREACHABLE, false, "nothing succeeded"),
+    meaning(NOT_PERMITTED, false, "not permitted here"),
+    meaning(UNREADABLE, false, "the input could not be read"),
+    meaning(INTERNAL_ERROR, false, "an error of intact, or an output could not be written"),
+    meaning(WRAPPER_FAILURE, true, "an error of intact, or an output could not be written"),
+    meaning(NOT_RUNNABLE, true, "the program cannot be run"),
+    meaning(NOT_FOUND, true, "there is no such program"),
+    meaning(129, false, "SIGHUP; what was measured is printed and written first"),
+    meaning(130, false, "Ctrl-C; what was measured is printed and written first"),
+    meaning(143, false, "SIGTERM; what was measured is printed and written first"),
+];
 
 /// An error that knows its exit code. It prints its causes, each once: the messages of some libraries have their cause inside.
 #[derive(Debug, thiserror::Error)]

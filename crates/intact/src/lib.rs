@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Finds, measures and fixes HTTP connections that are not reused.
 #[derive(Parser)]
-#[command(version, about, after_help = AFTER)]
+#[command(version, about, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -67,6 +67,8 @@ enum Command {
     Completions(cmd::completions::Args),
     /// Prints the manual page of a command
     Man(cmd::man::Args),
+    /// Prints the help of a command, or all of it as JSON
+    Help(cmd::help::Args),
 }
 
 impl Command {
@@ -185,10 +187,21 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         "`intact link`",
     );
     let serve = schema::of::<intact_serve::Totals>("intact.serve/1", "`intact serve`");
-    all.extend([("link", link), ("serve", serve)]);
+    let help = schema::of::<cmd::help::HelpDocument>(cmd::help::SCHEMA, "`intact help --json`");
+    all.extend([("help", help), ("link", link), ("serve", serve)]);
     #[cfg(feature = "fleet")]
     all.push(("fleet", cmd::fleet::schema()));
     all
+}
+
+/// Runs the command of these words.
+fn run_words(words: Vec<std::ffi::OsString>) -> Result<ExitCode, Failed> {
+    match Cli::try_parse_from(words) {
+        Ok(line) => run(line),
+        Err(error) => Ok(console::print_clap(&with_remedy(without_hidden_names(
+            error,
+        )))),
+    }
 }
 
 fn run(line: Cli) -> Result<ExitCode, Failed> {
@@ -211,6 +224,7 @@ fn run(line: Cli) -> Result<ExitCode, Failed> {
         Some(Command::Report(args)) => cmd::report::run(&args.into()),
         Some(Command::Completions(args)) => cmd::completions::run(&args.into()),
         Some(Command::Man(args)) => cmd::man::run(&args.into()),
+        Some(Command::Help(args)) => cmd::help::run(args.into()),
     }
 }
 

@@ -147,7 +147,7 @@ impl Spans {
             .iter()
             .flatten()
             .map(|span| span.nanos())
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 }
 

@@ -54,12 +54,13 @@ impl Histogram {
             return;
         }
         let (block, sub) = place(value);
-        *self.bucket(block, sub) += times;
+        let bucket = self.bucket(block, sub);
+        *bucket = bucket.saturating_add(times);
         if self.count == 0 || value < self.min {
             self.min = value;
         }
         self.max = self.max.max(value);
-        self.count += times;
+        self.count = self.count.saturating_add(times);
         self.sum = self.sum.saturating_add(value.saturating_mul(times));
     }
 
@@ -70,7 +71,8 @@ impl Histogram {
         }
         for &(index, count) in &other.packed {
             let (block, sub) = (usize::from(index) / SUB, usize::from(index) % SUB);
-            *self.bucket(block, sub) += u64::from(count);
+            let bucket = self.bucket(block, sub);
+            *bucket = bucket.saturating_add(count.into());
         }
         for (at, theirs) in other.blocks.iter().enumerate() {
             let Some(theirs) = theirs else { continue };

@@ -3,17 +3,32 @@
 //! No clock lives here. Producers read their clock and hand the figure in; kernel stamps
 //! (`CLOCK_REALTIME`) are converted by the producer before they reach the ledger.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A point in time, in nanoseconds since the start of the run.
+///
+/// A time that is read is at most [`Nanos::LATEST`].
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct Nanos(pub u64);
+pub struct Nanos(#[serde(deserialize_with = "not_too_late")] pub u64);
+
+/// For serde: a time of a run.
+fn not_too_late<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let nanos = u64::deserialize(deserializer)?;
+    if nanos > Nanos::LATEST.0 {
+        return Err(D::Error::custom("the time is later than 292 years"));
+    }
+    Ok(nanos)
+}
 
 impl Nanos {
+    /// The last time that a reader takes: 292 years. No run is longer, and the sum of two times fits into 64 bits.
+    pub const LATEST: Nanos = Nanos(i64::MAX as u64);
+
     /// Nanoseconds from `earlier` to `self`; zero where the order is the other way round.
     #[inline]
     pub fn since(self, earlier: Nanos) -> u64 {

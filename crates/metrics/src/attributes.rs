@@ -5,6 +5,7 @@ use crate::table::{PHASE, REUSED, VARIANT};
 use intact_ledger::{
     Connection, Exchange, Failure, Method, Outcome, Protocol, Run, Scheme, Vantage,
 };
+use intact_units::foreign_text;
 use opentelemetry_semantic_conventions::attribute;
 
 /// Characters of a host name that are kept: the limit of DNS (RFC 1035, 2.3.4).
@@ -129,7 +130,8 @@ fn error_type(vantage: Vantage, exchange: &Exchange) -> Option<String> {
 }
 
 fn with(mut attributes: Attributes, name: &'static str, text: &str) -> Attributes {
-    attributes.push((name, Value::Text(text.to_owned())));
+    // collectors and terminals show it as it is
+    attributes.push((name, Value::Text(foreign_text::escape(text))));
     attributes
 }
 

@@ -4,6 +4,8 @@ use crate::{FirstEnd, Side};
 use intact_ledger::{Certainty, Failure, Outcome, Side as LedgerSide, UnansweredRequest};
 use intact_wire::exchange::Outcome as SeenOutcome;
 
+const CLIENT_CLOSED: &str = "the client closed the connection before the response was complete";
+
 /// What decides an outcome in addition to how the exchange was seen to end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
@@ -63,7 +65,19 @@ impl Circumstances {
             .is_some_and(|end| end.by == Some(LedgerSide::Client));
         let failed = Judgement::failed;
         match outcome {
-            SeenOutcome::Complete => Judgement {
+            SeenOutcome::Malformed if !self.is_partial => Judgement {
+                detail: Some("the response breaks RFC 9113"),
+                ..failed(Failure::Malformed)
+            },
+            SeenOutcome::UntilClose if self.request.by_reset && is_by_client => {
+                Judgement::client_closed(CLIENT_CLOSED)
+            }
+            SeenOutcome::UntilClose if self.request.by_reset => failed(Failure::Reset),
+            SeenOutcome::UntilClose if self.end.is_none() && self.is_unobserved => {
+                Judgement::inferred(Outcome::Ok, "its end was not observed")
+            }
+            SeenOutcome::UntilClose if self.end.is_none() => failed(Failure::Aborted),
+            SeenOutcome::Complete | SeenOutcome::UntilClose | SeenOutcome::Malformed => Judgement {
                 outcome: Outcome::Ok,
                 certainty: Certainty::Exact,
                 detail: None,
@@ -79,9 +93,9 @@ impl Circumstances {
                 Outcome::Failed(Failure::Malformed),
                 "a part of it was not HTTP",
             ),
-            SeenOutcome::Unanswered | SeenOutcome::Cut if is_by_client => Judgement::client_closed(
-                "the client closed the connection before the response was complete",
-            ),
+            SeenOutcome::Unanswered | SeenOutcome::Cut if is_by_client => {
+                Judgement::client_closed(CLIENT_CLOSED)
+            }
             // only a run that is stopped ends a connection that neither side closed
             SeenOutcome::Unanswered | SeenOutcome::Cut if self.end.is_none() => {
                 failed(Failure::Aborted)

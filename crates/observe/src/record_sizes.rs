@@ -3,10 +3,18 @@
 //! Sizes cannot show the version of HTTP where TLS hides it. They only exclude what is too small for a request.
 
 use intact_wire::Side;
-use intact_wire::tls::{TLS13, TlsFacts};
+use intact_wire::tls::{TLS13, TlsFacts, suite_name};
 
 /// A type byte and a tag (RFC 8446 section 5.2).
 const OVERHEAD_13: u64 = 17;
+/// The bytes that an AEAD cipher of TLS 1.2 adds to each record: an explicit nonce and a tag (RFC 5288, 6655), or a tag alone
+/// (RFC 7905).
+const OVERHEAD_12: [(&str, u64); 4] = [
+    ("_GCM_", 24),
+    ("_CHACHA20_POLY1305_", 16),
+    ("_CCM_8", 16),
+    ("_CCM", 24),
+];
 /// What the JDK adds to each record of TLS 1.3: as many zeroes.
 const PADDING: u64 = 16;
 /// A Finished: its head and a hash.
@@ -70,14 +78,22 @@ pub(crate) struct Sizes {
     /// What encryption adds to a record.
     overhead: u64,
     may_be_http2: bool,
+    /// TLS 1.3 hides which records are alerts, and the protocol that was chosen.
+    is_tls13: bool,
 }
 
 impl Sizes {
-    /// Only for TLS 1.3: before it records are of many sizes, and alerts have a type of their own.
+    /// `None` for ciphers that pad records to blocks: a size there stands for several lengths.
     pub(crate) fn of(facts: &TlsFacts) -> Option<Sizes> {
         let server = facts.server_hello.as_ref()?;
         if server.version() != TLS13 {
-            return None;
+            let suite = suite_name(server.cipher_suite);
+            let known = OVERHEAD_12.iter().find(|(name, _)| suite.contains(name));
+            return known.map(|&(_, overhead)| Sizes {
+                overhead,
+                may_be_http2: server.alpn.as_deref() == Some(b"h2"),
+                is_tls13: false,
+            });
         }
         let hash = match server.cipher_suite {
             AES_256_GCM_SHA384 => 48,
@@ -89,7 +105,16 @@ impl Sizes {
         Some(Sizes {
             overhead: OVERHEAD_13 + if pads { PADDING } else { 0 },
             may_be_http2: offered.is_some_and(|names| names.iter().any(|name| *name == *b"h2")),
+            is_tls13: true,
         })
+    }
+
+    /// Whether the connection carries HTTP/2: as the server says in TLS 1.2, or by the size of the client's first record of data,
+    /// which is its preface even where a request follows in the same burst.
+    pub(crate) fn shows_http2(self, facts: &TlsFacts) -> bool {
+        let client = &facts.client_data;
+        let is_preface = |len: u64| len.checked_sub(self.overhead).is_some_and(is_preface);
+        self.may_be_http2 && (!self.is_tls13 || client.second_len.is_some_and(is_preface))
     }
 
     /// Whether a client's burst is its preface and nothing else.
@@ -105,9 +130,12 @@ impl Sizes {
         };
         match (from, records, plain) {
             // the JDK sends two
-            (_, 1 | 2, _) if plain == records * ALERT => RecordSizes::Close,
+            (_, 1 | 2, _) if self.is_tls13 && plain == records * ALERT => RecordSizes::Close,
             _ if !self.may_be_http2 => RecordSizes::Data,
-            (_, 2, _) if [SETTINGS_ACK, PING].contains(&(plain.saturating_sub(ALERT))) => {
+            (_, 2, _)
+                if self.is_tls13
+                    && [SETTINGS_ACK, PING].contains(&(plain.saturating_sub(ALERT))) =>
+            {
                 RecordSizes::Close
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
@@ -175,10 +203,12 @@ mod tests {
     use HandshakePosition::{AfterPreface, Later, Opening};
     use RecordSizes::{Close, Control, Data, Doubtful, Updates};
     use Side::{Client, Server};
+    use intact_wire::tls::{ServerHello, Traffic};
 
     const SIZES: Sizes = Sizes {
         overhead: 17,
         may_be_http2: true,
+        is_tls13: true,
     };
 
     fn burst(from: Side, records: u64, bytes: u64) -> RecordBurst {
@@ -247,6 +277,7 @@ mod tests {
         let padded = Sizes {
             overhead: 33,
             may_be_http2: false,
+            is_tls13: true,
         };
         assert_eq!(sizes_of(padded, Client, 2, 70, Later), Close);
         assert_eq!(sizes_of(padded, Client, 1, 42, Later), Data);
@@ -255,6 +286,53 @@ mod tests {
             ..padded
         };
         assert_eq!(sizes_of(http2, Client, 1, 42, Later), Control);
+    }
+
+    #[test]
+    fn tls_1_2_adds_a_nonce_and_shows_its_alerts() {
+        let facts = |cipher_suite: u16, alpn: &[u8]| TlsFacts {
+            server_hello: Some(ServerHello {
+                legacy_version: 0x0303,
+                cipher_suite,
+                alpn: Some(alpn.to_vec()),
+                ..ServerHello::default()
+            }),
+            ..TlsFacts::default()
+        };
+        // TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256
+        let gcm = Sizes::of(&facts(0xc02f, b"h2")).unwrap();
+        assert!(gcm.shows_http2(&facts(0xc02f, b"h2")));
+        assert_eq!(sizes_of(gcm, Client, 1, 24 + 13, Later), Control);
+        assert_eq!(sizes_of(gcm, Client, 2, 2 * 24 + 3 * 13, Later), Updates);
+        assert_eq!(sizes_of(gcm, Client, 1, 24 + 2, Later), Data);
+        // TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256
+        let chacha = Sizes::of(&facts(0xcca8, b"h2")).unwrap();
+        assert_eq!(sizes_of(chacha, Client, 1, 16 + 13, Later), Control);
+        let http1 = Sizes::of(&facts(0xc02f, b"http/1.1")).unwrap();
+        assert_eq!(sizes_of(http1, Client, 1, 24 + 13, Later), Data);
+        // TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA
+        assert_eq!(Sizes::of(&facts(0xc013, b"h2")), None);
+    }
+
+    #[test]
+    fn a_preface_in_one_burst_with_a_request_shows_http_2() {
+        let facts = |second_len: u64| TlsFacts {
+            client_data: Traffic {
+                second_len: Some(second_len),
+                ..Traffic::default()
+            },
+            ..TlsFacts::default()
+        };
+        // of Go, of hyper
+        assert!(SIZES.shows_http2(&facts(87)));
+        assert!(SIZES.shows_http2(&facts(41)));
+        assert!(!SIZES.shows_http2(&facts(150)));
+        let http1 = Sizes {
+            may_be_http2: false,
+            ..SIZES
+        };
+        assert!(!http1.shows_http2(&facts(87)));
+        assert!(!SIZES.shows_http2(&TlsFacts::default()));
     }
 
     #[test]

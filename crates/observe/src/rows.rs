@@ -247,7 +247,9 @@ impl Rows {
     fn end_of(&self, seen: &Seen, outcome: SeenOutcome, open: &OpenExchange, at: u64) -> u64 {
         let last = exchange_row::last_byte(seen).max(open.last_at.unwrap_or_default());
         match outcome {
-            SeenOutcome::Complete => exchange_row::last_byte(seen),
+            SeenOutcome::Complete | SeenOutcome::UntilClose | SeenOutcome::Malformed => {
+                exchange_row::last_byte(seen)
+            }
             SeenOutcome::Unanswered | SeenOutcome::Cut
                 if self.ending == Some(Ending::Unobserved) =>
             {

@@ -36,7 +36,7 @@ pub(crate) struct TlsConnection {
     waiting: Vec<SealedBurst>,
     /// How many bursts the client and the server have sent since the handshake.
     bursts: [u8; 2],
-    /// The client began with the preface of HTTP/2, and nothing else.
+    /// The client began with the preface of HTTP/2, or the server chose HTTP/2.
     is_http2: bool,
     /// A burst had the size of a frame of HTTP/2 that is no request and no response.
     has_frames: bool,
@@ -316,6 +316,7 @@ impl TlsConnection {
             last: facts.of(from).last_len.unwrap_or(0),
         };
         let known = Sizes::of(facts);
+        self.is_http2 |= known.is_some_and(|known| known.shows_http2(facts));
         let mut sizes = known.map_or(RecordSizes::Data, |known| known.shape(burst, position));
         if position == HandshakePosition::Opening && from == Side::Client {
             self.is_preface_alone = known.is_some_and(|known| known.is_preface_alone(burst));

@@ -28,7 +28,7 @@ pub fn text(document: Document) -> String {
 }
 
 /// The units that a value of this dimension may have.
-pub(crate) fn units(dimension: Dimension) -> &'static str {
+pub fn units(dimension: Dimension) -> &'static str {
     match dimension {
         Dimension::Count | Dimension::Ratio => "a number",
         Dimension::Share => "%, or 0 to 1",

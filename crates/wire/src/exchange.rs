@@ -125,6 +125,8 @@ pub struct Response {
     pub solicited: bool,
     /// Its head or its framing is cut off or malformed (HTTP/1). The end is that of the last byte before the next message.
     pub is_partial: bool,
+    /// Its fields break RFC 9113 (HTTP/2, sections 8.2 and 8.3). Fields of HTTP/1 connections do not count: clients accept them.
+    pub is_malformed: bool,
 }
 
 /// How an exchange ended.
@@ -132,6 +134,10 @@ pub struct Response {
 pub enum Outcome {
     /// With the end of its response.
     Complete,
+    /// With the end of the connection, which is the end of its response if nothing broke the connection (RFC 9112 section 8).
+    UntilClose,
+    /// With a response that is whole, and that a client treats as an error (RFC 9113 section 8.1.1).
+    Malformed,
     /// The connection ended before the first byte of a final response.
     Unanswered,
     /// The connection ended within the response.

@@ -2,6 +2,7 @@
 //!
 //! The first exchange is alone in flight. The others follow its response, so that only one waits for the setup.
 
+mod ending;
 mod receive;
 
 use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};

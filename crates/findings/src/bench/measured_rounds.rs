@@ -71,10 +71,12 @@ impl MeasuredRounds {
     fn add_round(&mut self, round: u32, cell: &Cell) {
         self.all.merge(cell);
         if let Some(bounds) = &cell.bounds {
-            let add = |sum: Option<u64>, more: Option<u64>| Some(sum? + more?);
-            self.nanos += bounds.span.nanos();
+            let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
+            let nanos = bounds.span.nanos();
             let threads = u64::from(bounds.client_threads.unwrap_or(1));
-            self.thread_nanos += bounds.span.nanos() * threads;
+            self.nanos = self.nanos.saturating_add(nanos);
+            let of_threads = nanos.saturating_mul(threads);
+            self.thread_nanos = self.thread_nanos.saturating_add(of_threads);
             self.client_cpu = add(self.client_cpu, bounds.client_cpu);
             self.server_cpu = add(self.server_cpu, bounds.server_cpu);
             let figures = round_figures(round, cell, bounds.span.nanos());

@@ -52,9 +52,10 @@ impl SmallSample {
         values.sort_unstable();
         let (&min, &max) = (values.first()?, values.last()?);
         let in_ms = |nanos: u64| nanos as f64 / NANOS_PER_MS;
+        let sum: u128 = values.iter().map(|&nanos| u128::from(nanos)).sum();
         let middle = values[values.len() / 2];
         Some(SmallSample {
-            mean: in_ms(values.iter().sum()) / values.len() as f64,
+            mean: sum as f64 / NANOS_PER_MS / values.len() as f64,
             p50: (values.len() >= 20).then(|| in_ms(middle)),
             median: in_ms(middle),
             min: in_ms(min),

@@ -32,8 +32,7 @@ pub enum Document {
 
 impl Document {
     /// Every document.
-    pub(super) const ALL: &[Document] =
-        &[Check, Bench, Watch, Fault, Compare, Audit, Lambda, Fleet];
+    pub const ALL: &[Document] = &[Check, Bench, Watch, Fault, Compare, Audit, Lambda, Fleet];
 
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
     pub fn of(run: &Run) -> Document {

@@ -36,7 +36,10 @@ impl Fold for NewConnectionPerQuery {
         };
         if live.connection.protocol.is_some_and(is_for_data) {
             let seen = self.bytes.entry(live.destination).or_default();
-            seen.0 += closed.close.bytes.sent + closed.close.bytes.received;
+            let bytes = closed.close.bytes;
+            seen.0 = seen
+                .0
+                .saturating_add(bytes.sent.saturating_add(bytes.received));
             seen.1 += 1;
         }
     }

@@ -122,7 +122,8 @@ impl Fold for WaitingForPool {
 
 fn finding(subject: String, queues: &[Queue]) -> Finding {
     let followed = queues.iter().map(|one| one.followed).sum();
-    let waited: u64 = queues.iter().map(|one| one.waited).sum();
+    let waited = queues.iter().map(|one| one.waited);
+    let waited = waited.fold(0, u64::saturating_add);
     let most = queues
         .iter()
         .map(|one| one.connections + one.followed)
@@ -226,10 +227,11 @@ fn show(burst: &[Request]) -> Shown {
     }
     let begin = burst[0].span.start;
     let starts = each.values().flat_map(|spans| &spans[1..]);
+    let waits = starts.map(|span| span.start.since(begin));
     Shown::Queue(Queue {
         connections: each.len() as u64,
         followed: followed as u64,
-        waited: starts.map(|span| span.start.since(begin)).sum(),
+        waited: waits.fold(0, u64::saturating_add),
     })
 }
 

@@ -41,7 +41,7 @@ impl Sums {
             let share = self.first_latency as f64 * (taken as f64 / self.first as f64);
             self.first -= taken;
             self.requests -= taken;
-            self.first_latency -= share as u64;
+            self.first_latency = self.first_latency.saturating_sub(share as u64);
             self.latency = self.latency.saturating_sub(share as u64);
         }
         wanted - taken

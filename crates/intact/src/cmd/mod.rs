@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod fix;
 #[cfg(feature = "fleet")]
 pub(crate) mod fleet;
+pub(crate) mod help;
 pub(crate) mod lambda;
 pub(crate) mod link;
 pub(crate) mod man;

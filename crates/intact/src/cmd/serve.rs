@@ -81,7 +81,11 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
     if !json::takes_output(to) {
         console::print(&intact_serve::summary(&totals));
     }
-    Ok(ExitCode::from(code.get()))
+    // a signal is the usual end, and no reason to hide that an output is missing
+    Ok(ExitCode::from(match console::is_incomplete() {
+        true => exit::INTERNAL_ERROR,
+        false => code.get(),
+    }))
 }
 
 /// Serves on a link, and runs the command on the other side.

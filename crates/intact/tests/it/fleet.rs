@@ -675,6 +675,7 @@ fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is
 #[cfg(feature = "aws")]
 #[test]
 fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
+    use std::os::unix::fs::MetadataExt;
     let server = Server::start(&[]);
     let rig = Rig::new(&server.plain(), 2, "20ms");
     let path = rig.path("plan.toml");
@@ -740,6 +741,13 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
     );
     assert_eq!(rig.results().len(), 4);
     assert!(Path::new(&rig.path("dir/store/dead")).is_dir());
+    let mut files = Vec::new();
+    every_file(Path::new(&rig.path("dir/store")), &mut files);
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        let mode = std::fs::metadata(&file).unwrap().mode();
+        assert_eq!(mode & 0o077, 0, "{file:?}");
+    }
 }
 
 /// What `fleet lambda` said at the end of each invocation.

@@ -15,16 +15,16 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Colours, C1, bidi overrides and isolates, letters without width, separators of lines, commands of CIs, markup.
-const HOSTILE: &str = "\x1b[8m\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}\x07\r\n::add-mask::x\n::stop-commands::x\n##vso[task.x]y ##[error]<hostile>`|";
+pub(crate) const HOSTILE: &str = "\x1b[8m\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}\x07\r\n::add-mask::x\n::stop-commands::x\n##vso[task.x]y ##[error]<hostile>`|";
 
 /// Whether a terminal or an editor would act on the letter.
-fn is_hostile(letter: char) -> bool {
+pub(crate) fn is_hostile(letter: char) -> bool {
     (letter.is_control() && letter != '\n' && letter != '\t')
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Fails if a text is more than text.
-fn assert_harmless(name: &str, text: &str) {
+pub(crate) fn assert_harmless(name: &str, text: &str) {
     for line in text.lines() {
         assert!(!line.contains(is_hostile), "{name}: {line:?}");
         let start = line.trim_start();
@@ -139,7 +139,7 @@ fn run(words: &[&OsStr], ci: &str) -> Output {
 }
 
 /// Runs the binary, and looks at what it prints. Returns the exit code.
-fn harmless(words: &[&OsStr], ci: &str) -> i32 {
+pub(crate) fn harmless(words: &[&OsStr], ci: &str) -> i32 {
     let out = run(words, ci);
     let name = format!("{words:?}");
     for stream in [&out.stdout, &out.stderr] {
@@ -152,7 +152,7 @@ fn harmless(words: &[&OsStr], ci: &str) -> i32 {
 }
 
 /// Runs a command that concludes with all of its outputs, and looks at each.
-fn conclude(command: &[&OsStr], requirement: &str, folder: &Path) {
+pub(crate) fn conclude(command: &[&OsStr], requirement: &str, folder: &Path) {
     let ends = ["html", "md", "xml", "json"];
     let files = ends.map(|end| folder.join(format!("out.{end}")));
     let [html, markdown, junit, json] = files.each_ref().map(|file| file.as_os_str());
@@ -199,12 +199,12 @@ fn conclude(command: &[&OsStr], requirement: &str, folder: &Path) {
     }
 }
 
-fn os(word: &str) -> &OsStr {
+pub(crate) fn os(word: &str) -> &OsStr {
     OsStr::new(word)
 }
 
 /// A requirement that most traffic misses.
-const FEW: &str = "connections < 1";
+pub(crate) const FEW: &str = "connections < 1";
 
 /// One golden ledger for each rule.
 fn rules() -> Vec<String> {
@@ -292,7 +292,7 @@ fn no_string_of_a_ledger_of_a_bench_or_a_check_is_more_than_text() {
     harmless(&words, "GITHUB_ACTIONS");
 }
 
-fn os_of<'a>(word: &&'a str) -> &'a OsStr {
+pub(crate) fn os_of<'a>(word: &&'a str) -> &'a OsStr {
     OsStr::new(*word)
 }
 

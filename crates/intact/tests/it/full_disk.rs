@@ -4,6 +4,8 @@
 use crate::observed::store;
 use crate::program::Server;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -23,7 +25,7 @@ fn full() -> File {
     File::options().write(true).open("/dev/full").unwrap()
 }
 
-fn code(out: &Output) -> i32 {
+fn code_of(out: &Output) -> i32 {
     out.status.code().unwrap()
 }
 
@@ -70,7 +72,8 @@ fn failures(row: &Row<'_>, folder: &Path) -> Vec<String> {
             };
             words.extend([format!("{option}={file}")]);
         }
-        let (first, rest) = row.words.split_at(1);
+        // the options of `fleet` follow its own command
+        let (first, rest) = row.words.split_at(1 + usize::from(row.words[0] == "fleet"));
         let mut all = first.to_vec();
         all.extend(words.iter().map(String::as_str));
         all.extend(rest);
@@ -87,8 +90,8 @@ fn failures(row: &Row<'_>, folder: &Path) -> Vec<String> {
             option
         };
         fail(
-            code(&out) != row.code,
-            format!("{name}: {} {said}", code(&out)),
+            code_of(&out) != row.code,
+            format!("{name}: {} {said}", code_of(&out)),
         );
         let is_named = said
             .lines()
@@ -185,6 +188,210 @@ fn every_output_of_every_command_on_a_full_disk_fails_the_command_and_keeps_the_
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Responds to every event with the event.
+const FUNCTION: &str = r#"
+import http.client, os
+api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
+root = "/2018-06-01/runtime/invocation/"
+while True:
+    api.request("GET", root + "next")
+    answer = api.getresponse()
+    event, id = answer.read(), answer.headers["Lambda-Runtime-Aws-Request-Id"]
+    api.request("POST", root + id + "/response", event)
+    api.getresponse().read()
+"#;
+
+#[test]
+fn every_output_of_a_campaign_and_of_a_function_on_a_full_disk_fails_the_command() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (plan, dir, store) = (at("plan.toml"), at("dir"), at("dir/store"));
+    let queue = format!("sqlite:{dir}/queue.sqlite");
+    let text = format!(
+        "name = \"t\"\nrepetitions = 1\nduration = \"20ms\"\n[limits]\nrequests = 10000\nrate = 400\nworkers = 1\n\
+         [[target]]\nname = \"own\"\nurl = \"{}\"\ni-own-this = \"127.0.0.1\"\n[axes]\nkeepalive = [\"on\"]\n",
+        server.plain()
+    );
+    fs::write(&plan, text).unwrap();
+    let row = |words: &[&'static str], more: &[&'static str], files, code| Row {
+        words: [words, more].concat(),
+        prints: true,
+        files,
+        code,
+    };
+    let page = &["--report.md"][..];
+    let none = &[][..];
+    let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+    let [plan, dir, store, queue] = [&plan, &dir, &store, &queue].map(|text| leak(text));
+    let called = ["-n", "2", "--rounds", "1", "--", "python3", "-c", FUNCTION];
+    let rows = [
+        row(&["fleet", "plan", plan], &[], none, 70),
+        row(&["fleet", "plan", plan], &["--json"], none, 70),
+        row(&["fleet", "run", plan, "--dir", dir], &[], page, 70),
+        row(&["fleet", "run", plan, "--dir", dir], &["--json"], page, 70),
+        row(&["fleet", "report", store], &[], page, 70),
+        row(&["fleet", "report", store], &["--json"], page, 70),
+        row(&["fleet", "status", "--queue", queue], &[], none, 70),
+        row(
+            &["lambda"],
+            &called,
+            &["--json", "--report.md", "--junit", "--csv"],
+            125,
+        ),
+    ];
+    let failures: Vec<String> = rows
+        .iter()
+        .flat_map(|row| failures(row, folder.path()))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Runs `serve` until it listens and is told to end, with standard output on a file.
+fn serve_to(out: impl Into<Stdio>) -> (Option<i32>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["serve", "--json"])
+        .args(["--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // with --json it says on standard error where it listens
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("Ctrl-C ends it") {
+        assert!(lines.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    // it waits for signals once it serves
+    let mut stream = TcpStream::connect(said.split('/').nth(2).unwrap()).unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    stream.read_to_string(&mut String::new()).unwrap();
+    let kill = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(kill.unwrap().success());
+    lines.read_to_string(&mut said).unwrap();
+    (child.wait().unwrap().code(), said)
+}
+
+#[test]
+fn the_counts_of_serve_on_a_full_disk_fail_it() {
+    assert_eq!(serve_to(Stdio::null()).0, Some(143));
+    let (code, said) = serve_to(full());
+    assert_eq!(code, Some(70), "{said}");
+    assert!(
+        said.contains("standard output cannot be written: No space left"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_capture_and_a_flame_graph_on_a_full_disk_fail_the_command() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let url = server.plain();
+    let file = folder.path().join("probe").to_str().unwrap().to_owned();
+    let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    let capture = ["check", &url, "--no-idle"];
+    let flames = ["watch", "--", "bash", "-c", busy];
+    for (words, option, code) in [
+        (&capture[..], "--pcapng", 70),
+        (&flames, "--flamegraph", 125),
+    ] {
+        let mut probe = vec![words[0], option, &file];
+        probe.extend(&words[1..]);
+        let out = run_to(Stdio::null(), &probe);
+        if code_of(&out) != 0 || fs::metadata(&file).is_err() {
+            crate::skip::skip(option, &String::from_utf8_lossy(&out.stderr));
+            continue;
+        }
+        let row = Row {
+            words: words.to_vec(),
+            prints: false,
+            files: &[],
+            code,
+        };
+        let files: &[&str] = &["--json", "--report.md"];
+        let files = [files, &[option]].concat();
+        let failures = failures(
+            &Row {
+                files: &files,
+                ..row
+            },
+            folder.path(),
+        );
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+    }
+}
+
+/// Runs the commands of a shell where the folders for temporary files are full.
+const FULL: &str = r#"
+for folder in /tmp /dev/shm /run; do
+    [ -d $folder ] && mount -t tmpfs -o size=4k,nr_inodes=3 tmpfs $folder
+    head -c 100000 /dev/zero > $folder/full 2>/dev/null
+done
+echo full > /tmp/more 2>/dev/null && [ -s /tmp/more ] && exit 99
+export TMPDIR=/tmp
+echo begins >&2
+exec "$@"
+"#;
+
+#[test]
+fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
+    let server = Server::start(&[]);
+    // not in the folder that is full
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let ledger = store(&folder.path().join("ledger"), "tls-never-resumed/fires");
+    let url = server.plain();
+    let (dir, plan) = (at("dir"), at("plan.toml"));
+    let text = format!(
+        "name = \"t\"\nrepetitions = 1\nduration = \"20ms\"\n[limits]\nrequests = 10000\nrate = 400\nworkers = 1\n\
+         [[target]]\nname = \"own\"\nurl = \"{url}\"\ni-own-this = \"127.0.0.1\"\n[axes]\nkeepalive = [\"on\"]\n",
+    );
+    fs::write(&plan, text).unwrap();
+    let json = format!("--json={}", at("out.json"));
+    let page = at("page.html");
+    for (words, code, said) in [
+        (&["bench", &url, "-n", "20", "--rounds", "1"][..], 0, ""),
+        (&["check", &url, "--no-idle"], 0, ""),
+        (&["audit", &ledger], 0, ""),
+        (&["watch", "--", "true"], 0, ""),
+        (&["fleet", "run", &plan, "--dir", &dir], 70, "TMPDIR"),
+    ] {
+        let mut all = vec![
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            FULL,
+            "sh",
+        ];
+        all.push(env!("CARGO_BIN_EXE_intact"));
+        all.extend(words);
+        if words[0] != "fleet" {
+            all.insert(9, &json);
+            all.insert(9, &page);
+            all.insert(9, "--report");
+        }
+        let out = Command::new("unshare").args(&all).output().unwrap();
+        let told = String::from_utf8_lossy(&out.stderr).into_owned();
+        if !told.contains("begins") {
+            return crate::skip::skip("full folders for temporary files", &told);
+        }
+        assert_eq!(code_of(&out), code, "{words:?}: {told}");
+        assert!(told.contains(said), "{words:?}: {told}");
+        if words[0] != "fleet" {
+            for file in [&at("out.json"), &page] {
+                assert!(fs::metadata(file).unwrap().len() > 0, "{words:?} {file}");
+                fs::remove_file(file).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn every_output_of_a_wrapper_on_a_full_disk_fails_it() {
     let server = Server::start(&[]);
@@ -194,7 +401,7 @@ fn every_output_of_a_wrapper_on_a_full_disk_fails_it() {
         server.plain_port()
     );
     let probe = run_to(Stdio::null(), &["watch", "--", "bash", "-c", &program]);
-    if code(&probe) != 0 {
+    if code_of(&probe) != 0 {
         return crate::skip::skip(
             "outputs of wrappers",
             &String::from_utf8_lossy(&probe.stderr),
@@ -267,7 +474,7 @@ fn a_ledger_on_a_full_disk_is_named_and_the_page_is_printed() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(code(&out), 70, "{out:?}");
+    assert_eq!(code_of(&out), 70, "{out:?}");
     assert!(said.contains("--csv: File too large"), "{said}");
     let page = String::from_utf8_lossy(&out.stdout);
     assert!(
@@ -286,7 +493,7 @@ fn a_closed_standard_output_fails_and_a_reader_that_goes_away_does_not() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        (code(&out), said)
+        (code_of(&out), said)
     };
     let (status, said) = run("\"$0\" fix >&-");
     assert_eq!(status, 70, "{said}");

@@ -1,5 +1,7 @@
 //! The binary as a person meets it.
 
+#[cfg(target_os = "linux")]
+mod action;
 mod architecture;
 mod audit;
 mod audit_tiers;
@@ -15,10 +17,13 @@ mod fix;
 mod fleet;
 #[cfg(feature = "aws")]
 mod fleet_aws;
+#[cfg(target_os = "linux")]
+mod foreign_runs;
 #[cfg(unix)]
 mod foreign_text;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod help;
 #[cfg(target_os = "linux")]
 mod hostile_input;
 #[cfg(target_os = "linux")]

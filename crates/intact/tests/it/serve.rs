@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Starts it on free ports; itself, and the address of its plain port.
 fn start(words: &[&str]) -> (Child, String) {
@@ -201,6 +202,69 @@ fn an_idle_connection_costs_little_memory() {
     let each = resident().saturating_sub(before) / CONNECTIONS;
     assert!(each < 12, "{each} kB");
     drop(idle);
+    end(child, "-INT");
+}
+
+/// Bytes in the queues of the sockets whose own port is this one, by the kernel's table (proc(5), `/proc/net/tcp`), and how many
+/// such connections there are.
+#[cfg(target_os = "linux")]
+fn queued(port: u16) -> (u64, u64) {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let (mut bytes, mut connections) = (0, 0);
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (_, own) = fields[1].split_once(':').unwrap();
+        if u16::from_str_radix(own, 16) != Ok(port) || fields[3] == "0A" {
+            continue;
+        }
+        let (unsent, unread) = fields[4].split_once(':').unwrap();
+        bytes += u64::from_str_radix(unsent, 16).unwrap();
+        bytes += u64::from_str_radix(unread, 16).unwrap();
+        connections += 1;
+    }
+    (bytes, connections)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn clients_that_do_not_read_take_little_memory_of_the_kernel() {
+    const CLIENTS: u64 = 450;
+    // the most that a connection may wait to send; without a bound the kernel takes 4 MB
+    const MOST_EACH: u64 = 512 << 10;
+    let (child, address) = start(&[]);
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    let silent: Vec<TcpStream> = (0..CLIENTS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            stream
+                .write_all(b"GET /bytes/1073741824 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                .unwrap();
+            stream
+        })
+        .collect();
+    // until every response has begun, and the queues grow no more
+    let begun = Instant::now();
+    let mut before = (0, 0);
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = queued(port);
+        let has_begun = now.1 == CLIENTS && now.0 > CLIENTS * 1_000;
+        if has_begun && now == before {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{now:?}");
+        before = now;
+    }
+    let (bytes, _) = before;
+    assert!(bytes < CLIENTS * MOST_EACH, "{bytes} bytes");
+    let mut other = TcpStream::connect(&address).unwrap();
+    other
+        .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .unwrap();
+    let mut status = [0; 12];
+    other.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+    drop(silent);
     end(child, "-INT");
 }
 

@@ -109,10 +109,8 @@ impl Setup {
     /// The sum of the steps in nanoseconds; `None` when no step was seen.
     pub fn nanos(&self) -> Option<u64> {
         let steps = [self.dns, self.connect, self.ssl];
-        steps
-            .iter()
-            .any(Option::is_some)
-            .then(|| steps.iter().flatten().map(|span| span.nanos()).sum())
+        let seen = steps.iter().flatten().map(|span| span.nanos());
+        seen.reduce(u64::saturating_add)
     }
 }
 

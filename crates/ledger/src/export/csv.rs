@@ -26,11 +26,11 @@ pub fn write_row(
         out,
         "{:.7},{:.7},{:.7},{:.7},{:.7},{:.7},{},{:.7},",
         seconds(exchange.latency()),
-        seconds(spans.setup_nanos() + of(Phase::Blocked)),
+        seconds(spans.setup_nanos().saturating_add(of(Phase::Blocked))),
         seconds(of(Phase::Dns)),
         seconds(of(Phase::Send)),
         seconds(of(Phase::Wait)),
-        seconds(of(Phase::HeadersToBody) + of(Phase::Receive)),
+        seconds(of(Phase::HeadersToBody).saturating_add(of(Phase::Receive))),
         exchange.status.unwrap_or(0),
         seconds(exchange.at.0),
     )?;
@@ -56,7 +56,7 @@ pub fn write_row(
     writeln!(
         out,
         "{},{},{}",
-        bytes.request_head + bytes.request_body,
+        bytes.request_head.saturating_add(bytes.request_body),
         bytes.head,
         bytes.body
     )

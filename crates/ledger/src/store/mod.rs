@@ -53,6 +53,9 @@ pub enum StoreError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// Its counts are larger than those of any run.
+    #[error("{0}: the counts add up to more than 2^62: the file is damaged")]
+    Counts(PathBuf),
     /// The file system refused.
     #[error("{path}: {source}")]
     Io {

@@ -17,6 +17,8 @@ const LONGEST_LINE: u64 = 4 << 20;
 const LARGEST: u64 = 256 << 20;
 /// The most bytes of the head of a ledger.
 const LARGEST_HEAD: u64 = 16 << 20;
+/// The most that the counts of a tally may add up to, so that a consumer can add them without a check.
+const LARGEST_SUM: u64 = 1 << 62;
 /// The largest window of a frame (RFC 8878 3.1.1.1.2) that is decoded, as a power of two; the writer's is smaller.
 const LARGEST_WINDOW: u32 = 23;
 
@@ -70,7 +72,13 @@ impl Reader {
 
     /// The last tally that was written, if any was.
     pub fn tally(&self) -> Result<Option<Tally>, StoreError> {
-        self.whole(TALLY)
+        let tally: Option<Tally> = self.whole(TALLY)?;
+        match tally {
+            Some(tally) if tally.sum_of_counts() > LARGEST_SUM => {
+                Err(StoreError::Counts(self.folder.join(TALLY)))
+            }
+            tally => Ok(tally),
+        }
     }
 
     /// The card of the server that was checked, as far as the check had come; absent in other ledgers.
@@ -111,6 +119,7 @@ impl Reader {
             written: end.map(|end| end.events),
             read: 0,
             unknown: 0,
+            first_unknown: None,
             over: false,
             cut: false,
         })
@@ -125,6 +134,8 @@ pub struct Events {
     written: Option<u64>,
     read: u64,
     unknown: u64,
+    /// The line of the first event that could not be read.
+    first_unknown: Option<u64>,
     /// The file was read to its end.
     over: bool,
     cut: bool,
@@ -153,11 +164,11 @@ impl Events {
                 format!("events at the end of the ledger are missing from its file: {missing}"),
             ));
         }
-        if self.unknown > 0 {
+        if let Some(line) = self.first_unknown {
             caveats.push(Caveat::incomplete(
                 "unknown-events",
                 format!(
-                    "events that a newer intact wrote, or that are damaged, were left out: {}",
+                    "events that a newer intact wrote, or that are damaged, were left out: {}, the first in line {line}",
                     self.unknown
                 ),
             ));
@@ -184,7 +195,11 @@ impl Iterator for Events {
                             self.read += 1;
                             return Some(row);
                         }
-                        Err(_) => self.unknown += 1,
+                        Err(_) => {
+                            self.unknown += 1;
+                            let line = self.read + self.unknown;
+                            self.first_unknown.get_or_insert(line);
+                        }
                     }
                 }
                 Ok(_) | Err(_) => self.cut = true,

@@ -1,6 +1,6 @@
 //! The counts of one variant and round.
 
-use super::{Connections, Group, GroupKey};
+use super::{Connections, Group, GroupKey, add};
 use crate::event::Round;
 use crate::exchange::Exchange;
 use crate::histogram::Histogram;
@@ -88,15 +88,31 @@ impl Cell {
         ];
         for (ours, theirs) in statuses {
             for (&status, count) in theirs {
-                *ours.entry(status).or_default() += count;
+                add(ours.entry(status).or_default(), *count);
             }
         }
         self.connections.merge(&other.connections);
         self.lookups.merge(&other.lookups);
-        self.lookups_failed += other.lookups_failed;
+        add(&mut self.lookups_failed, other.lookups_failed);
         if self.bounds.is_none() {
             self.bounds.clone_from(&other.bounds);
         }
+    }
+
+    /// See [`super::Tally::sum_of_counts`].
+    pub(super) fn sum_of_counts(&self) -> u64 {
+        let groups = self.groups.iter().flat_map(|group| {
+            let bytes = &group.bytes;
+            let bytes = [bytes.request_head, bytes.request_body, bytes.head];
+            bytes.into_iter().chain([group.bytes.body, group.count()])
+        });
+        let statuses = self.status.values().chain(self.warmup_status.values());
+        let lookups = [self.lookups.count(), self.lookups_failed];
+        groups
+            .chain(statuses.copied())
+            .chain(lookups)
+            .chain([self.connections.sum_of_counts()])
+            .fold(0, u64::saturating_add)
     }
 
     /// Gives back memory that a cell needs only while it is counted, with [`Histogram::pack`].

@@ -1,5 +1,6 @@
 //! The connections of one cell.
 
+use super::add;
 use crate::connection::{Connection, EndedBy, Handshake, TlsVersion};
 use crate::event::Closed;
 use crate::failure::Failure;
@@ -49,7 +50,7 @@ impl Connections {
         if connection.is_opened() {
             self.opened += 1;
         }
-        self.other_attempts += u64::from(connection.other_attempts);
+        add(&mut self.other_attempts, connection.other_attempts.into());
         if let Some(failure) = &connection.failed {
             *self.failed.entry(failure.kind).or_default() += 1;
             return;
@@ -93,8 +94,8 @@ impl Connections {
                 self.exchanges_until_server_closed.record(exchanges);
             }
         }
-        self.sent_bytes += close.bytes.sent;
-        self.received_bytes += close.bytes.received;
+        add(&mut self.sent_bytes, close.bytes.sent);
+        add(&mut self.received_bytes, close.bytes.received);
     }
 
     /// Packs its histograms.
@@ -114,23 +115,23 @@ impl Connections {
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Connections) {
-        self.opened += other.opened;
+        add(&mut self.opened, other.opened);
         for (&kind, count) in &other.failed {
-            *self.failed.entry(kind).or_default() += count;
+            add(self.failed.entry(kind).or_default(), *count);
         }
-        self.other_attempts += other.other_attempts;
+        add(&mut self.other_attempts, other.other_attempts);
         for &(version, handshake, count) in &other.handshakes {
             match self
                 .handshakes
                 .iter_mut()
                 .find(|(ours, kind, _)| (*ours, *kind) == (version, handshake))
             {
-                Some((_, _, ours)) => *ours += count,
+                Some((_, _, ours)) => add(ours, count),
                 None => self.handshakes.push((version, handshake, count)),
             }
         }
         for (&by, count) in &other.ended_by {
-            *self.ended_by.entry(by).or_default() += count;
+            add(self.ended_by.entry(by).or_default(), *count);
         }
         self.exchanges.merge(&other.exchanges);
         self.exchanges_until_server_closed
@@ -139,8 +140,20 @@ impl Connections {
             ours.merge(theirs);
         }
         self.setup_total.merge(&other.setup_total);
-        self.sent_bytes += other.sent_bytes;
-        self.received_bytes += other.received_bytes;
+        add(&mut self.sent_bytes, other.sent_bytes);
+        add(&mut self.received_bytes, other.received_bytes);
+    }
+
+    /// See [`super::Tally::sum_of_counts`].
+    pub(super) fn sum_of_counts(&self) -> u64 {
+        let counts = [self.opened, self.other_attempts, self.exchanges.count()];
+        let bytes = [self.sent_bytes, self.received_bytes];
+        let maps = self.failed.values().chain(self.ended_by.values());
+        maps.copied()
+            .chain(self.handshakes.iter().map(|(_, _, count)| *count))
+            .chain(counts)
+            .chain(bytes)
+            .fold(0, u64::saturating_add)
     }
 
     /// Handshakes that resumed a session, with or without early data, and all handshakes.

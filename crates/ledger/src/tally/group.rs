@@ -1,5 +1,6 @@
 //! The exchanges of one kind: their histograms and bytes.
 
+use super::add;
 use crate::exchange::{Exchange, ExchangeBytes, Phase};
 use crate::failure::Outcome;
 use crate::histogram::Histogram;
@@ -101,9 +102,10 @@ impl Group {
 
     #[inline]
     fn add_bytes(&mut self, more: &ExchangeBytes) {
-        self.bytes.request_head += more.request_head;
-        self.bytes.request_body += more.request_body;
-        self.bytes.head += more.head;
-        self.bytes.body += more.body;
+        let ours = &mut self.bytes;
+        add(&mut ours.request_head, more.request_head);
+        add(&mut ours.request_body, more.request_body);
+        add(&mut ours.head, more.head);
+        add(&mut ours.body, more.body);
     }
 }

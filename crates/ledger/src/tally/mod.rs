@@ -11,6 +11,12 @@ pub use group::{Group, GroupKey};
 use crate::event::{Caveat, Event, Sink, Sockets};
 use serde::{Deserialize, Serialize};
 
+/// Adds to a sum of numbers that a ledger of another program may hold. A sum beyond 2^64 stays there.
+#[inline]
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 /// The tally of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
@@ -67,6 +73,12 @@ impl Tally {
         self.cells
             .iter()
             .filter(move |cell| cell.variant == Some(variant))
+    }
+
+    /// All counts and bytes together. Where they fit into a number, so does each sum of some of them.
+    pub(crate) fn sum_of_counts(&self) -> u64 {
+        let cells = self.cells.iter().map(Cell::sum_of_counts);
+        cells.fold(0, u64::saturating_add)
     }
 
     fn count_sockets(&mut self, sockets: Sockets) {

@@ -142,6 +142,32 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const PART: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
 
 #[test]
+fn a_body_until_close_is_whole_unless_the_connection_broke() {
+    let begun = || {
+        Observed::new()
+            .client(3, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            .server(4, b"HTTP/1.1 200 OK\r\n\r\nbody")
+    };
+    let outcome = |observed: Observed, ending| observed.finish(9, ending).exchanges[0].outcome;
+    let ended = |by, how| {
+        outcome(
+            begun().end(by, how, 5).end(Server, how, 6),
+            Ending::Observed,
+        )
+    };
+    assert_eq!(ended(Server, CloseKind::Fin), Outcome::Ok);
+    // half closed: it reads on
+    assert_eq!(ended(Client, CloseKind::Fin), Outcome::Ok);
+    let hung_up = Outcome::Failed(Failure::ClientClosed);
+    assert_eq!(ended(Client, CloseKind::Rst), hung_up);
+    let reset = Outcome::Failed(Failure::Reset);
+    assert_eq!(ended(Server, CloseKind::Rst), reset);
+    let aborted = Outcome::Failed(Failure::Aborted);
+    assert_eq!(outcome(begun(), Ending::Observed), aborted);
+    assert_eq!(outcome(begun(), Ending::Unobserved), Outcome::Ok);
+}
+
+#[test]
 fn a_client_that_closes_before_the_response_is_complete_is_client_closed() {
     for how in [CloseKind::Fin, CloseKind::Rst] {
         for response in [&b""[..], PART] {

@@ -9,6 +9,7 @@ mod compare;
 mod fault;
 mod fix;
 mod fleet;
+mod foreign_numbers;
 mod lambda;
 mod made;
 mod model;

@@ -38,8 +38,7 @@ impl ResponseFields {
             return Err("a field name that is no token in lower case");
         }
         match name {
-            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
-            | b"upgrade" => Err("a field of HTTP/1 connections"),
+            _ if is_of_connections(name) => Err("a field of HTTP/1 connections"),
             b"content-length" => {
                 let length = decimal(value).ok_or("content-length that is no number")?;
                 match self.content_length.replace(length) {
@@ -93,6 +92,18 @@ impl ResponseFields {
             (None, None) => Ok(()),
         }
     }
+}
+
+/// Whether a field is about a connection of HTTP/1 (RFC 9113 section 8.2.2). Go's client, for one, accepts them in HTTP/2.
+pub(super) fn is_of_connections(name: &[u8]) -> bool {
+    let names: [&[u8]; 5] = [
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"transfer-encoding",
+        b"upgrade",
+    ];
+    names.contains(&name)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::error::ErrorCode;
 use super::frame::{Data, Headers};
 use super::hpack::{self, Decoder};
 use super::observer::{GoAway, Http2Facts};
+use super::response_fields::{ResponseFields, is_of_connections};
 use super::settings::{Settings, SettingsPayload};
 use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};
@@ -29,6 +30,8 @@ pub(super) struct Head {
     status: u16,
     has_status: bool,
     content_length: Option<u64>,
+    /// The rules of a response, applied to each block.
+    fields: ResponseFields,
 }
 
 /// The streams of a connection while one side's frames are taken.
@@ -82,7 +85,9 @@ impl Streams<'_> {
             if exchange.response.is_none() && (100..200).contains(&head.status) {
                 exchange.interims += 1;
                 exchange.first_interim_at = exchange.first_interim_at.or(Some(started_at));
-            } else if exchange.response.is_none() {
+            } else if let Some(response) = &mut exchange.response {
+                response.is_malformed |= head.fields.trailer_section().is_err();
+            } else {
                 exchange.response = Some(head.response(started_at, at, head_len));
             }
         }
@@ -176,7 +181,13 @@ impl Streams<'_> {
                 code: ErrorCode::REFUSED_STREAM
             }
         );
+        // of one that is joined late, fields and bytes may be missing
+        let malformed = !self.joined_late && is_malformed(&exchange);
         let outcome = match outcome {
+            Outcome::Complete
+            | Outcome::Reset {
+                by: Side::Client, ..
+            } if malformed => Outcome::Malformed,
             _ if graceful && exchange.is_answered() => Outcome::Complete,
             _ if refused => Outcome::Refused,
             other => other,
@@ -209,24 +220,45 @@ impl Streams<'_> {
     }
 }
 
+/// Whether a response breaks a rule of its fields that clients check, or is whole and of another length than it announced.
+fn is_malformed(exchange: &Exchange) -> bool {
+    let Some(response) = &exchange.response else {
+        return false;
+    };
+    let is_head = |request: &Request| request.method == b"HEAD";
+    let has_no_body =
+        exchange.request.as_ref().is_none_or(is_head) || matches!(response.status, 204 | 304);
+    let is_other_length = response.ended_at.is_some()
+        && response
+            .announced_len
+            .is_some_and(|length| length != response.body_len);
+    response.is_malformed || (!has_no_body && is_other_length)
+}
+
 impl Head {
     pub(super) fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Self, hpack::Error> {
         let mut head = Self::default();
-        decoder.decode(block, |field| match field.name {
-            b":method" => head.method = field.value.to_vec(),
-            b":path" => head.path = field.value.to_vec(),
-            b":authority" => head.authority = Some(field.value.to_vec()),
-            b"user-agent" => head.agent = Some(field.value.to_vec()),
-            b"server" => head.server = Some(field.value.to_vec()),
-            b"via" => head.via = Some(field.value.to_vec()),
-            b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
-            b":status" => {
-                let status = decimal(field.value).and_then(|status| u16::try_from(status).ok());
-                head.status = status.filter(|_| !head.has_status).unwrap_or(0);
-                head.has_status = true;
+        decoder.decode(block, |field| {
+            // clients differ here, and an observer does not see what its client decided
+            if !is_of_connections(field.name) {
+                head.fields.take(field.name, field.value);
             }
-            b"content-length" => head.content_length = decimal(field.value),
-            _ => {}
+            match field.name {
+                b":method" => head.method = field.value.to_vec(),
+                b":path" => head.path = field.value.to_vec(),
+                b":authority" => head.authority = Some(field.value.to_vec()),
+                b"user-agent" => head.agent = Some(field.value.to_vec()),
+                b"server" => head.server = Some(field.value.to_vec()),
+                b"via" => head.via = Some(field.value.to_vec()),
+                b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
+                b":status" => {
+                    let status = decimal(field.value).and_then(|status| u16::try_from(status).ok());
+                    head.status = status.filter(|_| !head.has_status).unwrap_or(0);
+                    head.has_status = true;
+                }
+                b"content-length" => head.content_length = decimal(field.value),
+                _ => {}
+            }
         })?;
         Ok(head)
     }
@@ -253,6 +285,7 @@ impl Head {
             started_at,
             head_at,
             head_len,
+            is_malformed: self.fields.header_section().is_err(),
             solicited: true,
             ..Response::default()
         }

@@ -145,9 +145,10 @@ impl Http1Observer {
         for (place, mut open) in std::mem::take(&mut self.open).into_iter().enumerate() {
             let outcome = match &mut open.exchange.response {
                 Some(response) if response.is_partial => Outcome::Unseen,
-                Some(response) if eof == Eof::Complete || response.ended_at.is_some() => {
-                    response.ended_at = response.ended_at.or(Some(at));
-                    Outcome::Complete
+                Some(response) if response.ended_at.is_some() => Outcome::Complete,
+                Some(response) if eof == Eof::Complete => {
+                    response.ended_at = Some(at);
+                    Outcome::UntilClose
                 }
                 Some(_) => Outcome::Cut,
                 None if self.response_side.out_of_step => Outcome::Unseen,

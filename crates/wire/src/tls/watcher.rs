@@ -62,6 +62,8 @@ pub struct Traffic {
     pub bytes: u64,
     /// The payload of the first, in bytes.
     pub first_len: Option<u64>,
+    /// The payload of the second, in bytes.
+    pub second_len: Option<u64>,
     /// The payload of the last, in bytes.
     pub last_len: Option<u64>,
     /// The time of the first, in nanoseconds.
@@ -333,7 +335,11 @@ impl TlsFacts {
         };
         traffic.records += 1;
         traffic.bytes += len as u64;
-        traffic.first_len = traffic.first_len.or(Some(len as u64));
+        match traffic.records {
+            1 => traffic.first_len = Some(len as u64),
+            2 => traffic.second_len = Some(len as u64),
+            _ => {}
+        }
         traffic.last_len = Some(len as u64);
         traffic.first_at = traffic.first_at.or(Some(at));
         traffic.last_at = Some(at);

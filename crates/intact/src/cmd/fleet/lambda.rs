@@ -2,7 +2,7 @@
 //! what is to come back is answered as `batchItemFailures`.
 
 use super::measure::Measurer;
-use super::secrets::WorkerSecrets;
+use super::secrets::{WorkerSecrets, keep_files_private};
 use super::{open_store, own};
 use crate::console;
 use crate::exit::{self, Failed};
@@ -63,6 +63,7 @@ struct Failure {
 
 /// Serves invocations until the platform ends the process.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    keep_files_private();
     let name = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME")
         .unwrap_or_else(|_| format!("lambda-{}", std::process::id()));
     let work = Arc::new(Mutex::new(Work {

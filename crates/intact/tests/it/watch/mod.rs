@@ -7,6 +7,7 @@ mod container;
 mod fault_kinds;
 mod faults;
 mod full;
+mod hostile;
 mod large;
 mod live;
 mod names;

@@ -135,6 +135,33 @@ fn valid_messages_read_the_same() {
     }
 }
 
+/// What the fuzzer found that no rule of the comparison listed, and that is one of the listed differences.
+#[test]
+fn differences_that_a_fuzzer_found_are_listed() {
+    let requests: [&[u8]; 2] = [
+        b"GET http://a.e#\xbb/ HTTP/1.0\nHost: a\n\n",
+        b"PUT44444444444444444444444444444444444444444444444444444444444444444 /p HTTP/1.0\r\n\r\n",
+    ];
+    let long = [
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ",
+        &[b'a'; 20_000][..],
+        b"\r\n\r\n",
+    ];
+    let responses: [&[u8]; 2] = [
+        b"HTTP/1.2 304 Not ModifiePOST / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"HTTP/1.2 304 \xccHTTP/1.1 100 Continue\r\n\r\nETag: x\r\n\r\n",
+    ];
+    let is_listed = |verdict| matches!(verdict, Verdict::Listed(_));
+    for bytes in requests.into_iter().chain([&long.concat()[..]]) {
+        let verdict = agree(http1_messages::compare_requests(bytes), bytes);
+        assert!(is_listed(verdict), "{}", bytes.escape_ascii());
+    }
+    for bytes in responses {
+        let verdict = agree(http1_messages::compare_response(bytes), bytes);
+        assert!(is_listed(verdict), "{}", bytes.escape_ascii());
+    }
+}
+
 /// What a fuzzer finds first.
 #[test]
 fn one_token_anywhere_divides_no_readers() {

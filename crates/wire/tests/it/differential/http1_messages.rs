@@ -160,9 +160,9 @@ fn as_uri(target: &[u8]) -> Vec<u8> {
 
 /// What hyper's type of a target refuses.
 fn incomparable_target(target: &[u8]) -> Option<&'static str> {
-    http::Uri::try_from(target)
-        .is_err()
-        .then_some("hyper refuses a target that is no URI; ours keeps it as sent")
+    // a URI drops its fragment, whose bytes hyper has refused before
+    let is_uri = http::Uri::try_from(target).is_ok() && std::str::from_utf8(target).is_ok();
+    (!is_uri).then_some("hyper refuses a target that is no URI; ours keeps it as sent")
 }
 
 /// What hyper refuses in fields, and a passive reader keeps.
@@ -183,7 +183,6 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
         .split(|&byte| byte == b'\n')
         .next()
         .unwrap_or_default();
-    let is_old_or_new = |version: &[u8]| matches!(version, b"HTTP/1.0" | b"HTTP/1.1");
     let is_bare = |pair: &[u8]| pair[1] == b'\n' && pair[0] != b'\r';
     if let Some(note) = incomparable_values(head.headers()) {
         return Some(note);
@@ -206,7 +205,7 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
             "hyper refuses control characters in a reason phrase, which a client ignores (RFC 9112 4)",
         );
     }
-    if !line.windows(8).any(is_old_or_new) {
+    if !matches!(version(line), b"HTTP/1.0" | b"HTTP/1.1") {
         return Some("hyper refuses a minor version above 1; ours reads it as 1.1 (RFC 9110 2.5)");
     }
     if head.ambiguous && head.version == Version::Http10 {
@@ -220,11 +219,23 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
     if head.framing == Framing::Chunked && bytes.windows(2).any(is_bare) {
         return Some("a single LF ends a line of trailers for ours, as it may (RFC 9112 2.2)");
     }
+    if head.framing == Framing::Chunked && bytes.len() > 16_384 {
+        return Some("hyper takes at most 16 KiB of chunk extensions and of trailers");
+    }
     let is_cr_alone = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
     if bytes.windows(2).any(is_cr_alone) {
         return Some("CR and LF before a request are skipped in any order, as nginx does");
     }
     None
+}
+
+/// The version in a start line: a response begins with it, a request ends with it.
+fn version(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_end();
+    match line.starts_with(b"HTTP/") {
+        true => line.get(..8).unwrap_or_default(),
+        false => line.last_chunk::<8>().map_or(&[], |last| &last[..]),
+    }
 }
 
 fn has_control(text: &[u8]) -> bool {

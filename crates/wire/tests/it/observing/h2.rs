@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use intact_wire::Side::{self, Client, Server};
-use intact_wire::exchange::{Event, Exchange};
+use intact_wire::exchange::{Event, Exchange, Outcome};
 use intact_wire::h2::hpack::{Encoder, Indexing};
 use intact_wire::h2::writer::{
     write_data, write_go_away, write_headers, write_ping, write_reset, write_settings,
@@ -126,6 +126,65 @@ fn two_statuses_are_none_and_a_response_needs_a_request() {
     assert_eq!(statuses(&pieces), [Some(0), Some(204)]);
 }
 
+/// How the exchange of a response ends whose header section, body and trailers are these.
+fn outcome(fields: &[(&str, &str)], body: Option<&[u8]>, trailers: &[(&str, &str)]) -> Outcome {
+    let mut script = Script::default();
+    let mut pieces = opening().to_vec();
+    pieces.push((Client, script.get(1, "/")));
+    let mut respond = |fields: &[(&str, &str)], is_end: bool| {
+        let block = script.block(Server, fields);
+        let bytes = frames(|out| write_headers(out, 1, &block, is_end, 16_384));
+        pieces.push((Server, bytes));
+    };
+    respond(fields, body.is_none() && trailers.is_empty());
+    if !trailers.is_empty() {
+        respond(trailers, true);
+    }
+    if let Some(body) = body {
+        pieces.push((Server, frames(|out| write_data(out, 1, body, true))));
+    }
+    let mut outcomes = Vec::new();
+    let mut observer = Http2Observer::default();
+    for (from, bytes) in &pieces {
+        observer.read(*from, bytes, 0, |event| {
+            if let Event::Done(_, outcome) = event {
+                outcomes.push(outcome);
+            }
+        });
+    }
+    assert_eq!(outcomes.len(), 1, "{fields:?}");
+    outcomes[0]
+}
+
+#[test]
+fn a_whole_response_that_breaks_rfc_9113_is_malformed() {
+    let ok = (":status", "200");
+    let five = ("content-length", "5");
+    let malformed: &[&[(&str, &str)]] = &[
+        &[],
+        &[ok, ok],
+        &[("a", "b"), ok],
+        &[ok, ("A", "b")],
+        &[ok, ("a", "b\r\nc: d")],
+        &[ok, five, ("content-length", "6")],
+        &[(":status", "20")],
+    ];
+    for fields in malformed {
+        assert_eq!(outcome(fields, None, &[]), Outcome::Malformed, "{fields:?}");
+    }
+    assert_eq!(outcome(&[ok, five], Some(b"four"), &[]), Outcome::Malformed);
+    assert_eq!(outcome(&[ok, five], None, &[]), Outcome::Malformed);
+    assert_eq!(outcome(&[ok], None, &[ok]), Outcome::Malformed);
+
+    assert_eq!(outcome(&[ok, five], Some(b"fives"), &[]), Outcome::Complete);
+    assert_eq!(outcome(&[ok], None, &[("a", "b")]), Outcome::Complete);
+    let not_modified = [(":status", "304"), five];
+    assert_eq!(outcome(&not_modified, None, &[]), Outcome::Complete);
+    // Go's client accepts it
+    let of_connections = [ok, ("connection", "keep-alive")];
+    assert_eq!(outcome(&of_connections, None, &[]), Outcome::Complete);
+}
+
 #[test]
 fn streams_become_exchanges_with_the_gap_between_head_and_data() {
     let mut script = Script::default();
@@ -220,7 +279,11 @@ fn interims_and_trailers_are_not_responses() {
     let mut pieces = opening().to_vec();
     pieces.push((Client, script.get(1, "/")));
     pieces.push((Server, script.head(1, "103", false)));
-    pieces.push((Server, script.head(1, "200", false)));
+    let ok = script.block(Server, &[(":status", "200")]);
+    pieces.push((
+        Server,
+        frames(|out| write_headers(out, 1, &ok, false, 16_384)),
+    ));
     pieces.push((Server, frames(|out| write_data(out, 1, b"x", false))));
     let trailers = script.block(Server, &[("grpc-status", "0")]);
     pieces.push((

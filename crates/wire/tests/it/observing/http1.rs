@@ -173,7 +173,7 @@ fn ends_tell_complete_unanswered_and_cut_apart() {
     );
     assert_eq!(
         overhear(&[GET, (Server, "HTTP/1.0 200 OK\r\n\r\nabc")]),
-        ["GET /a+0 -> 200+3 close Complete"]
+        ["GET /a+0 -> 200+3 close UntilClose"]
     );
 }
 

@@ -1,0 +1,258 @@
+//! `intact help [COMMAND]`, and `intact help --json`: the command line as data, for scripts and agents. All of it comes from the tables
+//! that the commands use; none of it is written here.
+
+use super::json::{self, JsonTarget};
+use crate::exit::{self, Failed};
+use anyhow::anyhow;
+use intact_findings::requirement::{Document, METRICS, SELECTORS};
+use intact_findings::rules;
+use intact_report::catalogue;
+use serde::Serialize;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The id of the document.
+pub(crate) const SCHEMA: &str = "intact.help/1";
+
+/// Prints the help of a command, or all of it as JSON
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  intact help bench
+  intact help --json | jq -r '.rules[].id'
+  intact help --json | jq '.commands[] | select(.name == \"watch\")'")]
+pub(crate) struct Args {
+    /// The command; without it the help of all
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Print commands, options, rules, metrics and exit codes as JSON, or write them to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    #[arg(conflicts_with = "command")]
+    json: Option<JsonTarget>,
+}
+
+/// What is printed.
+pub(crate) struct Config(Args);
+
+impl From<Args> for Config {
+    fn from(args: Args) -> Config {
+        Config(args)
+    }
+}
+
+/// Prints the help.
+pub(crate) fn run(Config(args): Config) -> Result<ExitCode, Failed> {
+    if args.json.is_some() {
+        json::tell(args.json.as_ref(), || {
+            serde_json::to_string_pretty(&HelpDocument::collect())
+        })?;
+        return Ok(ExitCode::from(exit::FINE));
+    }
+    if let Some(option) = args.command.iter().find(|word| word.starts_with('-')) {
+        return Err(Failed::usage(anyhow!("{option} is no command")));
+    }
+    let mut words = vec![OsString::from("intact")];
+    words.extend(args.command.into_iter().map(OsString::from));
+    words.push("--help".into());
+    crate::run_words(words)
+}
+
+/// The command line as data.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct HelpDocument {
+    schema: &'static str,
+    version: &'static str,
+    /// Commands, each before those below it. Features that the build lacks have none.
+    commands: Vec<Command>,
+    /// What `--fail-on` and `findings.RULE` are about.
+    rules: Vec<Rule>,
+    /// What `--require` can ask for.
+    metrics: Vec<Metric>,
+    /// What comes before the colon of a requirement.
+    selectors: Vec<Selector>,
+    exit_codes: &'static [exit::Meaning],
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Command {
+    /// As it is typed after `intact`; empty for `intact` alone.
+    name: String,
+    about: String,
+    /// How it is called.
+    usage: String,
+    /// Options, and words without one.
+    arguments: Vec<Argument>,
+    /// Examples, and what else its help says at the end.
+    notes: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Argument {
+    /// `--require`; null for a word without an option.
+    option: Option<String>,
+    /// `-q`.
+    short: Option<String>,
+    /// What its value is called; null for a switch.
+    value: Option<String>,
+    /// The values that it accepts; empty where there are too many to list.
+    accepted: Vec<String>,
+    /// Without it.
+    default: Option<String>,
+    repeatable: bool,
+    required: bool,
+    /// The part of the help that lists it.
+    group: Option<String>,
+    help: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Rule {
+    id: &'static str,
+    /// The commands that apply it.
+    commands: Vec<&'static str>,
+    /// What is wrong; null for findings of `check` and `bench` alone, which explain themselves.
+    what: Option<&'static str>,
+    fix: Option<&'static str>,
+    risk: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Metric {
+    name: &'static str,
+    commands: Vec<&'static str>,
+    meaning: &'static str,
+    /// The units that a value may have.
+    units: &'static str,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Selector {
+    key: &'static str,
+    commands: Vec<&'static str>,
+    meaning: &'static str,
+}
+
+impl HelpDocument {
+    fn collect() -> HelpDocument {
+        let mut all = crate::command();
+        // fills in the whole names, and what a command inherits
+        all.build();
+        let mut commands = Vec::new();
+        Command::collect(&all, "", &mut commands);
+        HelpDocument {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION"),
+            commands,
+            rules: Rule::collect(),
+            metrics: METRICS
+                .iter()
+                .map(|entry| Metric {
+                    name: entry.name,
+                    commands: names(entry.documents),
+                    meaning: entry.meaning,
+                    units: catalogue::units(entry.dimension),
+                })
+                .collect(),
+            selectors: SELECTORS
+                .iter()
+                .map(|entry| Selector {
+                    key: entry.key,
+                    commands: names(entry.documents),
+                    meaning: entry.meaning,
+                })
+                .collect(),
+            exit_codes: exit::MEANINGS,
+        }
+    }
+}
+
+/// The commands of documents.
+fn names(documents: &[Document]) -> Vec<&'static str> {
+    documents.iter().map(|one| one.command()).collect()
+}
+
+impl Command {
+    fn collect(command: &clap::Command, name: &str, into: &mut Vec<Command>) {
+        let text = |styled: Option<&clap::builder::StyledStr>| {
+            styled.map(ToString::to_string).unwrap_or_default()
+        };
+        let usage = command.clone().render_usage().to_string();
+        into.push(Command {
+            name: name.to_owned(),
+            about: text(command.get_about()),
+            usage: usage.trim_start_matches("Usage: ").to_owned(),
+            arguments: command
+                .get_arguments()
+                .filter(|one| !one.is_hide_set())
+                .map(Argument::of)
+                .collect(),
+            notes: text(command.get_after_help()),
+        });
+        for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let name = format!("{name} {}", below.get_name());
+            Command::collect(below, name.trim_start(), into);
+        }
+    }
+}
+
+impl Argument {
+    fn of(argument: &clap::Arg) -> Argument {
+        let takes_value = argument.get_action().takes_values();
+        let value = argument.get_value_names().unwrap_or_default();
+        let accepted = argument.get_possible_values();
+        let default = argument.get_default_values().first();
+        let many = argument.get_num_args().is_some_and(|n| n.max_values() > 1);
+        Argument {
+            option: argument.get_long().map(|name| format!("--{name}")),
+            short: argument.get_short().map(|letter| format!("-{letter}")),
+            value: (takes_value && !value.is_empty()).then(|| value.join(" ")),
+            accepted: (accepted.iter().filter(|_| takes_value))
+                .map(|one| one.get_name().to_owned())
+                .collect(),
+            default: default
+                .filter(|_| takes_value)
+                .map(|value| value.to_string_lossy().into_owned()),
+            repeatable: many || matches!(argument.get_action(), clap::ArgAction::Append),
+            required: argument.is_required_set(),
+            group: argument.get_help_heading().map(str::to_owned),
+            help: argument
+                .get_help()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        }
+    }
+}
+
+impl Rule {
+    fn collect() -> Vec<Rule> {
+        let documented = rules::all();
+        let mut ids: Vec<_> = documented.iter().map(|rule| rule.doc().id).collect();
+        for id in Document::ALL.iter().flat_map(|document| document.rules()) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        let rule = |id| {
+            let doc = documented.iter().map(|rule| rule.doc());
+            let doc = doc.clone().find(|doc| doc.id == id);
+            let applies = |document: &&Document| document.rules().contains(&id);
+            Rule {
+                id,
+                commands: Document::ALL
+                    .iter()
+                    .filter(applies)
+                    .map(|one| one.command())
+                    .collect(),
+                what: doc.map(|doc| doc.what),
+                fix: doc.map(|doc| doc.fix),
+                risk: doc.map(|doc| doc.risk),
+            }
+        };
+        ids.into_iter().map(rule).collect()
+    }
+}
