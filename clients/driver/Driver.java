@@ -44,7 +44,7 @@ public final class Driver {
 
     static long timeoutMs() {
         String given = System.getenv("INTACT_TIMEOUT_MS");
-        return given == null ? 2000 : Long.parseLong(given);
+        return given == null ? 10000 : Long.parseLong(given);
     }
 
     public static void main(String[] arguments) throws Exception {

@@ -38,7 +38,7 @@ func timeoutMs() int {
 	if ms, err := strconv.Atoi(os.Getenv("INTACT_TIMEOUT_MS")); err == nil {
 		return ms
 	}
-	return 2000
+	return 10000
 }
 
 func main() {

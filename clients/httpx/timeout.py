@@ -1,6 +1,6 @@
 import os
 
-timeout_seconds = int(os.environ.get("INTACT_TIMEOUT_MS", "2000")) / 1000
+timeout_seconds = int(os.environ.get("INTACT_TIMEOUT_MS", "10000")) / 1000
 # snippet
 import httpx
 

@@ -1,4 +1,4 @@
-const timeoutMs = Number(process.env.INTACT_TIMEOUT_MS ?? 2000);
+const timeoutMs = Number(process.env.INTACT_TIMEOUT_MS ?? 10000);
 // snippet
 import http from "node:http";
 import https from "node:https";

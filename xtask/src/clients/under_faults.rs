@@ -16,11 +16,13 @@ use std::path::Path;
 use std::time::Duration;
 
 const WARM: &str = "/warm/x";
-const NEXT: &str = "/fault/x";
+const NEXT: &str = "/struck/x";
 /// Longer than the relay takes to notice that a connection is idle, and shorter than any client's idle limit.
 const PAUSE: Duration = Duration::from_millis(400);
 /// After this a connection that hears nothing is reset. The harness waits for a program for 30 s.
 const WAIT: &str = "20s";
+/// The limit that programs set which limit a wait. It is shorter than in other scenarios, in which it must not end a request.
+const TIMEOUT_MS: &str = "2000";
 
 /// One request under a fault.
 struct Faulted {
@@ -79,7 +81,9 @@ fn one(bench: &Bench<'_>, kind: &str, method: &'static str) -> anyhow::Result<Op
         .to_vec();
     words.push(format!("--json={}", card.display()).into());
     words.extend(["--ledger".into(), ledger.clone().into(), "--".into()]);
-    let mut program = Program::start(bench.launch.inside(bench.intact, words).command()?)?;
+    let mut command = bench.launch.inside(bench.intact, words).command()?;
+    command.env("INTACT_TIMEOUT_MS", TIMEOUT_MS);
+    let mut program = Program::start(command)?;
     let (warm, next) = (server.plain() + WARM, server.plain() + NEXT);
     let first = ProgramStep {
         method: if program.can(Skill::PostOnly) {

@@ -10,6 +10,14 @@ pub(super) fn waits(row: &Row<'_>) -> Option<Text> {
     pair([faults.silent_get, faults.silent_post].map(|wait| wait.map(waited)))
 }
 
+/// Its seconds.
+fn time(wait: SilentWait) -> f64 {
+    match wait {
+        SilentWait::Ended { after_s, .. } => after_s,
+        SilentWait::Endless { for_s, .. } => for_s,
+    }
+}
+
 fn waited(wait: SilentWait) -> Text {
     let (time, result) = match wait {
         SilentWait::Ended { after_s, outcome } => (text!("{}", seconds(after_s)), outcome),
@@ -65,25 +73,18 @@ pub(super) fn limit(
         let words = match silent {
             SilentWait::Ended { .. } => "Without it (`{}`) a GET on a silent connection waited {}.",
             SilentWait::Endless { .. } => {
-                "Without it (`{}`) a GET on a silent connection waited {}; no timeout of the client ended that."
+                "Without it (`{}`) a GET on a silent connection waited for at least {}; no timeout of the client ended that."
             }
         };
-        Some(text!(words, &row.variant.id, waited(silent)))
+        Some(text!(words, &row.variant.id, seconds(time(silent))))
     });
-    let with = match measured {
-        SilentWait::Ended { .. } => {
-            text!(
-                "With a limit of 2 s (`{}`) it waited {}.",
-                variant,
-                waited(*measured)
-            )
+    let words = match measured {
+        SilentWait::Ended { .. } => "With a limit of 2 s (`{}`) it waited {}.",
+        SilentWait::Endless { .. } => {
+            "With a limit of 2 s (`{}`) it waited for at least {}: this setting does not limit the wait."
         }
-        SilentWait::Endless { .. } => text!(
-            "With a limit of 2 s (`{}`) it waited {}: this setting does not limit the wait.",
-            variant,
-            waited(*measured)
-        ),
     };
+    let with = text!(words, variant, seconds(time(*measured)));
     let advice = text!(
         "These lines wait for at most {}; set what your callers can wait for:",
         seconds(*timeout_s)
