@@ -34,6 +34,13 @@ func idleMs() int {
 	return 4000
 }
 
+func timeoutMs() int {
+	if ms, err := strconv.Atoi(os.Getenv("INTACT_TIMEOUT_MS")); err == nil {
+		return ms
+	}
+	return 10000
+}
+
 func main() {
 	versions := map[string]string{"go": strings.TrimPrefix(runtime.Version(), "go")}
 	if info, ok := debug.ReadBuildInfo(); ok {

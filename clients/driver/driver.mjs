@@ -28,9 +28,9 @@ async function outcome(method, url, read) {
       ? await program.request(method, url, method === "POST" ? "ping" : undefined)
       : await program.unread(url);
   } catch (error) {
-    // several libraries report a status as an error; it is an answer all the same
+    // several libraries report a status as an error; it is a response all the same, unless the error is about a response of success
     const status = error.response?.status ?? error.response?.statusCode ?? error.status ?? error.$metadata?.httpStatusCode ?? error.statusCode;
-    if (Number.isInteger(status)) return status;
+    if (Number.isInteger(status) && status >= 300) return status;
     return String(error.code ?? error.cause?.code ?? error.name);
   }
 }

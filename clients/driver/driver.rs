@@ -11,6 +11,11 @@ pub fn idle_ms() -> u64 {
     std::env::var("INTACT_IDLE_MS").ok().and_then(|text| text.parse().ok()).unwrap_or(4000)
 }
 
+/// How long a program that limits its wait for a response waits, in milliseconds.
+pub fn timeout_ms() -> u64 {
+    std::env::var("INTACT_TIMEOUT_MS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
+}
+
 /// The certificate to trust, if the harness gave one.
 pub fn ca() -> Option<Vec<u8>> {
     std::fs::read(std::env::var_os("INTACT_CA")?).ok()

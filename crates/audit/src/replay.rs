@@ -95,7 +95,7 @@ impl Moved {
             }
             Row::Caveat(caveat) => scope.record(Event::Caveat(&caveat)),
             // of the machine that recorded, and of rounds that are not repeated here
-            Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) => {}
+            Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) | Row::Fault(_) => {}
         }
     }
 

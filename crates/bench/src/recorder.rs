@@ -121,7 +121,11 @@ impl Sink for Recorder {
             Event::Revised(_) | Event::Lookup(_) => {
                 matches!(self.keep, RowPolicy::Ledger(Rows::All))
             }
-            Event::Round(_) | Event::Sockets(_) | Event::Invocation(_) | Event::Caveat(_) => true,
+            Event::Round(_)
+            | Event::Sockets(_)
+            | Event::Invocation(_)
+            | Event::Fault(_)
+            | Event::Caveat(_) => true,
         };
         if wanted {
             self.hand_over(event.to_row());

@@ -176,6 +176,7 @@ impl Sink for Comparison {
             Event::Closed(closed) => closed.variant,
             Event::Lookup(lookup) => lookup.variant,
             Event::Round(round) => Some(round.variant),
+            Event::Fault(fault) => fault.variant(),
             Event::Sockets(_) | Event::Invocation(_) => None,
             Event::Caveat(caveat) => {
                 self.caveat(caveat);

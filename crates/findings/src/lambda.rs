@@ -204,6 +204,7 @@ impl Sink for Invocations {
                 }
                 None
             }
+            Event::Fault(fault) => fault.variant(),
             Event::Round(_) | Event::Sockets(_) => None,
         };
         let observed = variant.and_then(|index| self.observed.get_mut(index as usize));

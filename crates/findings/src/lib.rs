@@ -9,6 +9,7 @@ pub mod compare;
 pub mod cpu;
 mod error_responses;
 mod failure_remedy;
+pub mod fault;
 pub mod figures;
 mod finding;
 mod first_calls;

@@ -3,6 +3,7 @@
 //! ```text
 //! requirement = [ selector *( "," selector ) ":" ] metric op value [ unit ]
 //! selector    = key "=" ( bare | quoted )        bare: no comma, no quote; quoted: "..." with \" and \\
+//!             | "fault" [ "." kind ]
 //! op          = "<" | "<=" | ">" | ">=" | "==" | "!="
 //! ```
 //! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs no quotes.
@@ -27,8 +28,8 @@ pub use evaluate::{MetricSource, NoData, Outcome, RequirementResult, Subject, Ve
 pub use intact_units::{Dimension, Unit};
 pub use measured::Measured;
 pub use metric::{
-    DrainMetric, FindingSelector, InvocationMetric, LoadMetric, Metric, PhaseStatistic, Statistic,
-    StatusSelector, TrafficMetric,
+    DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
+    PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
 };
 pub use parse_error::{ParseError, ParseErrorKind};
 pub(crate) use traffic_source::TrafficSource;
@@ -113,7 +114,7 @@ impl Selector {
         self.entry.key
     }
 
-    /// The value that a subject must have, compared without regard to ASCII case.
+    /// The value that a subject must have, compared without regard to ASCII case; empty for any of a fixed set.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -121,6 +122,10 @@ impl Selector {
 
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.entry.values.is_empty() {
+            let dot = if self.value.is_empty() { "" } else { "." };
+            return write!(f, "{}{dot}{}", self.entry.key, self.value);
+        }
         if parse::is_bare(&self.value) {
             return write!(f, "{}={}", self.entry.key, self.value);
         }

@@ -3,6 +3,7 @@
 use crate::bench::{self, BenchFacts};
 use crate::check::CheckFacts;
 use crate::compare::{CompareFacts, Comparison};
+use crate::fault::{FaultAnalysis, FaultFacts};
 use crate::lambda::{Invocations, LambdaFacts};
 use crate::requirement::Document;
 use crate::timeline::Timeline;
@@ -51,6 +52,8 @@ pub enum Stored {
     Check(Box<StoredRun<CheckFacts>>),
     /// Observed traffic.
     Observed(Box<StoredRun<ObservedFacts, traffic::Charts>>),
+    /// What a program did under faults.
+    Faults(Box<StoredRun<FaultFacts>>),
     /// A comparison of programs.
     Compared(Box<StoredRun<CompareFacts>>),
     /// Invocations of a function.
@@ -73,9 +76,14 @@ pub type StoredBench = StoredRun<BenchFacts, bench::Charts>;
 impl Stored {
     /// Reads a ledger as the document of its producer.
     pub fn read(folder: &Path, reader: &Reader) -> Result<Stored, StoredError> {
-        Ok(match Document::of(&reader.run().producer) {
+        Ok(match Document::of(reader.run()) {
             Document::Bench => Stored::Bench(Box::new(read_bench(folder, reader)?)),
             Document::Check => Stored::Check(stored(reader, check(reader)?, ())),
+            Document::Fault => {
+                let mut analysis = FaultAnalysis::new(reader.run());
+                replay(reader, &mut analysis)?;
+                Stored::Faults(stored(reader, analysis.facts(), ()))
+            }
             Document::Compare => {
                 let mut comparison = Comparison::new(reader.run());
                 replay(reader, &mut comparison)?;

@@ -319,6 +319,7 @@ impl Sink for Timeline {
             | Event::Round(_)
             | Event::Sockets(_)
             | Event::Invocation(_)
+            | Event::Fault(_)
             | Event::Caveat(_) => {}
         }
     }

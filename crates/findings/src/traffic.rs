@@ -146,7 +146,7 @@ impl Sink for TrafficAnalysis {
                 books.caveat(caveat);
                 Context::default()
             }
-            Event::Round(_) | Event::Invocation(_) => Context::default(),
+            Event::Round(_) | Event::Invocation(_) | Event::Fault(_) => Context::default(),
         };
         for rule in &mut self.rules {
             rule.observe(event, &context);

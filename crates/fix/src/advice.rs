@@ -2,11 +2,12 @@
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
 use crate::facts::{Idle, Measurement, RequestOutcome};
+use crate::faults::SilentWait;
 use serde::Serialize;
 use std::time::Duration;
 
 /// The word in snippets that stands for an idle limit in milliseconds, and the one for seconds.
-const PLACEHOLDERS: [(&str, u64); 6] = [
+const IDLE: [(&str, u64); 6] = [
     // with the mark that its language puts before a name
     ("$idle_seconds", 1000),
     ("IDLE_SECONDS", 1000),
@@ -15,6 +16,30 @@ const PLACEHOLDERS: [(&str, u64); 6] = [
     ("idleSeconds", 1000),
     ("idle_ms", 1),
 ];
+
+/// The same for a limit on the wait for a response.
+const TIMEOUT: [(&str, u64); 3] = [
+    ("timeoutMs", 1),
+    ("timeout_seconds", 1000),
+    ("timeout_ms", 1),
+];
+
+/// The limit that advice on timeouts fills in: what a caller can wait for is not known here.
+const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What limits the wait for a response on a connection that went silent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HangLimit {
+    /// The variant whose program was measured.
+    pub variant: String,
+    /// How long its request waited, with its limit at 2 s.
+    pub measured: SilentWait,
+    /// The limit in the lines, in seconds: an example.
+    pub timeout_s: f64,
+    /// The lines, with the limit filled in.
+    pub snippet: String,
+}
 
 /// What to do about one client on one runtime.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,9 +103,13 @@ pub fn client_idle(server_idle: Duration) -> Duration {
 
 /// A snippet with its placeholders filled in.
 pub fn fill_in(snippet: &str, idle: Duration) -> String {
+    replace(snippet, &IDLE, idle)
+}
+
+fn replace(snippet: &str, placeholders: &[(&str, u64)], time: Duration) -> String {
     let mut text = snippet.to_owned();
-    for (word, unit) in PLACEHOLDERS {
-        let ms = idle.as_millis() as u64;
+    for &(word, unit) in placeholders {
+        let ms = time.as_millis() as u64;
         let value = if ms.is_multiple_of(unit) {
             (ms / unit).to_string()
         } else {
@@ -99,19 +128,7 @@ impl Catalogue {
         like: &Measurement,
         server_idle: Option<Duration>,
     ) -> Option<Advice> {
-        let runtime = client.language.id();
-        let with = |role: Role| {
-            let mut variants = client
-                .variants
-                .iter()
-                .filter(|variant| variant.role == role);
-            variants.find_map(|variant| {
-                let mut measured = self.of(client, variant);
-                let one =
-                    measured.find(|one| one.versions.get(runtime) == like.versions.get(runtime))?;
-                Some((variant, one))
-            })
-        };
+        let with = |role: Role| self.like(client, role, like);
         let (usual, default) = with(Role::Default)?;
         let set = |(variant, one): (&Variant, &Measurement), idle: Option<Duration>| Advice::Set {
             variant: variant.id.clone(),
@@ -165,6 +182,35 @@ impl Catalogue {
             snippet: variant.snippet(one),
             get: race.get,
             post: race.post,
+        })
+    }
+
+    /// The setting that limits a hang in a client as it was measured in these versions.
+    pub fn hang_limit(&self, client: &Client, like: &Measurement) -> Option<HangLimit> {
+        let (variant, one) = self.like(client, Role::Timeout, like)?;
+        let measured = one.facts.faults.as_ref()?.silent_get?;
+        Some(HangLimit {
+            variant: variant.id.clone(),
+            measured,
+            timeout_s: EXAMPLE_TIMEOUT.as_secs_f64(),
+            snippet: replace(&variant.snippet(one), &TIMEOUT, EXAMPLE_TIMEOUT),
+        })
+    }
+
+    /// The first variant of a role that was measured on the runtime of another measurement.
+    fn like<'a>(
+        &'a self,
+        client: &'a Client,
+        role: Role,
+        like: &Measurement,
+    ) -> Option<(&'a Variant, &'a Measurement)> {
+        let runtime = client.language.id();
+        let mut variants = client.variants.iter().filter(|one| one.role == role);
+        variants.find_map(|variant| {
+            let mut measured = self.of(client, variant);
+            let one =
+                measured.find(|one| one.versions.get(runtime) == like.versions.get(runtime))?;
+            Some((variant, one))
         })
     }
 
@@ -313,6 +359,42 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_that_limits_a_hang_ended_the_wait_where_it_was_measured() {
+        let catalogue = Catalogue::embedded().unwrap();
+        let mut limits = 0;
+        for client in &catalogue.clients {
+            let default = client.variant(Role::Default).unwrap();
+            for like in catalogue.of(client, default) {
+                let Some(limit) = catalogue.hang_limit(client, like) else {
+                    continue;
+                };
+                limits += 1;
+                // measured with a limit of 2 s; timers of clients are coarse
+                assert!(
+                    matches!(limit.measured, SilentWait::Ended { after_s, .. } if (1.9..4.0).contains(&after_s)),
+                    "{} {limit:?}",
+                    client.id
+                );
+                let is_filled = limit.snippet.contains("10000") || limit.snippet.contains("10)");
+                assert!(is_filled, "{} {limit:?}", client.id);
+            }
+        }
+        assert!(limits >= 8, "{limits}");
+    }
+
+    #[test]
+    fn no_limit_is_advised_that_was_not_measured_under_a_fault() {
+        let mut catalogue = Catalogue::embedded().unwrap();
+        for one in &mut catalogue.measured {
+            one.facts.faults = None;
+        }
+        let client = catalogue.find("requests").unwrap().clients[0];
+        let default = client.variant(Role::Default).unwrap();
+        let like = catalogue.of(client, default).next().unwrap();
+        assert_eq!(catalogue.hang_limit(client, like), None);
+    }
+
+    #[test]
     fn a_variable_of_the_environment_is_what_is_printed() {
         let catalogue = Catalogue::embedded().unwrap();
         let client = catalogue.find("aws-sdk-js-2").unwrap().clients[0];
@@ -347,9 +429,14 @@ mod tests {
     fn every_limit_has_a_placeholder_in_its_snippet() {
         let catalogue = Catalogue::embedded().unwrap();
         for client in &catalogue.clients {
-            for variant in client.variants.iter().filter(|one| one.role == Role::Limit) {
+            for variant in &client.variants {
+                let placeholders: &[_] = match variant.role {
+                    Role::Limit => &IDLE,
+                    Role::Timeout => &TIMEOUT,
+                    _ => continue,
+                };
                 for one in catalogue.of(client, variant) {
-                    let filled = fill_in(&one.snippet, Duration::from_millis(1234));
+                    let filled = replace(&one.snippet, placeholders, Duration::from_millis(1234));
                     assert_ne!(filled, one.snippet, "{}/{}", client.id, variant.id);
                 }
             }

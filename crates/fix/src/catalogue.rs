@@ -165,6 +165,8 @@ pub enum Role {
     Limit,
     /// Makes a request survive a dead connection by repeating it.
     Retry,
+    /// Reuses connections and limits how long a request waits for its response; its snippet has a placeholder for the limit.
+    Timeout,
     /// What articles recommend, with what it really does.
     Pattern,
     /// What goes wrong.

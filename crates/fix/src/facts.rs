@@ -2,6 +2,7 @@
 //!
 //! Absent always means "not measured, or cannot be with this client"; it never means no.
 
+use crate::faults::UnderFaults;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -68,6 +69,9 @@ pub struct ClientFacts {
     /// How long a connection is used that is never idle for long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<LifetimeFacts>,
+    /// Requests on connections that failed under them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<UnderFaults>,
 }
 
 /// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one lookup.

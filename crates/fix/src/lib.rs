@@ -6,13 +6,15 @@ mod advice;
 mod articles;
 mod catalogue;
 mod facts;
+mod faults;
 mod find;
 
-pub use advice::{Advice, client_idle, fill_in};
+pub use advice::{Advice, HangLimit, client_idle, fill_in};
 pub use articles::{Article, Effect, Trial};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
 pub use facts::{
     ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
     Measurement, RequestOutcome, RequestOutcomes, Stale, TcpKeepalive,
 };
+pub use faults::{CutBody, SilentWait, UnderFaults, UserTimeout};
 pub use find::{FindError, Found};

@@ -5,6 +5,7 @@
 
 use crate::connection::{Close, Connection, ConnectionId};
 use crate::exchange::Exchange;
+use crate::fault::FaultEvent;
 use crate::invocation::Invocation;
 use crate::lookup::Lookup;
 use crate::time::{Nanos, Span};
@@ -132,6 +133,8 @@ pub enum Event<'a> {
     Sockets(&'a Sockets),
     /// An invocation of a function is over.
     Invocation(&'a Invocation),
+    /// A fault of ours: planned, struck, or not applied.
+    Fault(&'a FaultEvent),
     /// Something limits what the ledger can tell.
     Caveat(&'a Caveat),
 }
@@ -157,6 +160,8 @@ pub enum Row {
     Sockets(Sockets),
     /// See [`Event::Invocation`].
     Invocation(Invocation),
+    /// See [`Event::Fault`].
+    Fault(Box<FaultEvent>),
     /// See [`Event::Caveat`].
     Caveat(Caveat),
 }
@@ -173,6 +178,7 @@ impl Row {
             Row::Round(round) => Event::Round(round),
             Row::Sockets(sockets) => Event::Sockets(sockets),
             Row::Invocation(invocation) => Event::Invocation(invocation),
+            Row::Fault(fault) => Event::Fault(fault),
             Row::Caveat(caveat) => Event::Caveat(caveat),
         }
     }
@@ -190,6 +196,7 @@ impl Event<'_> {
             Event::Round(round) => Row::Round(round.clone()),
             Event::Sockets(sockets) => Row::Sockets(*sockets),
             Event::Invocation(invocation) => Row::Invocation(invocation.clone()),
+            Event::Fault(fault) => Row::Fault(Box::new(fault.clone())),
             Event::Caveat(caveat) => Row::Caveat(caveat.clone()),
         }
     }

@@ -17,6 +17,7 @@ mod event;
 mod exchange;
 mod expected;
 mod failure;
+mod fault;
 mod fingerprint;
 mod histogram;
 mod invocation;
@@ -41,6 +42,10 @@ pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
+pub use fault::{
+    FaultEnd, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan, FaultPoint,
+    FaultStrike, StallEnd,
+};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};

@@ -4,6 +4,7 @@ use crate::Side;
 use crate::detect_protocol::{
     DetectedProtocol, detect_client, detect_cut_client, detect_server, is_tls_record,
 };
+use crate::progress::ResponsePart;
 use crate::rows::Rows;
 use crate::run_context::RunContext;
 use intact_ledger::{Nanos, Protocol};
@@ -319,12 +320,38 @@ impl AppProtocol {
         }
     }
 
-    /// What HTTP/2 shows of the connection as a whole.
-    pub(crate) fn http2(&self) -> Option<&h2::Http2Facts> {
+    /// How much of a response has come that is not complete.
+    pub(crate) fn response_part(&self) -> Option<ResponsePart> {
+        let part = |response: &Response| match response.first_body_at {
+            Some(_) => ResponsePart::Body,
+            None => ResponsePart::Head,
+        };
         match &self.state {
-            State::Http2(observer) => Some(observer.facts()),
+            State::Http1(observer) => observer.responses_under_way().next().map(part),
+            State::Http2(observer) => observer.responses_under_way().next().map(part),
             _ => None,
         }
+    }
+
+    /// Whether something else than further exchanges of HTTP follows: a protocol after an upgrade, bytes that are not read.
+    pub(crate) fn has_left_http(&self) -> bool {
+        !matches!(
+            self.state,
+            State::Undecided(_) | State::Http1(_) | State::Http2(_)
+        )
+    }
+
+    /// The observer of HTTP/2, where that is spoken.
+    pub(crate) fn http2_observer(&self) -> Option<&h2::Http2Observer> {
+        match &self.state {
+            State::Http2(observer) => Some(observer),
+            _ => None,
+        }
+    }
+
+    /// What HTTP/2 shows of the connection as a whole.
+    pub(crate) fn http2(&self) -> Option<&h2::Http2Facts> {
+        self.http2_observer().map(h2::Http2Observer::facts)
     }
 }
 

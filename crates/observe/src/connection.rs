@@ -2,6 +2,7 @@
 
 use crate::app_protocol::{AppProtocol, HeldBytes};
 use crate::client_turns::ClientTurns;
+use crate::progress::Progress;
 use crate::request_inference::{InferredExchange, RequestInference};
 use crate::rows::Rows;
 use crate::run_context::RunContext;
@@ -32,6 +33,7 @@ pub struct ObservedConnection {
     server_ended_at: Option<Nanos>,
     /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
     tcp_keepalive_s: Option<u32>,
+    user_timeout_ms: Option<u32>,
     /// When the client sent its last bytes, to which the server has not sent anything yet.
     sent_at: Option<Nanos>,
     /// The kernel's count of segments that were sent again, when it was last asked.
@@ -52,6 +54,7 @@ impl ObservedConnection {
             turns: ClientTurns::default(),
             server_ended_at: None,
             tcp_keepalive_s: None,
+            user_timeout_ms: None,
             sent_at: None,
             retransmissions: None,
         }
@@ -82,6 +85,11 @@ impl ObservedConnection {
     /// The client asked for TCP keep-alive probes, at this interval in seconds.
     pub fn note_probes(&mut self, interval_s: u32) {
         self.tcp_keepalive_s = Some(interval_s);
+    }
+
+    /// The client limited how long sent bytes may wait for an acknowledgement, in milliseconds.
+    pub fn note_user_timeout(&mut self, limit_ms: u32) {
+        self.user_timeout_ms = Some(limit_ms);
     }
 
     /// Every packet is seen: the caller notes each segment that was sent again, and each that awaited a late acknowledgement.
@@ -374,6 +382,7 @@ impl ObservedConnection {
             bytes: self.bytes,
             is_inferred,
             tcp_keepalive_s: self.tcp_keepalive_s,
+            user_timeout_ms: self.user_timeout_ms,
         };
         self.rows.close(at, carried, http2, run);
     }
@@ -382,6 +391,19 @@ impl ObservedConnection {
     pub fn fail(&mut self, failed: DialFailure, run: &mut dyn RunContext) {
         self.rows.connection.row.failed = Some(failed);
         self.rows.connection.record(run);
+    }
+
+    /// The bytes as the server would send them next, within TLS where that is used; `None` where that is not possible.
+    pub fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        match &self.tls {
+            Some(tls) => tls.seal_by_server(bytes),
+            None => Some(bytes.to_vec()),
+        }
+    }
+
+    /// How far its exchanges are; `None` where nothing is known of them.
+    pub fn progress(&self) -> Option<Progress> {
+        Progress::of(&self.rows, &self.app, self.tls.as_deref(), &self.inference)
     }
 
     /// How many exchanges were recorded.
@@ -422,6 +444,7 @@ pub(crate) struct Carried {
     /// Its exchanges were inferred.
     pub(crate) is_inferred: bool,
     pub(crate) tcp_keepalive_s: Option<u32>,
+    pub(crate) user_timeout_ms: Option<u32>,
 }
 
 /// Why nothing is known of the bytes that a connection carried.

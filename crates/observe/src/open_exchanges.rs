@@ -25,6 +25,11 @@ pub(crate) struct OpenExchange {
 }
 
 impl OpenExchanges {
+    /// How many are not over.
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
     /// Takes the header section of a request.
     pub(crate) fn begin(&mut self, stream: Option<u32>, request: &Request, key: &FingerprintKey) {
         self.begun += 1;

@@ -23,8 +23,10 @@ pub(crate) struct SealedBurst {
 }
 
 /// Infers exchanges.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct RequestInference {
+    /// Exchanges that were given back.
+    ended: u64,
     open: Option<InferredExchange>,
     /// A burst that is a request if it is answered.
     doubtful: Option<SealedBurst>,
@@ -50,6 +52,12 @@ pub(crate) struct InferredExchange {
 impl RequestInference {
     /// Takes a burst; the exchange that it ended.
     pub(crate) fn take(&mut self, burst: SealedBurst) -> Option<InferredExchange> {
+        let ended = self.take_next(burst);
+        self.ended += u64::from(ended.is_some());
+        ended
+    }
+
+    fn take_next(&mut self, burst: SealedBurst) -> Option<InferredExchange> {
         match (burst.sizes, burst.from) {
             (RecordSizes::Close, _) => return None,
             (RecordSizes::Control | RecordSizes::Updates, _) => {
@@ -115,6 +123,16 @@ impl RequestInference {
     /// Whether there may have been more requests.
     pub(crate) fn is_lower_bound(&self) -> bool {
         self.is_lower_bound
+    }
+
+    /// Exchanges that it gave back so far.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Whether the last request has begun to be answered.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.open.is_some_and(|one| one.answered.is_some())
     }
 
     /// Whether the last request has no response yet.

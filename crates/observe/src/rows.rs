@@ -109,6 +109,16 @@ impl Rows {
         self.done
     }
 
+    /// How many exchanges have begun and are not over.
+    pub(crate) fn open_exchanges(&self) -> u64 {
+        self.open.len() as u64
+    }
+
+    /// Whether a side announced the end of the connection.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.announced_by.is_some()
+    }
+
     /// How many of them have an end that was not observed.
     pub(crate) fn unobserved(&self) -> u64 {
         self.unobserved
@@ -404,6 +414,7 @@ impl Rows {
                 bytes: carried.bytes,
                 probes: Probes {
                     tcp_keepalive_s: carried.tcp_keepalive_s,
+                    user_timeout_ms: carried.user_timeout_ms,
                     pings: http2.map(|facts| u32::try_from(facts.pings).unwrap_or(u32::MAX)),
                 },
             },

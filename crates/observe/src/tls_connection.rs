@@ -243,6 +243,16 @@ impl TlsConnection {
         }
     }
 
+    /// The bytes as a record that fits behind those of the server; `None` where that is not possible.
+    pub(crate) fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.decryptor.seal_by_server(bytes)
+    }
+
+    /// Bursts that wait until it is known whether there are secrets.
+    pub(crate) fn waiting_bursts(&self) -> &[SealedBurst] {
+        &self.waiting
+    }
+
     /// Fetches new secrets; whether there were any.
     fn fetch_secrets(&mut self, run: &mut dyn RunContext) -> bool {
         if matches!(self.access, Access::Shut(_)) || self.is_read == [true; 2] {

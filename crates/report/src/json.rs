@@ -5,10 +5,11 @@ use intact_findings::bench::BenchFacts;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
+use intact_findings::fault::FaultFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::traffic::{LevelShift, ObservedFacts};
-use intact_fix::{Advice, Catalogue, Client, Measurement, Role};
+use intact_fix::{Advice, Catalogue, Client, HangLimit, Measurement, Role};
 use intact_ledger::{CampaignProgress, Host, Run, Sockets};
 use intact_model::{Fit, Forecast};
 use serde::Serialize;
@@ -19,6 +20,8 @@ use std::time::Duration;
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
 /// The schema of a comparison's document.
 pub const COMPARE_SCHEMA: &str = "intact.compare/1";
+/// The schema of the card of `watch --fault`.
+pub const FAULT_SCHEMA: &str = "intact.fault/1";
 /// The schema of a document about a function's invocations.
 pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
 /// The schema of a model's document. It has no `run`: nothing is run.
@@ -122,6 +125,11 @@ pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
     of_run(COMPARE_SCHEMA, run, facts)
 }
 
+/// The card of a program under faults.
+pub fn fault(run: &Run, facts: &FaultFacts) -> serde_json::Result<String> {
+    of_run(FAULT_SCHEMA, run, facts)
+}
+
 /// The document of a function's invocations.
 pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
     of_run(LAMBDA_SCHEMA, run, facts)
@@ -176,6 +184,9 @@ pub(crate) struct FixAdvice<'a> {
     versions: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     advice: Advice,
+    /// What limits the wait for a response on a connection that went silent; absent where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hang_limit: Option<HangLimit>,
 }
 
 /// The document of `fix`: these clients with everything that was measured of them.
@@ -212,6 +223,7 @@ fn advice<'a>(
         Some(FixAdvice {
             versions: &one.versions,
             advice: catalogue.advise(client, one, server_idle)?,
+            hang_limit: catalogue.hang_limit(client, one),
         })
     });
     advice.collect()

@@ -3,6 +3,7 @@
 use crate::json::{self, Document};
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
+use intact_findings::fault::FaultFacts;
 use intact_findings::lambda::LambdaFacts;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -58,6 +59,10 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         (
             "compare",
             of::<Document<'_, &CompareFacts>>(json::COMPARE_SCHEMA, "`intact compare`"),
+        ),
+        (
+            "fault",
+            of::<Document<'_, &FaultFacts>>(json::FAULT_SCHEMA, "`intact watch --fault`"),
         ),
         (
             "fix",

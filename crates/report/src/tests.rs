@@ -68,6 +68,7 @@ Without a selector, a requirement applies to
 
 - `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`) and, of `saved`, the baseline; the output names these
 - `watch`, `audit`, `report`: all destinations together
+- `watch --fault`: each kind of fault at each destination, except kinds that its connections cannot have
 - `compare`: each program except the baseline; counts are of one run
 
 The phases `blocked`, `send`, `wait`, `headers-to-body` and `receive` are those of all exchanges in `bench`. In `watch`, `audit` and `report`, they are

@@ -131,6 +131,12 @@ pub fn probe_interval(socket: &impl AsFd) -> Option<u32> {
     u32::try_from(idle).ok()
 }
 
+/// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); `None` where the program set none.
+pub fn user_timeout(socket: &impl AsFd) -> Option<u32> {
+    let limit: u32 = socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT).ok()?;
+    Some(limit).filter(|&limit| limit > 0)
+}
+
 /// Switches a deferred connect (TCP_FASTOPEN_CONNECT) off, which would wait for the first data.
 pub fn connect_at_once(socket: &impl AsFd) {
     let _ = socket_option::set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &0i32);
@@ -213,6 +219,61 @@ pub fn peek(socket: &impl AsFd, into: &mut [u8]) -> Peeked {
     // SAFETY: the kernel writes into the buffer, not beyond its end.
     let count = unsafe { libc::recv(descriptor, into.as_mut_ptr().cast(), into.len(), flags) };
     usize::try_from(count).map_or(Peeked::Nothing, Peeked::Bytes)
+}
+
+/// Larger than the number of hops of any packet that was not sent for this purpose (RFC 5082).
+const NO_TTL: i32 = 255;
+/// The number of hops that packets of our end have meanwhile.
+const OUR_TTL: i32 = 64;
+
+/// Makes the kernel drop all that `ours` sends to `theirs`, its other end on this machine, before TCP sees it: no data, no
+/// acknowledgement, no FIN. What `theirs` sends still arrives. Needs no privilege: it is the minimum of RFC 5082.
+///
+/// # Errors
+/// Those of setsockopt(2).
+pub fn deafen(theirs: &impl AsFd, ours: &impl AsFd) -> io::Result<()> {
+    // an IPv6 socket may carry IPv4; each option exists in its own family
+    let _ = socket_option::set(ours, libc::IPPROTO_IP, libc::IP_TTL, &OUR_TTL);
+    let _ = socket_option::set(ours, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, &OUR_TTL);
+    set_least_ttl(theirs, NO_TTL)
+}
+
+/// Ends the effect of [`deafen`].
+///
+/// # Errors
+/// Those of setsockopt(2).
+pub fn undeafen(theirs: &impl AsFd) -> io::Result<()> {
+    set_least_ttl(theirs, 0)
+}
+
+/// Sends with so many hops that a socket hears it that was made deaf.
+pub fn outshout(ours: &impl AsFd) {
+    let _ = socket_option::set(ours, libc::IPPROTO_IP, libc::IP_TTL, &NO_TTL);
+    let _ = socket_option::set(ours, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, &NO_TTL);
+}
+
+fn set_least_ttl(socket: &impl AsFd, ttl: i32) -> io::Result<()> {
+    /// From linux/in6.h; libc has no name for it.
+    const IPV6_MINHOPCOUNT: libc::c_int = 73;
+    let v6 = socket_option::set(socket, libc::IPPROTO_IPV6, IPV6_MINHOPCOUNT, &ttl);
+    let v4 = socket_option::set(socket, libc::IPPROTO_IP, libc::IP_MINTTL, &ttl);
+    v6.or(v4)
+}
+
+/// Bytes that a TCP socket has received and its program has not read; `None` where the kernel does not say.
+pub fn unread(socket: &impl AsFd) -> Option<usize> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: the kernel writes one number.
+    let result = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::FIONREAD, &raw mut count) };
+    usize::try_from(count).ok().filter(|_| result == 0)
+}
+
+/// Bytes that were written to a TCP socket and not sent yet; `None` where the kernel does not count.
+pub fn unsent(socket: &impl AsFd) -> Option<u32> {
+    // linux/tcp.h: tcpi_notsent_bytes
+    const NOTSENT_BYTES: usize = 144;
+    let info: [u8; NOTSENT_BYTES + 4] = tcp_info(socket)?;
+    Some(u32::from_ne_bytes(*info[NOTSENT_BYTES..].first_chunk()?))
 }
 
 /// Makes the end of a connection a RST instead of a FIN.

@@ -1,8 +1,9 @@
 //! What to run and how closely to look.
 
-use intact_ledger::ConnectionId;
+use intact_ledger::{ConnectionId, FaultKind};
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +63,8 @@ pub struct Config {
     pub place: Option<RunPosition>,
     /// The numbers of connections and exchanges; clone them into each run that shares a ledger.
     pub numbers: Numbers,
+    /// A fault that strikes the program's own connections.
+    pub fault: Option<FaultConfig>,
     /// A destination that is left to the kernel and not recorded: our own end of a conversation with the program.
     pub apart: Option<SocketAddr>,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
@@ -81,6 +84,7 @@ impl Config {
             keys: Some(KeyLogging::default()),
             place: None,
             numbers: Numbers::default(),
+            fault: None,
             apart: None,
             fingerprint_key,
         }
@@ -94,6 +98,79 @@ pub struct KeyLogging {
     pub own_file: Option<PathBuf>,
     /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
     pub node_options: Option<OsString>,
+}
+
+/// A fault that strikes kept connections of the program: those that have carried a complete exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultConfig {
+    /// What is done to a connection.
+    pub kind: FaultKind,
+    /// The idle time or the age after which it is done; without meaning for other kinds.
+    pub after: Duration,
+    /// The destinations that it is limited to; empty: all.
+    pub hosts: Vec<FaultHost>,
+    /// Chooses the connections and the moments: the same seed chooses the same ones.
+    pub seed: u64,
+    /// How long a stall lasts at most; then the connection is reset, so that the program can go on.
+    pub wait: Duration,
+}
+
+impl FaultConfig {
+    /// The seed unless another one is chosen: each fault strikes at the first moment.
+    pub const SEED: u64 = 0;
+    /// The longest stall unless another limit is chosen.
+    pub const WAIT: Duration = Duration::from_secs(30);
+
+    /// A fault with everything else as it is by default.
+    pub fn new(kind: FaultKind) -> FaultConfig {
+        FaultConfig {
+            kind,
+            after: Duration::from_nanos(kind.default_after().unwrap_or(0)),
+            hosts: Vec::new(),
+            seed: FaultConfig::SEED,
+            wait: FaultConfig::WAIT,
+        }
+    }
+}
+
+/// A destination of faults: a name or an address, and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultHost {
+    /// The name in lower case, or the address without brackets.
+    pub host: Arc<str>,
+    /// The port; `None`: all.
+    pub port: Option<u16>,
+}
+
+impl FaultHost {
+    /// Reads `HOST` or `HOST:PORT`; an IPv6 address with a port is in brackets. `None` where the text is neither.
+    pub fn parse(text: &str) -> Option<FaultHost> {
+        let is_address = text.parse::<Ipv6Addr>().is_ok();
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !is_address => (host, Some(port.parse().ok()?)),
+            _ => (text, None),
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let host = bare.unwrap_or(host).to_ascii_lowercase();
+        let is_host = !host.is_empty() && !host.contains(['/', '@', ' ', '[', ']']);
+        let is_host = is_host && (!host.contains(':') || host.parse::<Ipv6Addr>().is_ok());
+        is_host.then(|| FaultHost {
+            host: host.into(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for FaultHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) if self.host.contains(':') => write!(f, "[{}]:{port}", self.host),
+            Some(port) => write!(f, "{}:{port}", self.host),
+            None => f.write_str(&self.host),
+        }
+    }
 }
 
 /// One run among several in a ledger.
@@ -125,5 +202,28 @@ impl Numbers {
     /// A number for an exchange.
     pub(crate) fn exchange(&self) -> u64 {
         self.0.1.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_faults_has_a_port_or_means_all_ports() {
+        for (text, host, port) in [
+            ("api.Example.com", "api.example.com", None),
+            ("localhost:8080", "localhost", Some(8080)),
+            ("::1", "::1", None),
+            ("[::1]:8080", "::1", Some(8080)),
+            ("127.0.0.1:80", "127.0.0.1", Some(80)),
+        ] {
+            let read = FaultHost::parse(text).unwrap();
+            assert_eq!((&*read.host, read.port), (host, port), "{text}");
+            assert_eq!(FaultHost::parse(&read.to_string()), Some(read));
+        }
+        for text in ["", ":80", "a:b", "http://a", "a:99999", "[::1", "a b"] {
+            assert_eq!(FaultHost::parse(text), None, "{text}");
+        }
     }
 }

@@ -29,7 +29,9 @@ mod platform;
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use config::{Config, KeyLogging, Mode, Numbers, RunPosition, Streams, Terminal};
+pub use config::{
+    Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams, Terminal,
+};
 pub use error::WatchError;
 pub use intact_client::Clock;
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};

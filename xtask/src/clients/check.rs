@@ -2,7 +2,7 @@
 
 use intact_fix::{
     ClientFacts, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
-    Measurement,
+    Measurement, SilentWait, UnderFaults,
 };
 use std::fmt::Debug;
 use std::time::Duration;
@@ -42,6 +42,7 @@ pub(crate) fn differences(
         cookies,
         lookups,
         life,
+        faults,
     } = &claimed.facts;
     let now = &found.facts;
     let load = |a: &Option<Load>, b: &Option<Load>| is_load(a.as_ref(), b.as_ref());
@@ -62,6 +63,13 @@ pub(crate) fn differences(
     let is_same = |a: &Option<Lookups>, b: &Option<Lookups>| is_lookups(*a, *b);
     lines.of("lookups", lookups, &now.lookups, is_same);
     lines.of("life", life, &now.life, |a, b| is_life(*a, *b));
+    let is_same =
+        |claimed: &Option<UnderFaults>, found: &Option<UnderFaults>| match (claimed, found) {
+            (Some(claimed), Some(found)) => is_under_faults(claimed, found),
+            // not every client was put under faults
+            (claimed, _) => claimed.is_none(),
+        };
+    lines.of("under faults", faults, &now.faults, is_same);
     lines.0
 }
 
@@ -128,6 +136,34 @@ fn is_life(claimed: Option<LifetimeFacts>, found: Option<LifetimeFacts>) -> bool
         (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
         (claimed, found) => claimed == found,
     }
+}
+
+/// Results are the same, and a client's limit ends a wait at about the same time.
+fn is_under_faults(claimed: &UnderFaults, found: &UnderFaults) -> bool {
+    let is_wait = |claimed: Option<SilentWait>, found: Option<SilentWait>| match (claimed, found) {
+        (
+            Some(SilentWait::Ended { after_s, outcome }),
+            Some(SilentWait::Ended {
+                after_s: now,
+                outcome: then,
+            }),
+        ) => (after_s - now).abs() <= SLACK_S && outcome == then,
+        (
+            Some(SilentWait::Endless { outcome, .. }),
+            Some(SilentWait::Endless { outcome: then, .. }),
+        ) => outcome == then,
+        (claimed, found) => claimed == found,
+    };
+    let UnderFaults {
+        silent_get,
+        silent_post,
+        reset,
+        cut,
+        user_timeout,
+    } = *claimed;
+    is_wait(silent_get, found.silent_get)
+        && is_wait(silent_post, found.silent_post)
+        && (reset, cut, user_timeout) == (found.reset, found.cut, found.user_timeout)
 }
 
 /// What came of watching something, in seconds.
@@ -198,10 +234,11 @@ fn is_idle(claimed: Option<Idle>, found: Option<Idle>, idle_for: Duration) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use intact_fix::RequestOutcome;
 
     #[test]
     fn a_short_watch_confirms_what_it_can_see() {
-        let is_idle = |claimed, found| super::is_idle(claimed, found, Duration::from_secs(7));
+        let is_idle = |claimed, found| is_idle(claimed, found, Duration::from_secs(7));
         let kept = |for_s| Some(Idle::Kept { for_s });
         let closed = |after_s| Some(Idle::Closed { after_s });
         assert!(is_idle(kept(130.0), kept(7.0)));
@@ -217,6 +254,25 @@ mod tests {
         assert!(is_idle(closed(90.1), Some(Idle::Abandoned)));
         assert!(!is_idle(closed(4.0), Some(Idle::Abandoned)));
         assert!(!is_idle(Some(Idle::Abandoned), closed(90.1)));
+    }
+
+    #[test]
+    fn a_wait_may_vary_by_a_second_and_its_end_must_be_the_same() {
+        let of = |silent_get| UnderFaults {
+            silent_get: Some(silent_get),
+            ..UnderFaults::default()
+        };
+        let outcome = RequestOutcome::Error;
+        let ended = |after_s| of(SilentWait::Ended { after_s, outcome });
+        let endless = of(SilentWait::Endless {
+            for_s: 20.0,
+            outcome,
+        });
+        assert!(is_under_faults(&ended(5.0), &ended(5.6)));
+        assert!(!is_under_faults(&ended(5.0), &ended(7.0)));
+        assert!(is_under_faults(&endless, &endless));
+        assert!(!is_under_faults(&ended(20.0), &endless));
+        assert!(!is_under_faults(&endless, &UnderFaults::default()));
     }
 
     #[test]

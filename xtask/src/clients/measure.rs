@@ -7,6 +7,7 @@ use super::environment::Launch;
 use super::peer::{End, Peer, RACE, Script};
 use super::program::{About, Outcome, Program, ProgramStep, Skill};
 use super::server::Server;
+use super::under_faults;
 use anyhow::Context;
 use intact_fix::{
     ClientFacts, Count, Idle, KeepAliveHeader, Load, RequestOutcome, RequestOutcomes,
@@ -69,6 +70,10 @@ pub(crate) struct Watching {
     pub(crate) how_long: Duration,
     /// Whether idle connections are left out.
     pub(crate) only_signs: bool,
+    /// Whether there are no facts but those under faults.
+    pub(crate) only_faults: bool,
+    /// Whether connections fail under the client.
+    pub(crate) has_faults: bool,
 }
 
 /// What becomes of connections and names in a while: all at once, each with a program of its own.
@@ -77,6 +82,12 @@ pub(crate) fn watch(
     facts: &mut ClientFacts,
     watching: Watching,
 ) -> anyhow::Result<()> {
+    if watching.has_faults {
+        facts.faults = under_faults::measure(bench).context("faults")?;
+    }
+    if watching.only_faults {
+        return Ok(());
+    }
     let how_long = watching.how_long;
     let is_reused = is_reused(facts);
     let lookups = facts.lookups;
@@ -389,7 +400,8 @@ fn only(outcomes: Vec<Outcome>) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-fn fate(outcome: &Outcome, seen: usize) -> RequestOutcome {
+/// The result of a request, from what the program reports and how often the server got it.
+pub(super) fn fate(outcome: &Outcome, seen: usize) -> RequestOutcome {
     match (outcome, seen) {
         (Outcome::Status(_), 0..=1) => RequestOutcome::Fine,
         (Outcome::Status(_), _) => RequestOutcome::SentTwice,

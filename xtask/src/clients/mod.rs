@@ -14,6 +14,7 @@ mod namespace;
 mod peer;
 mod program;
 mod server;
+mod under_faults;
 mod watch_counts;
 
 pub(crate) use catalogue_run::MeasuredClient;
@@ -49,6 +50,9 @@ pub(crate) struct Args {
     /// Measure only fields, cookies, probes, lookups and lives anew, and keep the rest of what was measured
     #[arg(long, conflicts_with_all = ["check", "show"])]
     signs: bool,
+    /// Measure only what the clients do when their connections fail, and keep the rest of what was measured
+    #[arg(long, conflicts_with_all = ["check", "show", "signs"])]
+    faults: bool,
     /// Watch idle connections for 130 s instead of 7
     #[arg(long)]
     full: bool,
@@ -80,6 +84,7 @@ impl Args {
             show: false,
             quick: true,
             signs: false,
+            faults: false,
             full: false,
             survive: None,
             watched: false,
@@ -195,9 +200,8 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
                     let next = queue.lock().map(|mut queue| queue.pop_front());
                     let Ok(Some(job)) = next else { break };
                     let launched = launch_of(&job, installing);
-                    let done = launched.and_then(|launch| {
-                        Ok((measure_one(&job, &launch, intact, args.signs)?, launch))
-                    });
+                    let done = launched
+                        .and_then(|launch| Ok((measure_one(&job, &launch, intact, args)?, launch)));
                     let note = move |done| {
                         if let Ok(mut book) = book.lock() {
                             book.note(&job, done, args);
@@ -210,6 +214,9 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
                                 let watching = Watching {
                                     how_long: idle_for,
                                     only_signs: args.signs,
+                                    only_faults: args.faults,
+                                    // CI confirms what takes no waiting
+                                    has_faults: !args.signs && !args.quick,
                                 };
                                 note(watch_one(measured, &launch, intact, watching));
                             });
@@ -301,10 +308,15 @@ fn measure_one(
     job: &Job<'_>,
     launch: &Launch,
     intact: &Path,
-    only_signs: bool,
+    args: &Args,
 ) -> anyhow::Result<Measurement> {
     let bench = Bench { intact, launch };
-    let (about, facts) = if only_signs {
+    let (about, facts) = if args.faults {
+        let program = bench.start(None)?;
+        let about = program.about.clone();
+        program.end()?;
+        (about, ClientFacts::default())
+    } else if args.signs {
         let mut facts = ClientFacts::default();
         (client_traits::measure(&bench, &mut facts)?, facts)
     } else {

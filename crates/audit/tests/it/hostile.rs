@@ -55,6 +55,7 @@ pub(crate) fn holds_together(outcome: &Outcome) {
             | Row::Round(_)
             | Row::Sockets(_)
             | Row::Invocation(_)
+            | Row::Fault(_)
             | Row::Caveat(_) => {}
         }
     }

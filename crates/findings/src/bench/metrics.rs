@@ -120,7 +120,8 @@ impl BenchFacts {
             | Metric::IdleTimeout
             | Metric::Drain(_)
             | Metric::MaxRequests
-            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
+            | Metric::Invocation(_)
+            | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 

@@ -45,7 +45,8 @@ impl MetricSource for CheckFacts {
             | Metric::CpuPerRequest
             | Metric::Saved
             | Metric::SavedShare
-            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
+            | Metric::Invocation(_)
+            | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 

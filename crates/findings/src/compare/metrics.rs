@@ -72,7 +72,8 @@ impl MetricSource for CompareFacts {
             | Metric::IdleTimeout
             | Metric::MaxRequests
             | Metric::Drain(_)
-            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
+            | Metric::Invocation(_)
+            | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 

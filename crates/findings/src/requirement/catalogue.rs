@@ -2,12 +2,12 @@
 
 use super::Dimension;
 use super::metric::{
-    DrainMetric, FindingSelector, InvocationMetric, LoadMetric, Metric, PhaseStatistic, Statistic,
-    StatusSelector, TrafficMetric,
+    DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
+    PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
-use crate::{bench, check, rules};
-use intact_ledger::{Failure, Phase, Producer};
+use crate::{bench, check, fault, rules};
+use intact_ledger::{Failure, Phase, Producer, Run};
 
 /// The documents that a requirement can be checked against, one per command that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +18,8 @@ pub enum Document {
     Bench,
     /// `intact watch`
     Watch,
+    /// `intact watch --fault`
+    Fault,
     /// `intact compare`
     Compare,
     /// `intact audit`
@@ -30,11 +32,12 @@ pub enum Document {
 
 impl Document {
     /// Every document.
-    pub const ALL: &[Document] = &[Check, Bench, Watch, Compare, Audit, Lambda, Fleet];
+    pub const ALL: &[Document] = &[Check, Bench, Watch, Fault, Compare, Audit, Lambda, Fleet];
 
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
-    pub fn of(producer: &Producer) -> Document {
-        match producer {
+    pub fn of(run: &Run) -> Document {
+        match &run.producer {
+            Producer::Watch if fault::is_of_faults(run) => Self::Fault,
             Producer::Bench => Self::Bench,
             Producer::Check => Self::Check,
             Producer::Audit => Self::Audit,
@@ -54,6 +57,7 @@ impl Document {
         match self {
             Self::Check => checked,
             Self::Bench => bench::RULES.to_vec(),
+            Self::Fault => fault::RULES.to_vec(),
             Self::Fleet => [checked, bench::RULES.to_vec()].concat(),
             Self::Watch | Self::Compare | Self::Audit | Self::Lambda => rules::ids().collect(),
         }
@@ -78,6 +82,7 @@ impl Document {
             Self::Check => "check",
             Self::Bench => "bench",
             Self::Watch => "watch",
+            Self::Fault => "watch --fault",
             Self::Compare => "compare",
             Self::Audit => "audit",
             Self::Lambda => "lambda",
@@ -170,17 +175,32 @@ pub struct SelectorEntry {
     pub documents: &'static [Document],
     /// What it selects, in one line.
     pub meaning: &'static str,
+    /// The values that there are, where they are fixed: such a selector is written `key` (any) or `key.value`.
+    pub values: &'static [&'static str],
+}
+
+impl SelectorEntry {
+    const fn of(key: &'static str, documents: &'static [Document], meaning: &'static str) -> Self {
+        Self {
+            key,
+            documents,
+            meaning,
+            values: &[],
+        }
+    }
 }
 
 use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
-use Document::{Audit, Bench, Check, Compare, Fleet, Lambda, Watch};
+use Document::{Audit, Bench, Check, Compare, Fault, Fleet, Lambda, Watch};
 use MetricKey::{Family, One};
 
 const ALL: &[Document] = Document::ALL;
 const TRAFFIC: &[Document] = &[Bench, Watch, Compare, Audit, Lambda, Fleet];
 /// What `compare` does not have: it compares runs, and keeps no latencies of requests.
 const REQUESTS: &[Document] = &[Bench, Watch, Audit, Lambda, Fleet];
-const HOSTS: &[Document] = &[Check, Bench, Watch, Audit, Lambda, Fleet];
+const HOSTS: &[Document] = &[Check, Bench, Watch, Fault, Audit, Lambda, Fleet];
+const FAILURES: &[Document] = &[Bench, Watch, Fault, Compare, Audit, Lambda, Fleet];
+const FAULTS: &[Document] = &[Fault];
 const LOAD: &[Document] = &[Bench, Lambda, Fleet];
 const CARDS: &[Document] = &[Check, Fleet];
 const EXPERIMENTS: &[Document] = &[Bench, Compare, Lambda, Fleet];
@@ -232,6 +252,10 @@ const fn invocation(metric: InvocationMetric) -> MetricKey {
     One(Metric::Invocation(metric))
 }
 
+const fn fault(metric: FaultMetric) -> MetricKey {
+    One(Metric::Fault(metric))
+}
+
 const fn findings(selector: FindingSelector) -> MetricKey {
     One(Metric::Findings(selector))
 }
@@ -241,7 +265,7 @@ const fn findings(selector: FindingSelector) -> MetricKey {
 pub static METRICS: &[MetricEntry] = &[
     row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever their outcome"),
     row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges that got a complete response of any status"),
-    row("failed", traffic(TrafficMetric::Failed), Count, TRAFFIC, "exchanges that did not, in `bench` warm-up too"),
+    row("failed", traffic(TrafficMetric::Failed), Count, FAILURES, "exchanges that did not, in `bench` warm-up too; under a fault, requests that got no complete response in the end"),
     row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges that failed in this way"),
     row("status.<code>", Family(Parameter::Status), Count, TRAFFIC, "responses with this status, or of this class"),
     row("connections", traffic(TrafficMetric::Connections), Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE),
@@ -300,6 +324,12 @@ pub static METRICS: &[MetricEntry] = &[
     row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations without a response"),
     row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),
     row("cold-start", invocation(InvocationMetric::ColdStart), Time, &[Lambda], "mean of the first calls, the start of the environment included"),
+    row("hung", fault(FaultMetric::Hung), Time, FAULTS, "longest wait of a request on a connection under a fault; a lower bound where no timeout of the program ended it"),
+    row("duplicated", fault(FaultMetric::Duplicated), Count, FAULTS, "requests that are not idempotent, of which bytes reached the server, and that were sent again"),
+    row("recovered", fault(FaultMetric::Recovered), Count, FAULTS, "requests that failed under a fault, and were sent again with success"),
+    row("truncated", fault(FaultMetric::Truncated), Count, FAULTS, "responses cut short that the program may have taken as complete"),
+    row("leaked", fault(FaultMetric::Leaked), Count, FAULTS, "connections under a fault that the program did not close before its end"),
+    row("struck", fault(FaultMetric::Struck), Count, FAULTS, "connections that the fault was applied to"),
     row("findings", findings(FindingSelector::All), Count, ALL, "findings of any severity"),
     row("findings.<rule>", Family(Parameter::Rule), Count, ALL, "findings of this rule"),
     row("warnings", findings(FindingSelector::Severity(Severity::Warning)), Count, ALL, "findings that are warnings"),
@@ -323,16 +353,17 @@ pub(super) static OTHER_NAMES: &[(&str, &str)] = &[
 /// Every key that subjects are selected by.
 #[rustfmt::skip] // as above
 pub static SELECTORS: &[SelectorEntry] = &[
-    SelectorEntry { key: "variant", documents: EXPERIMENTS, meaning: "the variant's name" },
-    SelectorEntry { key: "keepalive", documents: LOAD, meaning: "on or off" },
-    SelectorEntry { key: "http", documents: REQUESTS, meaning: "the version: 1.0, 1.1, 2, 3" },
-    SelectorEntry { key: "tls", documents: REQUESTS, meaning: "the version: none, 1.2, 1.3" },
-    SelectorEntry { key: "resume", documents: LOAD, meaning: "on or off" },
-    SelectorEntry { key: "concurrency", documents: LOAD, meaning: "exchanges at a time (-c)" },
-    SelectorEntry { key: "streams", documents: LOAD, meaning: "streams on one connection" },
-    SelectorEntry { key: "host", documents: HOSTS, meaning: "the host that was called, with its port if that is unusual" },
-    SelectorEntry { key: "origin", documents: HOSTS, meaning: "scheme, host and port" },
-    SelectorEntry { key: "tag", documents: REQUESTS, meaning: "the tag that a scenario gave" },
+    SelectorEntry::of("variant", EXPERIMENTS, "the variant's name"),
+    SelectorEntry::of("keepalive", LOAD, "on or off"),
+    SelectorEntry::of("http", REQUESTS, "the version: 1.0, 1.1, 2, 3"),
+    SelectorEntry::of("tls", REQUESTS, "the version: none, 1.2, 1.3"),
+    SelectorEntry::of("resume", LOAD, "on or off"),
+    SelectorEntry::of("concurrency", LOAD, "exchanges at a time (-c)"),
+    SelectorEntry::of("streams", LOAD, "streams on one connection"),
+    SelectorEntry::of("host", HOSTS, "the host that was called, with its port if that is unusual"),
+    SelectorEntry::of("origin", HOSTS, "scheme, host and port"),
+    SelectorEntry { values: &fault::KIND_IDS, ..SelectorEntry::of("fault", FAULTS, "the kind: `fault.black-hole`; `fault` alone is every kind that suits the program's connections") },
+    SelectorEntry::of("tag", REQUESTS, "the tag that a scenario gave"),
 ];
 
 #[cfg(test)]

@@ -31,6 +31,11 @@ pub trait MetricSource {
 
     /// What is missing from what was measured. A gate that needs all of it stays closed with its reason.
     fn unobserved(&self) -> Unobserved;
+
+    /// Why only bounds are known of a subject, where that has a reason.
+    fn undecided(&self, _subject: usize) -> Option<String> {
+        self.unobserved().reason()
+    }
 }
 
 /// Why a metric has no value for a subject.
@@ -115,7 +120,6 @@ impl Requirement {
     /// (or those that the facts call for).
     pub fn evaluate(&self, facts: &dyn MetricSource) -> Verdict {
         let subjects = facts.subjects();
-        let missing = facts.unobserved().reason();
         let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
             (true, Some(first)) => first,
             _ => subjects.len(),
@@ -126,6 +130,7 @@ impl Requirement {
             .filter(|(_, subject)| found(subject))
             .map(|(index, subject)| {
                 let outcome = self.outcome(facts, index, subject);
+                let missing = facts.undecided(index);
                 RequirementResult {
                     subject: subject.name.clone(),
                     outcome,
@@ -228,7 +233,7 @@ impl Subject {
 fn offered(subjects: &[Subject], key: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for (own, value) in subjects.iter().flat_map(|subject| &subject.labels) {
-        if *own == key && values.len() < 8 && !values.contains(value) {
+        if *own == key && values.len() < 8 && !value.is_empty() && !values.contains(value) {
             values.push(value.clone());
         }
     }

@@ -32,6 +32,8 @@ pub enum Metric {
     Drain(DrainMetric),
     /// Invocations of a function.
     Invocation(InvocationMetric),
+    /// What a program did when a kept connection failed.
+    Fault(FaultMetric),
     /// A count of findings.
     Findings(FindingSelector),
 }
@@ -134,6 +136,23 @@ pub enum DrainMetric {
     Announced,
     /// `drain.time`
     Time,
+}
+
+/// What a program did when a kept connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultMetric {
+    /// `hung`
+    Hung,
+    /// `duplicated`
+    Duplicated,
+    /// `recovered`
+    Recovered,
+    /// `truncated`
+    Truncated,
+    /// `leaked`
+    Leaked,
+    /// `struck`
+    Struck,
 }
 
 /// Responses by their status.

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::catalogue::{Document, METRICS, MetricEntry, SELECTORS};
-use super::parse_error::{ParseError, ParseErrorKind, unknown_metric, unknown_selector};
+use super::parse_error::{
+    ParseError, ParseErrorKind, unknown_metric, unknown_selector, unknown_value,
+};
 use super::{Dimension, Metric, Op, Quantity, Requirement, Selector, Unit};
 
 type Spanned = Range<usize>;
@@ -93,6 +95,9 @@ pub(super) fn is_bare(value: &str) -> bool {
 fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, ParseError> {
     let span = trim(expression, span);
     let not_a_selector = || ParseError::new(expression, span.clone(), ParseErrorKind::NotASelector);
+    if let Some(fixed) = parse_fixed(expression, span.clone()) {
+        return fixed;
+    }
     let equals = expression[span.clone()]
         .find('=')
         .ok_or_else(not_a_selector)?;
@@ -109,6 +114,25 @@ fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, ParseErro
         None => return Err(not_a_selector()),
     };
     Ok(Selector { entry, value })
+}
+
+/// A selector whose values are fixed: `key`, `key.value`; `key=value` is read, too. `None` where the key is another one.
+fn parse_fixed(expression: &str, span: Spanned) -> Option<Result<Selector, ParseError>> {
+    let text = &expression[span.clone()];
+    let end = text.find(['.', '=']).unwrap_or(text.len());
+    let key = text[..end].trim();
+    let mut fixed = SELECTORS.iter().filter(|entry| !entry.values.is_empty());
+    let entry = fixed.find(|entry| entry.key == key)?;
+    let value_span = trim(expression, (span.start + end + 1).min(span.end)..span.end);
+    let value = expression[value_span.clone()].trim_matches('"');
+    let is_known = entry.values.contains(&value) || (value.is_empty() && end == text.len());
+    Some(if is_known {
+        let value = value.to_owned();
+        Ok(Selector { entry, value })
+    } else {
+        let kind = unknown_value(key, value, entry.values);
+        Err(ParseError::new(expression, value_span, kind))
+    })
 }
 
 /// What stands before a closing quote that is the last character.

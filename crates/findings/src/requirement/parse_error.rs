@@ -35,6 +35,18 @@ pub enum ParseErrorKind {
         /// The known key that is nearest to it, if one is near.
         nearest: Option<String>,
     },
+    /// A selector has no such value.
+    #[error("unknown {key} `{value}`{}", did_you_mean_or(nearest.as_deref(), known))]
+    UnknownValue {
+        /// The selector.
+        key: String,
+        /// What was written.
+        value: String,
+        /// The known value that is nearest to it, if one is near.
+        nearest: Option<&'static str>,
+        /// All values.
+        known: &'static [&'static str],
+    },
     /// A selector is not `key=value`.
     #[error(
         "a selector is written key=value, such as keepalive=on; quote a value with a comma or a quote in it"
@@ -141,6 +153,13 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
+fn did_you_mean_or(nearest: Option<&str>, known: &[&str]) -> String {
+    match nearest {
+        Some(_) => did_you_mean(nearest),
+        None => format!("; there is {}", known.join(", ")),
+    }
+}
+
 fn commands(documents: &[Document]) -> String {
     documents
         .iter()
@@ -180,6 +199,19 @@ pub(super) fn unknown_selector(key: &str) -> ParseErrorKind {
     ParseErrorKind::UnknownSelector {
         key: shortened(key),
         nearest: nearest.map(str::to_owned),
+    }
+}
+
+pub(super) fn unknown_value(
+    key: &str,
+    value: &str,
+    known: &'static [&'static str],
+) -> ParseErrorKind {
+    ParseErrorKind::UnknownValue {
+        key: key.to_owned(),
+        value: shortened(value),
+        nearest: suggest::nearest(value, known.iter().copied()),
+        known,
     }
 }
 

@@ -83,6 +83,7 @@ impl Figures {
             | Metric::Drain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
+            | Metric::Fault(_)
             | Metric::Findings(_) => return Err(NoData::NOT_IN_DOCUMENT),
         };
         // a connection that cannot be read says more than the missing samples

@@ -3,6 +3,7 @@
 mod bench_rules;
 mod compare;
 mod coverage;
+mod faults;
 mod golden;
 mod observe;
 mod requirement;

@@ -8,6 +8,7 @@ use intact_findings::requirement::{
 };
 use intact_ledger::Failure;
 use proptest::prelude::*;
+use std::num::NonZero;
 
 fn parse(expression: &str) -> Requirement {
     expression.parse().unwrap_or_else(|fault| panic!("{fault}"))
@@ -93,6 +94,39 @@ fn the_last_colon_ends_the_selectors() {
         parse(r#"tag="a, \"b\": c": ok > 0"#).selectors()[0].value(),
         r#"a, "b": c"#
     );
+}
+
+#[test]
+fn a_selector_with_fixed_values_is_written_with_a_dot_or_alone() {
+    let selected = |expression: &str| {
+        let requirement = parse(expression);
+        let one = &requirement.selectors()[0];
+        (one.key(), one.value().to_owned())
+    };
+    let black_hole = ("fault", "black-hole".to_owned());
+    assert_eq!(selected("fault.black-hole: hung < 10s"), black_hole);
+    assert_eq!(selected("fault=black-hole: hung < 10s"), black_hole);
+    assert_eq!(selected("fault: duplicated == 0"), ("fault", String::new()));
+    let both = parse("host=api.example.com:8443, fault.stale : failed == 0");
+    assert_eq!(
+        both.to_string(),
+        "host=api.example.com:8443,fault.stale: failed == 0"
+    );
+    for (wrong, expected) in [
+        ("fault.blackhole: hung < 10s", "did you mean `black-hole`?"),
+        ("fault.earthquake: hung < 10s", "there is stale, fin-race"),
+        ("fault.: hung < 10s", "unknown fault"),
+        ("fault=: hung < 10s", "unknown fault"),
+        ("fault.stale: hang < 10s", "did you mean `hung`?"),
+    ] {
+        let said = fault(wrong);
+        assert!(said.contains(expected), "{wrong}: {said}");
+    }
+    for document in [Document::Watch, Document::Bench] {
+        let refused = parse("fault: duplicated == 0").check_for(document);
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("watch --fault"), "{said}");
+    }
 }
 
 #[test]
@@ -353,8 +387,13 @@ fn rounding_decides_no_comparison() {
 
 fn written_requirement() -> impl Strategy<Value = String> {
     let selector = (0..SELECTORS.len(), any::<String>()).prop_map(|(key, value)| {
+        let entry = &SELECTORS[key];
+        if let Some(count) = NonZero::new(entry.values.len()) {
+            let fixed = entry.values[value.len() % count];
+            return format!("{}.{fixed}", entry.key);
+        }
         let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
-        format!("{}=\"{escaped}\"", SELECTORS[key].key)
+        format!("{}=\"{escaped}\"", entry.key)
     });
     let op = prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]);
     (

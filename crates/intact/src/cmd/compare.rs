@@ -148,9 +148,10 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     for folder in folders {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
-        let remedy = match Document::of(producer) {
+        let remedy = match Document::of(reader.run()) {
             Document::Bench => Some("`intact bench --baseline DIR` compares two benches"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
+            Document::Fault => Some("`intact report DIR` shows a card of faults"),
             Document::Check
             | Document::Watch
             | Document::Audit

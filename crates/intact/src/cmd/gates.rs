@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use intact_findings::bench::BenchFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
+use intact_findings::fault::{self, FaultFacts};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::requirement::{Document, MetricSource, Requirement, Verdict};
 use intact_findings::traffic::ObservedFacts;
@@ -93,6 +94,20 @@ impl GateInput for CompareFacts {
 
     fn json(&self, run: &Run) -> serde_json::Result<String> {
         intact_report::json::compare(run, self)
+    }
+}
+
+impl GateInput for FaultFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn judged(&self) -> Vec<&'static str> {
+        fault::RULES.to_vec()
+    }
+
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::fault(run, self)
     }
 }
 

@@ -11,7 +11,9 @@ use intact_findings::requirement::Document;
 use intact_findings::stored::Stored;
 use intact_ledger::Run;
 use intact_ledger::store::Reader;
-use intact_report::documents::{BenchRun, CheckRun, CompareRun, LambdaRun, Source, TrafficRun};
+use intact_report::documents::{
+    BenchRun, CheckRun, CompareRun, FaultCard, LambdaRun, Source, TrafficRun,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,7 +47,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let mut stored = Vec::new();
     for folder in &args.ledgers {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-        let document = Document::of(&reader.run().producer);
+        let document = Document::of(reader.run());
         let Some(requirements) = args.gates.begin(document)? else {
             return Ok(ExitCode::from(exit::FINE));
         };
@@ -93,6 +95,10 @@ fn parts(stored: &Stored) -> (&Run, &dyn GateInput, Source<'_>) {
         Stored::Compared(one) => {
             let (run, facts) = (&one.run, &one.facts);
             (run, facts, Source::Compare(CompareRun { run, facts }))
+        }
+        Stored::Faults(one) => {
+            let (run, facts) = (&one.run, &one.facts);
+            (run, facts, Source::Fault(FaultCard { run, facts }))
         }
         Stored::Check(one) => {
             let (run, facts) = (&one.run, &one.facts);

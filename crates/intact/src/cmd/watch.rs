@@ -1,5 +1,6 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
+mod faults;
 #[cfg(not(feature = "live"))]
 mod no_live;
 mod processor;
@@ -44,11 +45,13 @@ use std::time::Duration;
   intact watch --require 'avoidable == 0' --json=watch.json -- npm test
   intact watch --live -- npm run dev
   intact watch --cpu --flamegraph time.svg -- node server.js
+  intact watch --fault black-hole --require 'fault.black-hole: hung < 10s' -- ./client
+  intact watch --fault each --fault-host api.example.com -- ./client
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
 The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
-128+n after signal n; 1 when a requirement failed; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
+128+n after signal n; 1 when a requirement failed; with several faults that of the run without a fault; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
 pub(crate) struct Args {
     /// Where TLS keys come from, so that requests are counted exactly and not inferred: `auto` has programs log them
     /// (SSLKEYLOGFILE unless it is set, and NODE_OPTIONS) and looks in the memory of those that do not (Go, Java, rustls);
@@ -74,6 +77,8 @@ pub(crate) struct Args {
     /// Show the program in a pane of its own, and next to it what its connections do; all keys are the program's
     #[arg(long, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
     live: bool,
+    #[command(flatten)]
+    faults: faults::FaultArgs,
     #[command(flatten)]
     processor: processor::Options,
     #[command(flatten)]
@@ -107,10 +112,17 @@ pub(super) enum Keys {
 /// Runs the program, then prints the page to standard error; its exit code is ours.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(Document::Watch)? else {
+    let document = match args.faults.is_any() {
+        true => Document::Fault,
+        false => Document::Watch,
+    };
+    let Some(requirements) = args.gates.begin(document)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let subjects = subjects(args)?;
+    if args.faults.is_any() {
+        return faults::run(config, &requirements);
+    }
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
     let mut head = head(config);
@@ -195,10 +207,15 @@ fn head(config: &Config<Args>) -> Run {
     let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
-    head.link = args
-        .rtt
-        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
+    head.link = added_round_trip(args);
     head
+}
+
+fn added_round_trip(args: &Args) -> Option<String> {
+    let rtt = args.rtt?;
+    Some(format!(
+        "{rtt:?} of round trip added to each connection (--rtt)"
+    ))
 }
 
 /// Runs the program to its end.

@@ -106,13 +106,16 @@ pub struct ConnectionBytes {
     pub received: u64,
 }
 
-/// Signs of life that keep a connection open without carrying an exchange.
+/// What keeps a connection open without an exchange, or finds out that its peer is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probes {
     /// Whether SO_KEEPALIVE was set, and its interval in seconds where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_keepalive_s: Option<u32>,
+    /// TCP_USER_TIMEOUT in milliseconds where it was set: sent bytes without an acknowledgement end the connection after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_timeout_ms: Option<u32>,
     /// HTTP/2 PING frames seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pings: Option<u32>,

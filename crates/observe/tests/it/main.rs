@@ -8,7 +8,7 @@ use intact_ledger::{
     Sink, Span,
 };
 use intact_observe::Side::{Client, Server};
-use intact_observe::{Ending, ObservedConnection, RunContext, TlsReading};
+use intact_observe::{Ending, ObservedConnection, ResponsePart, RunContext, TlsReading};
 use intact_wire::tls::decrypt::KeyLog;
 
 const MS: u64 = 1_000_000;
@@ -565,4 +565,29 @@ fn streams_that_are_lost_after_a_goaway_have_its_time_unless_it_was_an_error() {
     );
     // ENHANCE_YOUR_CALM
     assert!(lost(11).iter().all(|(_, when)| when.is_none()));
+}
+
+#[test]
+fn progress_is_that_of_the_bytes_so_far() {
+    let part = |one: &Observed| {
+        let now = one.connection.progress().unwrap();
+        (now.done, now.open, now.response, now.is_kept())
+    };
+    let one = Observed::new();
+    assert_eq!(part(&one), (0, 0, None, false));
+    let one = one.client(10, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(part(&one), (0, 1, None, false));
+    let one = one.server(20, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(part(&one), (0, 1, Some(ResponsePart::Head), false));
+    let one = one.server(21, b"o");
+    assert_eq!(part(&one), (0, 1, Some(ResponsePart::Body), false));
+    let one = one.server(22, b"k");
+    assert_eq!(part(&one), (1, 0, None, true));
+    let one = one
+        .client(
+            30,
+            b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        )
+        .server(40, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(part(&one), (2, 0, None, false), "its end was announced");
 }

@@ -106,6 +106,14 @@ fn measured<'a>(table: Columns<'a>) -> Table {
             outcome(&[stale.fin, stale.rst])
         })
         .about("request 1 s after the server closed, GET / POST")
+        .ranked(5, "hang", hang::waits)
+        .about("wait of a GET / POST on a connection that went silent")
+        .full("reset", hang::after_reset)
+        .about("GET / POST whose response is reset after the server has processed it")
+        .full("cut", hang::cut)
+        .about("response that ends within its body")
+        .full("TCP_USER_TIMEOUT", hang::user_timeout)
+        .about("TCP_USER_TIMEOUT of its connections")
         .full("unread", move |row| {
             let (small, large) = (&facts(row).unread_small, &facts(row).unread_large);
             pair([small, large].map(|count| connections(count.as_ref()).text()))
@@ -350,6 +358,13 @@ pub fn fix_client(
     let heading = text!("By default: {}", default.map_or("", |one| &one.title));
     page.section(Section::new("default", heading).summary(Block::List(items.collect())));
     page.section(advice(catalogue, client, &defaults, request));
+    let reusing = [Role::Default, Role::Remedy].into_iter().find_map(|role| {
+        let newest = of(client.variant(role)?).pop()?;
+        is_kept(newest.one).then_some(newest)
+    });
+    if let Some(section) = hang::limit(catalogue, client, reusing.as_ref(), defaults.last()) {
+        page.section(section);
+    }
     page.section(behaviour(client, defaults.last()));
     let all: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
     let table = Rows::of(&all)
@@ -392,6 +407,12 @@ fn notes(client: &Client) -> [(&'static str, &'static str, &[String]); 2] {
         ("options", "Options", &client.options),
         ("traps", "Traps", &client.traps),
     ]
+}
+
+/// Whether requests in turn shared connections.
+fn is_kept(one: &Measurement) -> bool {
+    let load = one.facts.plain.as_ref();
+    load.is_some_and(|load| load.sequential.is_reused())
 }
 
 /// Whether the newest version reuses connections by default.
@@ -649,6 +670,8 @@ fn effects<'a>(rows: Rows<'a, (&'a Article, Trial<'a>)>) -> Rows<'a, (&'a Articl
 fn measured_effects(rows: &[(&Article, Trial<'_>)]) -> Table {
     effects(Rows::of(rows)).table()
 }
+
+mod hang;
 
 #[cfg(test)]
 mod tests;

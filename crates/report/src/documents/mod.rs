@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod common;
 mod compare;
+mod fault;
 pub(crate) mod fix;
 mod fleet;
 mod lambda;
@@ -15,6 +16,7 @@ mod traffic;
 pub use bench::{BenchRun, demonstration};
 pub use check::{CheckPart, CheckRun, page as check};
 pub use compare::CompareRun;
+pub use fault::FaultCard;
 pub use fix::{FixRequest, fix_articles, fix_client, fix_list};
 pub use fleet::{campaign, first_checks, profiles};
 pub use lambda::LambdaRun;
@@ -30,6 +32,8 @@ pub enum Source<'a> {
     Bench(BenchRun<'a>),
     /// A comparison of programs.
     Compare(CompareRun<'a>),
+    /// The card of a program under faults.
+    Fault(FaultCard<'a>),
     /// The profile of a server.
     Check(CheckRun<'a>),
     /// The invocations of a function.
@@ -44,6 +48,7 @@ impl<'a> Source<'a> {
         match self {
             Source::Bench(one) => bench::page(one),
             Source::Compare(one) => compare::page(one),
+            Source::Fault(one) => fault::page(one),
             Source::Check(one) => check::page(one, CheckPart::All),
             Source::Lambda(one) => lambda::page(one),
             Source::Traffic(one) => traffic::page(one),

@@ -11,7 +11,7 @@ use intact_ledger::{
 };
 use intact_model::{Counting, Forecast, Reuse};
 use intact_report::documents::{
-    self, BenchRun, CheckRun, CompareRun, LambdaRun, Source, TrafficRun,
+    self, BenchRun, CheckRun, CompareRun, FaultCard, LambdaRun, Source, TrafficRun,
 };
 use intact_report::page::Page;
 use intact_report::terminal::TerminalOptions;
@@ -248,6 +248,7 @@ fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
         Stored::Bench(one) => &one.facts,
         Stored::Observed(one) => &one.facts,
         Stored::Compared(one) => &one.facts,
+        Stored::Faults(one) => &one.facts,
         Stored::Check(one) => &one.facts,
         Stored::Lambda(one) => &one.facts,
     };
@@ -300,6 +301,7 @@ fn document(stored: &Stored) {
         Stored::Bench(one) => json::bench(&one.run, &one.facts),
         Stored::Observed(one) => json::observed(&one.run, &one.facts),
         Stored::Compared(one) => json::compare(&one.run, &one.facts),
+        Stored::Faults(one) => json::fault(&one.run, &one.facts),
         Stored::Check(one) => json::check(&one.run, &one.facts),
         Stored::Lambda(one) => json::lambda(&one.run, &one.facts),
     };
@@ -322,6 +324,10 @@ fn source(stored: &Stored) -> Source<'_> {
             ladder: None,
         }),
         Stored::Compared(one) => Source::Compare(CompareRun {
+            run: &one.run,
+            facts: &one.facts,
+        }),
+        Stored::Faults(one) => Source::Fault(FaultCard {
             run: &one.run,
             facts: &one.facts,
         }),

@@ -7,6 +7,7 @@ mod check;
 mod chromium;
 mod compare;
 mod drain;
+mod fault;
 mod fix;
 mod fleet;
 mod foreign_numbers;

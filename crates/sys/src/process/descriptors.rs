@@ -21,6 +21,7 @@ struct Known {
 }
 
 /// The descriptor of a socket in another process; valid as long as the process keeps it open.
+#[derive(Clone)]
 pub struct SocketLocation {
     handle: Arc<OwnedFd>,
     number: i32,

@@ -12,7 +12,7 @@ use super::reader::{FrameReader, Limits};
 use super::settings::Settings;
 use super::streams::{Head, Streams};
 use crate::Side;
-use crate::exchange::{Event, Exchange, Outcome, Request};
+use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 
 /// What concerns the connection as a whole; times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -153,6 +153,23 @@ impl Http2Observer {
     /// How many streams are open.
     pub fn outstanding(&self) -> usize {
         self.streams.len()
+    }
+
+    /// The responses that have begun and have not ended.
+    pub fn responses_under_way(&self) -> impl Iterator<Item = &Response> {
+        let open = self.streams.values();
+        open.filter_map(|exchange| exchange.response.as_ref())
+            .filter(|response| response.ended_at.is_none())
+    }
+
+    /// The open stream that was opened first.
+    pub fn first_open_stream(&self) -> Option<u32> {
+        self.streams.keys().next().copied()
+    }
+
+    /// Whether the last byte of the server was the last of a frame.
+    pub fn server_is_between_frames(&self) -> bool {
+        self.server.lost.is_none() && self.server.reader.is_between_frames()
     }
 
     /// Stream 1 answers a request that HTTP/1.1 made (Upgrade: h2c).

@@ -79,6 +79,13 @@ impl Http1Observer {
         self.open.len()
     }
 
+    /// The responses that have begun and have not ended.
+    pub fn responses_under_way(&self) -> impl Iterator<Item = &Response> {
+        let open = self.open.iter();
+        open.filter_map(|open| open.exchange.response.as_ref())
+            .filter(|response| response.ended_at.is_none())
+    }
+
     /// Takes the next bytes of one direction, and gives back those that are no HTTP/1 because the protocol was switched.
     pub fn read<'a>(
         &mut self,

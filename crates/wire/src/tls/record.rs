@@ -60,6 +60,11 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
+    /// Whether nothing of a record has come that is not whole.
+    pub(super) fn is_between_records(&self) -> bool {
+        self.held.is_empty() && self.failed.is_none()
+    }
+
     /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
     pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Record<'a>>, Error> {
         if let Some(error) = self.failed {

@@ -145,6 +145,14 @@ impl Watcher {
         &self.facts
     }
 
+    /// Whether the last byte of that side was the last of a record.
+    pub(super) fn is_between_records(&self, side: Side) -> bool {
+        match side {
+            Side::Client => self.client.records.is_between_records(),
+            Side::Server => self.server.records.is_between_records(),
+        }
+    }
+
     /// Whether that side has sent a ChangeCipherSpec.
     pub(super) fn has_changed_cipher(&self, side: Side) -> bool {
         match side {

@@ -169,6 +169,7 @@ fn assert_same_close(name: &str, watched: &Close, audited: &Close) {
         let mut close = close.clone();
         close.at = intact_ledger::Nanos(0);
         close.probes.tcp_keepalive_s = None;
+        close.probes.user_timeout_ms = None;
         close.bytes.received = 0;
         close
     };

@@ -494,6 +494,33 @@ for before, after in (30, None), (None, 77), (None, None):
     assert_eq!(probes, [Some(30), Some(77), None]);
 }
 
+#[test]
+fn the_limit_on_unacknowledged_bytes_is_noted() {
+    if program("python3", "watch TCP_USER_TIMEOUT").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let script = "
+import socket, sys, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+for limit in 2500, None:
+    s = socket.create_connection((url.hostname, url.port))
+    limit and s.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit)
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); s.recv(1000); s.close()
+";
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let options = ["--ledger", ledger.to_str().unwrap()];
+    let (out, _) = watch(&options, &["python3", "-c", script, &server.plain()]);
+    assert!(out.status.success(), "{out:?}");
+    let reader = intact_ledger::store::Reader::open(&ledger).unwrap();
+    let limits = reader.events().unwrap().filter_map(|row| match row {
+        intact_ledger::Row::Closed(closed) => Some(closed.close.probes.user_timeout_ms),
+        _ => None,
+    });
+    assert_eq!(limits.collect::<Vec<_>>(), [Some(2500), None]);
+}
+
 /// A ledger that can be read again.
 fn is_ledger(folder: &Path) -> bool {
     folder.join("run.json").is_file() && folder.join("events.jsonl.zst").is_file()

@@ -5,6 +5,8 @@
 mod broken_reuse;
 mod clients;
 mod container;
+mod fault_kinds;
+mod faults;
 mod full;
 mod hostile;
 mod large;

@@ -63,6 +63,22 @@ fn a_client_that_was_not_measured_is_named_as_such() {
     assert!(list.contains("Not measured: axios."), "{list}");
 }
 
+#[test]
+fn the_page_says_how_long_a_request_hung_with_and_without_the_limit() {
+    let catalogue = Catalogue::embedded().unwrap();
+    let client = catalogue.find("go-net-http").unwrap().clients[0];
+    let page = terminal(&fix_client(&catalogue, client, FixRequest::default()));
+    for words in [
+        "What limits a hang",
+        "Without it (`default`) a GET on a silent connection waited for at least 20 s;",
+        "With a limit of 2 s (`timeout`) it waited 2 s.",
+        "Timeout: time.Duration(10000) * time.Millisecond",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!page.contains("timeout_ms"), "{page}");
+}
+
 fn terminal(page: &Page<'_>) -> String {
     let options = TerminalOptions {
         width: 100,

@@ -4,6 +4,7 @@ use super::delay::Delay;
 use super::hold::Hold;
 use intact_sys::socket;
 use mio::net::TcpStream;
+use socket2::SockRef;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -21,6 +22,18 @@ pub(super) enum ReadResult<'a> {
         /// Bytes that the source's TCP had acknowledged by then.
         acknowledged: Option<u64>,
     },
+}
+
+/// What is passed on of bytes that came.
+pub(super) enum Passed {
+    /// All of them.
+    All,
+    /// The first of them, and nothing later.
+    First(usize),
+    /// The first of them together with the end of the stream, which the caller sends next.
+    Last(usize),
+    /// These bytes instead.
+    Instead(Vec<u8>),
 }
 
 /// Why a pass over a direction stopped.
@@ -65,6 +78,10 @@ pub(super) struct RelayDirection {
     delay: Option<Box<Delay>>,
     /// Bytes are shown when they arrive and not when they depart: so the program sees answers.
     shown_late: bool,
+    /// Nothing is read from the source any more, and nothing passed on but what is held.
+    is_cut: bool,
+    /// Bytes that were read and are not passed on.
+    dropped: u64,
 }
 
 impl RelayDirection {
@@ -95,7 +112,7 @@ impl RelayDirection {
     /// How many bytes the sink has taken.
     pub(super) fn passed_on(&self) -> u64 {
         let underway = self.delay.as_ref().map_or(0, |delay| delay.bytes());
-        self.taken - (self.held.len() - self.written + underway) as u64
+        self.taken - self.dropped - (self.held.len() - self.written + underway) as u64
     }
 
     /// Bytes that the source's TCP had acknowledged at its end.
@@ -106,6 +123,36 @@ impl RelayDirection {
     /// Whether the end of the stream was passed on.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// Reads nothing any more.
+    pub(super) fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Whether it reads nothing any more.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Reads on after [`RelayDirection::cut`].
+    pub(super) fn resume(&mut self) {
+        self.is_cut = false;
+        self.readable = true;
+    }
+
+    /// Whether all that was read has been written.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.held.is_empty() && self.delay.as_ref().is_none_or(|delay| delay.bytes() == 0)
+    }
+
+    /// Writes what the source did not send behind what it sent.
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        self.taken += bytes.len() as u64;
+        match &mut self.delay {
+            Some(delay) => delay.depart(Instant::now(), bytes),
+            None => self.held.extend_from_slice(bytes),
+        }
     }
 
     /// Whether the sink is full, and was not asked to tell when it has room.
@@ -122,10 +169,10 @@ impl RelayDirection {
         scratch: &mut [u8],
         is_last: bool,
         hold: &Hold,
-        mut see: impl FnMut(ReadResult<'_>),
+        mut see: impl FnMut(ReadResult<'_>) -> Passed,
     ) -> Stop {
         for _ in 0..TURN {
-            self.take_arrivals(&mut see);
+            self.take_arrivals(to, &mut see);
             match self.write_held(to) {
                 Ok(true) => {}
                 Ok(false) => return Stop::Waiting,
@@ -147,7 +194,7 @@ impl RelayDirection {
                 }
                 return Stop::Ended;
             }
-            if !self.readable || self.fin || self.is_full() || hold.is_held() {
+            if !self.readable || self.fin || self.is_cut || self.is_full() || hold.is_held() {
                 return Stop::Waiting;
             }
             if let Some(stop) = self.take(from, to, scratch, &mut see) {
@@ -163,7 +210,7 @@ impl RelayDirection {
         from: &mut TcpStream,
         to: &mut TcpStream,
         scratch: &mut [u8],
-        see: &mut impl FnMut(ReadResult<'_>),
+        see: &mut impl FnMut(ReadResult<'_>) -> Passed,
     ) -> Option<Stop> {
         match from.read(scratch) {
             Ok(0) => {
@@ -182,9 +229,19 @@ impl RelayDirection {
                 let bytes = &scratch[..count];
                 // a short read has emptied the socket; only an end may follow without another event
                 self.readable = count == scratch.len() || self.closing;
-                if !self.shown_late {
-                    see(ReadResult::Bytes(bytes));
-                }
+                let passed = match self.shown_late {
+                    true => Passed::All,
+                    false => see(ReadResult::Bytes(bytes)),
+                };
+                let instead;
+                let bytes = match passed {
+                    Passed::All => bytes,
+                    Passed::Instead(other) => {
+                        instead = other;
+                        &instead
+                    }
+                    cut => self.cut_behind(&cut, bytes, to),
+                };
                 if let Some(delay) = &mut self.delay {
                     delay.depart(Instant::now(), bytes);
                     return None;
@@ -214,15 +271,45 @@ impl RelayDirection {
     }
 
     /// Holds what has arrived over the emulated distance ready for writing.
-    fn take_arrivals(&mut self, see: &mut impl FnMut(ReadResult<'_>)) {
-        let Some(delay) = &mut self.delay else { return };
-        let now = Instant::now();
-        while let Some(bytes) = delay.arrive(now) {
-            if self.shown_late {
-                see(ReadResult::Bytes(&bytes));
-            }
-            self.held.extend_from_slice(&bytes);
+    fn take_arrivals(&mut self, to: &TcpStream, see: &mut impl FnMut(ReadResult<'_>) -> Passed) {
+        if self.delay.is_none() {
+            return;
         }
+        let now = Instant::now();
+        while let Some(bytes) = self.delay.as_mut().and_then(|delay| delay.arrive(now)) {
+            let passed = match self.shown_late {
+                true if self.is_cut => Passed::First(0),
+                true => see(ReadResult::Bytes(&bytes)),
+                false => Passed::All,
+            };
+            let instead;
+            let bytes = match passed {
+                Passed::All => &bytes,
+                Passed::Instead(other) => {
+                    instead = other;
+                    &instead[..]
+                }
+                cut => self.cut_behind(&cut, &bytes, to),
+            };
+            self.held.extend_from_slice(bytes);
+        }
+    }
+
+    /// Passes on the first of these bytes and nothing later.
+    fn cut_behind<'b>(&mut self, cut: &Passed, bytes: &'b [u8], to: &TcpStream) -> &'b [u8] {
+        let count = match cut {
+            Passed::First(count) => *count,
+            Passed::Last(count) => {
+                // the end of the stream comes in the same segment
+                let _ = SockRef::from(to).set_tcp_cork(true);
+                *count
+            }
+            Passed::All | Passed::Instead(_) => bytes.len(),
+        };
+        self.is_cut = true;
+        self.readable = false;
+        self.dropped += (bytes.len() - count) as u64;
+        &bytes[..count]
     }
 
     fn has_arrived(&self) -> bool {

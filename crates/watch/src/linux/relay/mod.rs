@@ -5,6 +5,7 @@
 
 mod delay;
 mod direction;
+mod fault;
 mod hold;
 mod probes;
 
@@ -14,9 +15,10 @@ use crate::platform::relay_command::{
 use crate::platform::run_context::RunContext;
 use crate::platform::secrets::Keys;
 use crate::{Clock, Config, WatchSink};
-use direction::{ReadResult, RelayDirection, Stop};
+use direction::{Passed, ReadResult, RelayDirection, Stop};
+use fault::{FaultTarget, Faults, Shown, Strike};
 use hold::Hold;
-use intact_ledger::{CloseKind, ConnectionId, Nanos};
+use intact_ledger::{CloseKind, ConnectionId, Event as LedgerEvent, Nanos, Row};
 use intact_observe::{Ending, ObservedConnection, RunContext as _, Side};
 use intact_sys::process::SocketLocation;
 use intact_sys::socket;
@@ -59,6 +61,12 @@ struct RelayedPair {
     has_spoken: bool,
     /// `None` once observing it has failed.
     observed: Option<ObservedConnection>,
+    /// Where faults strike.
+    fault: Option<Box<FaultTarget>>,
+    /// The fault that struck it.
+    strike: Option<Box<Strike>>,
+    /// A fault has written that the connection ends.
+    is_announced: bool,
 }
 
 /// Encrypted bytes that may wait for secrets, each way: all for one connection, half for each of two, and so on.
@@ -83,6 +91,7 @@ pub(crate) struct Relay<'a> {
     looks: Looks,
     /// Connections that were over at that time, and whose keys may still come.
     parting: Vec<(Nanos, Option<ObservedConnection>)>,
+    faults: Option<Box<Faults>>,
 }
 
 impl<'a> Relay<'a> {
@@ -116,6 +125,10 @@ impl<'a> Relay<'a> {
             finishing: None,
             looks: Looks::default(),
             parting: Vec::new(),
+            faults: config
+                .fault
+                .clone()
+                .map(|fault| Box::new(Faults::new(fault, config.place))),
         })
     }
 
@@ -128,6 +141,9 @@ impl<'a> Relay<'a> {
     pub(crate) fn run(mut self) {
         let mut events = Events::with_capacity(1024);
         let mut next_tick = Instant::now() + TICK;
+        if let Some(faults) = &self.faults {
+            self.run.record(LedgerEvent::Fault(&faults.plan()));
+        }
         while !self.is_over() {
             let now = Instant::now();
             if now >= next_tick {
@@ -170,6 +186,9 @@ impl<'a> Relay<'a> {
         }
         self.run.settle_keys(Instant::now() + KEYS_AFTER_END);
         self.part();
+        for missed in self.faults.iter().flat_map(|faults| faults.not_applied()) {
+            self.run.record(LedgerEvent::Fault(&missed));
+        }
         self.run.finish();
     }
 
@@ -231,7 +250,14 @@ impl<'a> Relay<'a> {
         for order in taken.drain(..) {
             match order {
                 RelayCommand::Carry(carriage) => self.carry(*carriage),
-                RelayCommand::Record(row) => self.run.record(row.as_event()),
+                RelayCommand::Record(row) => {
+                    if let (Some(faults), Row::Opened(about)) = (&mut self.faults, &*row)
+                        && about.failed.is_none()
+                    {
+                        faults.note_not_relayed(about);
+                    }
+                    self.run.record(row.as_event());
+                }
                 RelayCommand::Finish => self.finishing = Some(Instant::now() + DRAIN),
             }
         }
@@ -246,6 +272,10 @@ impl<'a> Relay<'a> {
             place,
         } = carriage;
         let id = about.id;
+        let fault = self.faults.as_deref_mut().map(|faults| {
+            faults.note_carried(id);
+            Box::new(FaultTarget::new(&about, place.as_ref()))
+        });
         let reading = self.run.tls_reading(about.owner.as_ref());
         let mut observed = ObservedConnection::new(about, false, reading);
         observed.hear_client();
@@ -260,6 +290,9 @@ impl<'a> Relay<'a> {
             place,
             has_spoken: false,
             observed: Some(observed),
+            fault,
+            strike: None,
+            is_announced: false,
         };
         self.links.insert(id, Box::new(link));
     }
@@ -286,6 +319,14 @@ impl<'a> Relay<'a> {
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
+        if let Some(fault) = &link.fault
+            && (link.strike.is_some() || fault.is_due())
+        {
+            return match &link.strike {
+                Some(_) => self.pump_struck(id),
+                None => self.strike(id),
+            };
+        }
         let RelayedPair {
             near,
             far,
@@ -295,6 +336,8 @@ impl<'a> Relay<'a> {
             observed,
             place,
             has_spoken,
+            fault,
+            ..
         } = &mut **link;
         let clock = self.clock;
         // a client that gives up shows what its request met
@@ -305,23 +348,43 @@ impl<'a> Relay<'a> {
         for from in [Side::Client, Side::Server] {
             look_at_hold(&holds[from as usize], from, observed, run);
         }
+        let faults = &mut self.faults;
         let mut see = |from: Side, came: ReadResult<'_>| {
+            if let (Some(faults), Some(target), ReadResult::Bytes(bytes)) =
+                (faults.as_deref_mut(), fault.as_deref_mut(), came)
+            {
+                let mut shown = Shown {
+                    observed: &mut *observed,
+                    run: &mut *run,
+                    clock,
+                    holds,
+                };
+                return target.take((from, bytes), faults, &mut shown);
+            }
             let (at, hold) = (clock.now(), &holds[from as usize]);
             observe(observed, run, |seen, run| {
                 take(seen, run, (from, at), came, hold);
             });
+            Passed::All
         };
         // the answer first: what the program sends now may be its reply to that
         let scratch = &mut self.scratch;
         let is_last = out.has_ended();
         let [client, server] = &*holds;
         let back_stop = back.pass((far, near), scratch, is_last, server, |came| {
-            see(Side::Server, came);
+            see(Side::Server, came)
         });
         let is_last = back.has_ended();
-        let out_stop = out.pass((near, far), scratch, is_last, client, |came| {
-            see(Side::Client, came);
-        });
+        // nothing of the program's passes a fault that has just struck
+        let out_stop = match back.is_cut() {
+            true => Stop::Waiting,
+            false => out.pass((near, far), scratch, is_last, client, |came| {
+                see(Side::Client, came)
+            }),
+        };
+        if fault.as_ref().is_some_and(|target| target.is_due()) {
+            return self.strike(id);
+        }
         let reset_by = match (back_stop, out_stop) {
             (Stop::SourceReset, _) | (_, Stop::SinkReset) => Some(Side::Server),
             (Stop::SinkReset, _) | (_, Stop::SourceReset) => Some(Side::Client),
@@ -371,6 +434,9 @@ impl<'a> Relay<'a> {
                 *has_spoken = true;
                 self.looks.look_now_and_then(place.as_ref(), observed);
             }
+            if fault.is_some() {
+                self.look_at_idle(id);
+            }
         }
     }
 
@@ -380,6 +446,15 @@ impl<'a> Relay<'a> {
             return;
         };
         note_retransmissions(&link.far, &mut link.observed, self.clock.now());
+        if let Some(faults) = self.faults.as_deref_mut() {
+            if let (Some(seen), Some(target)) = (&link.observed, &link.fault) {
+                let done = seen.progress().map_or(0, |progress| progress.done);
+                faults.note_end(target, seen.connection(), done.max(seen.exchanges()));
+            }
+            if let Some(strike) = link.strike.take() {
+                self.record_strike(id, &strike);
+            }
+        }
         self.end_observation(self.clock.now(), &mut link.observed);
     }
 }

@@ -1,4 +1,4 @@
-//! Looks whether a program has asked for TCP keep-alive probes on its sockets.
+//! Looks whether a program has asked for TCP keep-alive probes on its sockets, or has set TCP_USER_TIMEOUT.
 //!
 //! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
 //! socket beside its work costs it nothing.
@@ -43,15 +43,18 @@ impl Looks {
         place: Option<&SocketLocation>,
         observed: &mut Option<ObservedConnection>,
     ) {
-        let interval = place
-            .and_then(SocketLocation::copy)
-            .and_then(|socket| socket::probe_interval(&socket));
-        match (interval, observed) {
-            (Some(interval), Some(seen)) => {
-                self.in_vain = 0;
-                seen.note_probes(interval);
-            }
-            _ => self.in_vain = self.in_vain.saturating_add(1),
+        self.in_vain = self.in_vain.saturating_add(1);
+        let socket = place.and_then(SocketLocation::copy);
+        let (Some(socket), Some(seen)) = (socket, observed) else {
+            return;
+        };
+        if let Some(interval) = socket::probe_interval(&socket) {
+            self.in_vain = 0;
+            seen.note_probes(interval);
+        }
+        if let Some(limit) = socket::user_timeout(&socket) {
+            self.in_vain = 0;
+            seen.note_user_timeout(limit);
         }
     }
 }

@@ -74,6 +74,12 @@ impl DirectionDecryptor {
         self.waiting_bytes
     }
 
+    /// A record with this application data that would be the next one of this direction.
+    pub(super) fn seal(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let is_read = !self.lost && self.waiting.is_empty();
+        self.opener.as_ref().filter(|_| is_read)?.seal(bytes)
+    }
+
     /// Gives up: what waits is dropped and nothing is taken any more.
     pub(super) fn lose(&mut self) {
         self.lost = true;

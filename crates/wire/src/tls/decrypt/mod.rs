@@ -123,6 +123,13 @@ impl Decryptor {
         }
     }
 
+    /// A record with this application data that fits behind what the server has sent; `None` where that ends within a record or is
+    /// not read, and except in TLS 1.3. The server knows nothing of it, so nothing that it sends later fits.
+    pub fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let is_whole = self.watcher.is_between_records(Side::Server);
+        self.server.seal(bytes).filter(|_| is_whole)
+    }
+
     /// Why no secret can help, where the version or the suite is not read here.
     pub fn unsupported(&self) -> Option<Status> {
         let hello = self.watcher.facts().server_hello.as_ref()?;

@@ -83,6 +83,8 @@ impl Handshake12 {
 }
 
 const TAG_LEN: usize = 16;
+/// The content type of application data.
+const APPLICATION_DATA: u8 = 23;
 const BLOCK_LEN: usize = 16;
 
 impl RecordDecryptor {
@@ -172,6 +174,28 @@ impl RecordDecryptor {
         };
         self.sequence += 1;
         Some(opened)
+    }
+}
+
+impl RecordDecryptor {
+    /// The next record, with this application data (RFC 8446 section 5.2), not counted; `None` except in TLS 1.3, and with
+    /// AES-CCM.
+    pub(super) fn seal(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let Cipher::Tls13 {
+            key: AeadKey::Native(key),
+            iv,
+        } = &self.cipher
+        else {
+            return None;
+        };
+        let mut sealed = bytes.to_vec();
+        sealed.push(APPLICATION_DATA);
+        let len = u16::try_from(sealed.len() + TAG_LEN).ok()?.to_be_bytes();
+        let header = [APPLICATION_DATA, 3, 3, len[0], len[1]];
+        let nonce = Nonce::assume_unique_for_key(nonce(*iv, self.sequence));
+        key.seal_in_place_append_tag(nonce, Aad::from(header), &mut sealed)
+            .ok()?;
+        Some([&header[..], &sealed].concat())
     }
 }
 

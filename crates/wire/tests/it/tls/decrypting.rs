@@ -109,6 +109,41 @@ fn every_suite_of_tls_1_3_reads_as_it_was_said_across_key_updates() {
 }
 
 #[test]
+fn a_record_is_sealed_that_fits_behind_those_of_the_server() {
+    for suite in [
+        TLS13_AES_128_GCM_SHA256,
+        TLS13_AES_256_GCM_SHA384,
+        TLS13_CHACHA20_POLY1305_SHA256,
+    ] {
+        let pair = Pair::new(&Setup {
+            suite: Some(suite),
+            ..Setup::new(&version::TLS13)
+        });
+        let (tape, keys) = (pair.talk(), keys(&pair));
+        let mut decryptor = Decryptor::new(MAX_WAITING);
+        assert_eq!(decryptor.seal_by_server(b"more"), None);
+        for (side, bytes) in &tape.pieces {
+            decryptor.read(&keys, *side, bytes, 0, |_| {}).unwrap();
+        }
+        let record = decryptor.seal_by_server(b"more").unwrap();
+        let mut read = |bytes: &[u8]| {
+            let mut said = Vec::new();
+            let take = |plain: intact_wire::tls::decrypt::Plain<'_>| {
+                assert_eq!(plain.from, Side::Server);
+                said.extend_from_slice(plain.bytes);
+            };
+            decryptor.read(&keys, Side::Server, bytes, 1, take).unwrap();
+            (said, decryptor.seal_by_server(b"x").is_some())
+        };
+        // only between two records, and each place is there once
+        let (begin, rest) = record.split_at(9);
+        assert_eq!(read(begin), (Vec::new(), false));
+        assert_eq!(read(rest), (b"more".to_vec(), true));
+        assert_eq!(read(&record).0, b"");
+    }
+}
+
+#[test]
 fn aead_suites_of_tls_1_2_read_as_they_were_said() {
     let suites = [
         TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,

@@ -1,0 +1,241 @@
+//! The card: what happened for one kind of fault at one destination, as values. Must not decide.
+
+use super::run_rows::RunRows;
+use intact_ledger::{FaultKind, FaultObstacle, StallEnd};
+use serde::Serialize;
+
+/// A count that is known, or its range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bounds {
+    /// At least so many.
+    pub least: u64,
+    /// At most so many.
+    pub most: u64,
+}
+
+impl Bounds {
+    /// Adds one that is certain, or one that may be.
+    pub(super) fn add(&mut self, is_certain: bool) {
+        self.least += u64::from(is_certain);
+        self.most += 1;
+    }
+
+    /// Whether it is zero for certain.
+    pub fn is_none(self) -> bool {
+        self.most == 0
+    }
+}
+
+/// What the program did, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultOutcome {
+    /// It is a kind of connections that the program does not have, such as `goaway` without HTTP/2.
+    Unsuited,
+    /// The program noticed it, and no request failed.
+    Unaffected,
+    /// Each request that failed was sent again and got its response.
+    Recovered,
+    /// The program kept the dead connection until its end.
+    Leaked,
+    /// Nothing was shown.
+    NotApplied,
+    /// The rows do not show whether a later equal request was a retry.
+    Undecided,
+    /// A request got no response in the end.
+    Failed,
+    /// A request waited, and no timeout of the program ended that, or the request failed after it.
+    Hung,
+    /// A response was cut short, and the program may have taken it as complete.
+    Truncated,
+    /// A request that is not idempotent may have reached the server twice; whether it was sent again is not certain.
+    PossiblyDuplicated,
+    /// A request that is not idempotent was sent again after bytes of it had reached the server.
+    Duplicated,
+}
+
+/// Why nothing was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Obstacle {
+    /// It struck no connection.
+    Fault(FaultObstacle),
+    /// The program failed without a fault.
+    BaselineFailed,
+    /// The run without a fault has not ended.
+    NoBaseline,
+    /// The run of this kind did not end.
+    NotRun,
+    /// The run of this kind did not connect to the destination.
+    NotReached,
+    /// The fault struck, and the program sent no request to the destination afterwards.
+    NoFurtherRequest,
+    /// The fault struck, and later requests used other connections that were open already.
+    NotUsed,
+}
+
+impl Obstacle {
+    /// The stable id.
+    pub fn id(self) -> &'static str {
+        match self {
+            Obstacle::Fault(obstacle) => obstacle.id(),
+            Obstacle::BaselineFailed => "baseline-failed",
+            Obstacle::NoBaseline => "no-baseline",
+            Obstacle::NotRun => "not-run",
+            Obstacle::NotReached => "not-reached",
+            Obstacle::NoFurtherRequest => "no-further-request",
+            Obstacle::NotUsed => "not-used",
+        }
+    }
+
+    /// The reason in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Obstacle::Fault(obstacle) => of_fault(obstacle),
+            Obstacle::BaselineFailed => "the program failed without a fault",
+            Obstacle::NoBaseline => "the run without a fault did not end",
+            Obstacle::NotRun => "its run did not end",
+            Obstacle::NotReached => "its run opened no connection to this destination",
+            Obstacle::NoFurtherRequest => "the program sent no further request to it",
+            Obstacle::NotUsed => "later requests used other open connections",
+        }
+    }
+}
+
+fn of_fault(obstacle: FaultObstacle) -> &'static str {
+    match obstacle {
+        FaultObstacle::NoConnection => "the program opened no connection",
+        FaultObstacle::NoSuchHost => "no connection goes to the chosen hosts",
+        FaultObstacle::NotRelayed => "no relay carries the connections",
+        FaultObstacle::NotHttp => "the connections carry no HTTP",
+        FaultObstacle::NeverKept => "no connection was kept after a response",
+        FaultObstacle::NeverReused => "no connection was used for a second request",
+        FaultObstacle::TooFewExchanges => {
+            "the connections ended before the exchange that the seed chose"
+        }
+        FaultObstacle::NeverIdle => "no connection was idle for long enough",
+        FaultObstacle::NeverSoOld => "no connection reached the age",
+        FaultObstacle::NoBody => "no response had a body to cut",
+        FaultObstacle::Encrypted => "it needs bytes inside TLS",
+        FaultObstacle::NotHttp2 => "the connections speak HTTP/1",
+        FaultObstacle::SocketNotReached => "the program's socket could not be silenced",
+    }
+}
+
+impl Serialize for Obstacle {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Obstacle {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Obstacle".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "The id of a reason." })
+    }
+}
+
+/// One kind of fault at one destination.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultCell {
+    /// The kind.
+    pub kind: FaultKind,
+    /// The kind with its parameter, as its run is called: `nat-idle=5s`.
+    pub name: String,
+    /// Scheme, host and port; empty where the program opened no connection.
+    pub destination: String,
+    /// The host that `--require 'host=...'` finds it by.
+    pub host: Option<String>,
+    /// The worst that happened.
+    pub outcome: FaultOutcome,
+    /// Why nothing was shown; absent where something was.
+    pub not_applied: Option<Obstacle>,
+    /// Connections that the fault was applied to.
+    pub struck: u64,
+    /// Requests that the program sent to the destination, attempts that failed included.
+    pub sent: u64,
+    /// How many of them reached the server, in part at least.
+    pub reached: Bounds,
+    /// Requests on a connection under the fault that got no complete response there.
+    pub affected: u64,
+    /// Requests that were sent again and got their response.
+    pub recovered: Bounds,
+    /// Requests that got no complete response in the end.
+    pub failed: Bounds,
+    /// Requests that are not idempotent, of which bytes reached the server, and that were sent again.
+    pub duplicated: Bounds,
+    /// Responses cut short that the program may have taken as complete.
+    pub truncated: Bounds,
+    /// Connections that the program kept until its end.
+    pub leaked: u64,
+    /// The longest wait of a request on a connection under the fault; absent where nothing was shown.
+    pub hung_ms: Option<f64>,
+    /// What ended that wait.
+    pub hung_until: Option<StallEnd>,
+    /// Whether no timeout of the program ended a wait, so that it could have lasted longer.
+    pub hung_at_least: bool,
+    /// The longest time that recovery took: from the first attempt until a further one had a connection.
+    pub cost_ms: Option<f64>,
+    /// One of the affected requests, the worst: `POST /orders`.
+    pub example: Option<String>,
+    /// Why bounds are all that is known, where that is so.
+    pub undecided: Option<&'static str>,
+    /// Whether a part of the traffic was not observed, so that counts are lower bounds.
+    pub is_partly_seen: bool,
+}
+
+impl FaultCell {
+    /// Whether the kind suits the connections of the destination.
+    pub fn is_suited(&self) -> bool {
+        self.outcome != FaultOutcome::Unsuited
+    }
+}
+
+/// One run of the program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultRun {
+    /// `none` for the run without a fault, else the kind with its parameter.
+    pub name: String,
+    /// Whether it is the run without a fault.
+    pub is_baseline: bool,
+    /// The program's exit code; absent where a signal ended it, or it has not ended.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// From its start to its end.
+    pub wall_ms: Option<f64>,
+    /// Requests that it sent.
+    pub requests: u64,
+    /// Those that got a complete response.
+    pub ok: u64,
+    /// Connections that the fault was applied to.
+    pub struck: u64,
+}
+
+impl FaultRun {
+    pub(super) fn of(rows: &RunRows) -> FaultRun {
+        let end = rows.end.as_ref();
+        FaultRun {
+            name: rows.name.clone(),
+            is_baseline: rows.is_baseline,
+            exit_code: end.and_then(|end| end.code),
+            signal: end.and_then(|end| end.signal),
+            wall_ms: end.map(|end| end.span.nanos() as f64 / 1e6),
+            requests: rows.requests.len() as u64,
+            ok: rows.requests.iter().filter(|one| one.is_ok).count() as u64,
+            struck: rows.strikes.len() as u64,
+        }
+    }
+
+    /// Whether the program ended well.
+    pub fn is_success(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+}

@@ -1,0 +1,391 @@
+//! `watch --fault`: the card of a real program, and what the server counted of its requests.
+
+use crate::peers::program;
+use crate::program::{Server, exchanges, intact};
+use serde::Deserialize;
+use std::path::Path;
+use std::process::Output;
+
+/// Every kind, with times that a short program reaches.
+const EACH: [&str; 2] = ["--fault", "each,nat-idle=100ms,max-age=100ms"];
+
+#[derive(Debug, Deserialize)]
+struct Card {
+    is_safe: bool,
+    verdict: Vec<String>,
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cell {
+    name: String,
+    outcome: String,
+    not_applied: Option<String>,
+    sent: u64,
+    reached: Bounds,
+    recovered: Bounds,
+    failed: Bounds,
+    duplicated: Bounds,
+    truncated: Bounds,
+    leaked: u64,
+    hung_ms: Option<f64>,
+    hung_at_least: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+struct Bounds {
+    least: u64,
+    most: u64,
+}
+
+const NONE: Bounds = Bounds { least: 0, most: 0 };
+const ONE: Bounds = Bounds { least: 1, most: 1 };
+
+/// What a client did under faults.
+struct Faulted {
+    out: Output,
+    card: Card,
+    /// Requests that the server counted.
+    served: u64,
+}
+
+impl Faulted {
+    fn cell(&self) -> &Cell {
+        assert_eq!(self.card.cells.len(), 1, "{:?}", self.card);
+        &self.card.cells[0]
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.out.stderr).into_owned()
+    }
+}
+
+fn run(options: &[&str], client: &[&str]) -> Option<Faulted> {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("card.json");
+    let json = format!("--json={}", path.display());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/watch/faults.py");
+    program("python3", "watch Python under faults")?;
+    let host = format!("127.0.0.1:{}", server.plain_port());
+    let mut words = vec!["watch", &json];
+    words.extend_from_slice(options);
+    words.extend(["--", "python3", script, &*host]);
+    words.extend_from_slice(client);
+    let out = intact(&words);
+    let tally = server.end();
+    let cells = tally["cells"].as_array().unwrap();
+    Some(Faulted {
+        card: read(&path, &out),
+        served: cells.iter().map(exchanges).sum(),
+        out,
+    })
+}
+
+fn read(path: &Path, out: &Output) -> Card {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {out:?}"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_request_that_is_sent_again_in_time_is_recovered_and_reaches_the_server_once() {
+    let options = [
+        "--fault",
+        "black-hole",
+        "--require",
+        "fault: duplicated == 0",
+    ];
+    let Some(faulted) = run(&options, &["3", "POST", "retry", "timeout=0.5"]) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(cell.outcome, "recovered", "{:?}", faulted.card);
+    assert_eq!(
+        (cell.recovered, cell.failed, cell.duplicated),
+        (ONE, NONE, NONE)
+    );
+    assert!(
+        cell.hung_ms.unwrap() >= 400.0 && !cell.hung_at_least,
+        "{cell:?}"
+    );
+    assert_eq!((cell.sent, faulted.served), (4, 3), "{cell:?}");
+    assert_eq!(cell.reached, Bounds { least: 3, most: 3 });
+    assert_eq!(faulted.out.status.code(), Some(0), "{}", faulted.text());
+    let verdict = &faulted.card.verdict[0];
+    assert!(
+        verdict.starts_with("The program coped with black-hole"),
+        "{verdict}"
+    );
+    assert!(
+        !faulted.card.is_safe,
+        "one kind does not show that reuse is safe"
+    );
+}
+
+#[test]
+fn a_request_without_a_further_attempt_failed_to_the_caller() {
+    let Some(faulted) = run(&["--fault", "fin-race"], &["3", "POST"]) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.failed),
+        ("failed", ONE),
+        "{:?}",
+        faulted.card
+    );
+    assert_eq!((cell.sent, faulted.served), (2, 1), "{cell:?}");
+    assert_eq!(cell.reached, ONE, "the server received the first one only");
+    // the program's own code
+    assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+}
+
+#[test]
+fn a_hang_that_no_timeout_ends_is_a_lower_bound_and_opens_no_gate() {
+    let gate = ["--require", "fault.black-hole: hung < 10s"];
+    let options = ["--fault", "black-hole", "--fault-wait", "1500ms"];
+    let Some(faulted) = run(
+        &[&options[..], &gate[..]].concat(),
+        &["2", "GET", "keep-going"],
+    ) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(cell.outcome, "hung", "{:?}", faulted.card);
+    assert!(
+        cell.hung_at_least && cell.hung_ms.unwrap() >= 1_400.0,
+        "{cell:?}"
+    );
+    assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+    assert!(faulted.text().contains("at least"), "{}", faulted.text());
+    let verdict = &faulted.card.verdict[0];
+    assert!(
+        verdict.contains("GET /1") && verdict.contains("no timeout ended it"),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn a_post_whose_response_was_cut_and_that_is_sent_again_reaches_the_server_twice() {
+    let options = [
+        "--fault",
+        "reset-mid-response",
+        "--require",
+        "fault: duplicated == 0",
+    ];
+    let Some(faulted) = run(&options, &["3", "POST", "retry"]) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.duplicated),
+        ("duplicated", ONE),
+        "{:?}",
+        faulted.card
+    );
+    // both attempts are in the server's own count
+    assert_eq!((cell.sent, faulted.served), (4, 4), "{cell:?}");
+    assert_eq!(cell.reached, Bounds { least: 4, most: 4 });
+    assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+    let verdict = &faulted.card.verdict[0];
+    assert!(verdict.starts_with("The program sent POST /"), "{verdict}");
+    let Some(get) = run(&options, &["3", "GET", "retry"]) else {
+        return;
+    };
+    let cell = get.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.duplicated),
+        ("recovered", NONE),
+        "a GET may be repeated"
+    );
+}
+
+#[test]
+fn a_cut_body_that_the_program_swallows_may_count_as_complete() {
+    let cut = ["--fault", "early-close-after-headers"];
+    let Some(faulted) = run(&cut, &["3", "GET", "swallow"]) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(cell.outcome, "truncated", "{:?}", faulted.card);
+    assert_eq!(cell.truncated, Bounds { least: 0, most: 1 });
+    let Some(noticed) = run(&cut, &["3", "GET"]) else {
+        return;
+    };
+    let cell = noticed.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.truncated),
+        ("failed", NONE),
+        "{:?}",
+        noticed.card
+    );
+}
+
+#[test]
+fn a_connection_that_the_server_closed_and_the_program_keeps_is_left_open() {
+    let Some(faulted) = run(&["--fault", "stale"], &["4", "GET", "leak", "idle=0.1"]) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.leaked),
+        ("leaked", 1),
+        "{:?}",
+        faulted.card
+    );
+    let Some(closed) = run(&["--fault", "stale"], &["4", "GET", "retry", "idle=0.1"]) else {
+        return;
+    };
+    let cell = closed.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.leaked),
+        ("recovered", 0),
+        "{:?}",
+        closed.card
+    );
+}
+
+#[test]
+fn a_kind_that_could_not_be_applied_fails_each_gate_on_it() {
+    let gates = ["--require", "fault.stale: failed == 0"];
+    let Some(faulted) = run(
+        &[&["--fault", "stale"], &gates[..]].concat(),
+        &["3", "GET", "fresh"],
+    ) else {
+        return;
+    };
+    let cell = faulted.cell();
+    assert_eq!(cell.outcome, "not-applied", "{:?}", faulted.card);
+    assert!(cell.not_applied.is_some() && !faulted.card.is_safe);
+    assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+}
+
+/// What the card holds, without times.
+fn outcomes(card: &Card) -> Vec<String> {
+    let one = |cell: &Cell| {
+        let Cell {
+            name,
+            outcome,
+            not_applied,
+            sent,
+            reached,
+            recovered,
+            failed,
+            duplicated,
+            ..
+        } = cell;
+        format!(
+            "{name}: {outcome} {not_applied:?} {sent} {reached:?} {recovered:?} {failed:?} {duplicated:?}"
+        )
+    };
+    card.cells.iter().map(one).collect()
+}
+
+#[test]
+fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let (ledger, junit, html) = (place("ledger"), place("junit.xml"), place("card.html"));
+    let options = [
+        "--ledger",
+        &ledger,
+        "--junit",
+        &junit,
+        "--report",
+        &html,
+        "--fail-on",
+        "warning",
+        "--require",
+        "fault: failed == 0",
+        "--require",
+        "fault: hung < 10s",
+    ];
+    let client = ["5", "GET", "retry", "timeout=0.5", "idle=0.3"];
+    let Some(faulted) = run(&[&EACH[..], &options[..]].concat(), &client) else {
+        return;
+    };
+    let card = &faulted.card;
+    assert!(card.is_safe, "{}", faulted.text());
+    assert!(
+        card.verdict[0].starts_with("Safe to reuse: 10 kinds"),
+        "{:?}",
+        card.verdict
+    );
+    assert_eq!(card.cells.len(), 11);
+    let goaway = card
+        .cells
+        .iter()
+        .find(|cell| cell.name == "goaway")
+        .unwrap();
+    assert_eq!(goaway.outcome, "unsuited", "the connections speak HTTP/1");
+    assert_eq!(faulted.out.status.code(), Some(0), "{}", faulted.text());
+    // the run without a fault, and what reached the server in the others
+    let reached: u64 = card.cells.iter().map(|cell| cell.reached.least).sum();
+    assert_eq!(faulted.served, 5 + reached, "{:?}", card.cells);
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    assert!(
+        xml.contains("failures=\"0\"") && xml.contains("duplicate-request"),
+        "{xml}"
+    );
+    assert!(
+        std::fs::read_to_string(&html)
+            .unwrap()
+            .contains("safe to reuse")
+    );
+    let again = intact(&["report", &ledger, "--require", "fault.goaway: failed == 0"]);
+    let page = String::from_utf8_lossy(&again.stdout);
+    assert!(
+        page.contains("Safe to reuse") && page.contains("black-hole"),
+        "{page}"
+    );
+    assert_eq!(again.status.code(), Some(1), "goaway was not applied");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_card_and_a_retried_post_fails_the_gate() {
+    let gate = ["--fault-seed", "7", "--require", "fault: duplicated == 0"];
+    let client = ["5", "POST", "retry", "timeout=0.5", "idle=0.3"];
+    let cards = [(); 2].map(|()| run(&[&EACH[..], &gate[..]].concat(), &client));
+    let [Some(first), Some(second)] = cards else {
+        return;
+    };
+    assert_eq!(outcomes(&first.card), outcomes(&second.card));
+    assert_eq!(first.out.status.code(), Some(1), "{}", first.text());
+    let twice = first
+        .card
+        .cells
+        .iter()
+        .filter(|cell| cell.outcome == "duplicated");
+    let twice: Vec<&str> = twice.map(|cell| &*cell.name).collect();
+    assert_eq!(
+        twice,
+        ["reset-mid-response", "early-close-after-headers"],
+        "{:?}",
+        first.card
+    );
+}
+
+#[test]
+fn a_program_that_fails_without_a_fault_gets_no_verdict() {
+    let faulted = run(
+        &["--fault", "stale,rst", "--require", "fault: failed == 0"],
+        &["no"],
+    );
+    let Some(faulted) = faulted else { return };
+    // its own code, not that of the gate
+    assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
+    assert!(
+        faulted.card.verdict[0].starts_with("no verdict"),
+        "{:?}",
+        faulted.card
+    );
+    assert!(
+        faulted
+            .card
+            .cells
+            .iter()
+            .all(|cell| cell.not_applied.is_some())
+    );
+    let cause = faulted.card.cells[0].not_applied.as_deref();
+    assert_eq!(cause, Some("baseline-failed"));
+}

@@ -1,0 +1,334 @@
+//! Faults that `watch --fault` causes on the program's own connections: the plan, each strike, and what was not applied.
+//!
+//! A strike names its connection. Its affected exchanges are those of that connection that end at `at` or later; they show what
+//! the program saw. `reached` and `withheld` show what the server received of them. Rows of a connection come in any order.
+
+use crate::certainty::Certainty;
+use crate::connection::ConnectionId;
+use crate::origin::Origin;
+use crate::time::{Nanos, Span};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What is done to a kept connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// FIN while idle: the program can see it before its next request.
+    Stale,
+    /// FIN that crosses the next request, which is not forwarded.
+    FinRace,
+    /// RST while idle.
+    Rst,
+    /// RST within a response.
+    ResetMidResponse,
+    /// FIN right after the header section of a response.
+    EarlyCloseAfterHeaders,
+    /// Silence in both directions after an idle time, as behind a NAT that forgot the flow.
+    NatIdle,
+    /// Silence in both directions from the next request on.
+    BlackHole,
+    /// HTTP/2 GOAWAY, then FIN.
+    Goaway,
+    /// Announced close of connections that reach an age.
+    MaxAge,
+    /// The server ends its direction while idle, and does not close.
+    SlowClose,
+    /// Announced shutdown of the server: `Connection: close` or GOAWAY, then FIN.
+    Drain,
+}
+
+impl FaultKind {
+    /// All kinds, in the order in which `each` runs them.
+    pub const ALL: [FaultKind; 11] = [
+        FaultKind::Stale,
+        FaultKind::FinRace,
+        FaultKind::Rst,
+        FaultKind::ResetMidResponse,
+        FaultKind::EarlyCloseAfterHeaders,
+        FaultKind::NatIdle,
+        FaultKind::BlackHole,
+        FaultKind::Goaway,
+        FaultKind::MaxAge,
+        FaultKind::SlowClose,
+        FaultKind::Drain,
+    ];
+
+    /// The stable id.
+    pub const fn id(self) -> &'static str {
+        match self {
+            FaultKind::Stale => "stale",
+            FaultKind::FinRace => "fin-race",
+            FaultKind::Rst => "rst",
+            FaultKind::ResetMidResponse => "reset-mid-response",
+            FaultKind::EarlyCloseAfterHeaders => "early-close-after-headers",
+            FaultKind::NatIdle => "nat-idle",
+            FaultKind::BlackHole => "black-hole",
+            FaultKind::Goaway => "goaway",
+            FaultKind::MaxAge => "max-age",
+            FaultKind::SlowClose => "slow-close",
+            FaultKind::Drain => "drain",
+        }
+    }
+
+    /// The kind with this id.
+    pub fn from_id(id: &str) -> Option<FaultKind> {
+        FaultKind::ALL.into_iter().find(|kind| kind.id() == id)
+    }
+
+    /// The default of its time parameter in nanoseconds; `None` for a kind without one.
+    pub fn default_after(self) -> Option<u64> {
+        match self {
+            FaultKind::NatIdle => Some(5_000_000_000),
+            FaultKind::MaxAge => Some(30_000_000_000),
+            _ => None,
+        }
+    }
+
+    /// Whether the program hears nothing from then on: only a timeout of its own ends such a stall.
+    pub fn is_silent(self) -> bool {
+        matches!(self, FaultKind::NatIdle | FaultKind::BlackHole)
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// What a run does to the program's connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultPlan {
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The kind.
+    pub kind: FaultKind,
+    /// The idle time or the age after which it strikes, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_ns: Option<u64>,
+    /// The destinations that it is limited to (`HOST` or `HOST:PORT`); empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Arc<str>>,
+    /// Chooses the connections and the moments.
+    pub seed: u64,
+    /// After this time a stalled connection is reset, in nanoseconds.
+    pub wait_ns: u64,
+}
+
+/// Where in the life of a connection a fault struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultPoint {
+    /// Between exchanges.
+    Idle,
+    /// With the first bytes of a request.
+    Request,
+    /// Before the header section of a response was complete.
+    ResponseHead,
+    /// After the header section of a response, before the end of its body.
+    ResponseBody,
+}
+
+/// What ended a stall: the time from a strike to the end of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum StallEnd {
+    /// The fault itself ended the connection: there was no stall.
+    Fault,
+    /// The program closed or reset it.
+    ProgramClosed,
+    /// `wait_ns` was over, and the connection was reset so that the program could go on.
+    Limit,
+    /// The program ended with it open.
+    EndOfRun,
+}
+
+/// A fault that struck a connection, once that connection is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultStrike {
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The kind.
+    pub kind: FaultKind,
+    /// The connection.
+    pub connection: ConnectionId,
+    /// When it struck.
+    pub at: Nanos,
+    /// Where in the life of the connection.
+    pub point: FaultPoint,
+    /// Exchanges that were complete on the connection by then.
+    pub exchanges_before: u64,
+    /// Exchanges that had begun and were not complete.
+    pub in_flight: u64,
+    /// Bytes of the exchanges in flight, or of later ones, that the server received.
+    pub reached: u64,
+    /// Bytes that the program sent on the connection afterwards and that the server did not receive.
+    pub withheld: u64,
+    /// When the program first sent bytes after the strike, or with it: a request went onto the dead connection. Its stall is counted
+    /// from then on. Absent: the program sent nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_at: Option<Nanos>,
+    /// When the connection was over for the program.
+    pub end: Nanos,
+    /// What ended it.
+    pub ended: StallEnd,
+    /// Inferred where the exchanges cannot be read.
+    #[serde(default, skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+/// Why a kind was not applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultObstacle {
+    /// The program opened no connection.
+    NoConnection,
+    /// No connection goes to the hosts that were chosen.
+    NoSuchHost,
+    /// The connections are followed from outside: no relay carries them.
+    NotRelayed,
+    /// They carry no HTTP.
+    NotHttp,
+    /// No connection was kept after a complete exchange: each was closed, or was to be closed, after its first one.
+    NeverKept,
+    /// Connections were kept, and none carried a second request.
+    NeverReused,
+    /// The connections that the seed chose ended before the exchange that it chose.
+    TooFewExchanges,
+    /// The next request came before the connection was idle for long enough.
+    NeverIdle,
+    /// No connection reached the age.
+    NeverSoOld,
+    /// No response had a body that could be cut.
+    NoBody,
+    /// Bytes would be needed within TLS.
+    Encrypted,
+    /// The connections speak HTTP/1.
+    NotHttp2,
+    /// The program's socket could not be reached to silence it.
+    SocketNotReached,
+}
+
+impl FaultObstacle {
+    /// The stable id.
+    pub fn id(self) -> &'static str {
+        match self {
+            FaultObstacle::NoConnection => "no-connection",
+            FaultObstacle::NoSuchHost => "no-such-host",
+            FaultObstacle::NotRelayed => "not-relayed",
+            FaultObstacle::NotHttp => "not-http",
+            FaultObstacle::NeverKept => "never-kept",
+            FaultObstacle::NeverReused => "never-reused",
+            FaultObstacle::TooFewExchanges => "too-few-exchanges",
+            FaultObstacle::NeverIdle => "never-idle",
+            FaultObstacle::NeverSoOld => "never-so-old",
+            FaultObstacle::NoBody => "no-body",
+            FaultObstacle::Encrypted => "encrypted",
+            FaultObstacle::NotHttp2 => "not-http2",
+            FaultObstacle::SocketNotReached => "socket-not-reached",
+        }
+    }
+}
+
+/// A kind that struck no connection of a destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultNotApplied {
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The kind.
+    pub kind: FaultKind,
+    /// The destination as its connections' rows have it; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The destination's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<SocketAddr>,
+    /// Why.
+    pub why: FaultObstacle,
+    /// Connections to the destination.
+    pub connections: u64,
+}
+
+/// The end of a program that ran under a fault, or without one for comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultEnd {
+    /// Index into the run's variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// From the program's start to its end.
+    pub span: Span,
+    /// Its exit code; absent where a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+}
+
+/// What `watch --fault` records, in addition to the traffic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+pub enum FaultEvent {
+    /// At the start of a run: what it does.
+    Planned(FaultPlan),
+    /// A fault struck a connection.
+    Struck(FaultStrike),
+    /// At the end of a run: a destination that it did not strike.
+    NotApplied(FaultNotApplied),
+    /// At the very end of a run: how the program ended.
+    Ended(FaultEnd),
+}
+
+impl FaultEvent {
+    /// The variant of the run that it belongs to.
+    pub fn variant(&self) -> Option<u32> {
+        match self {
+            FaultEvent::Planned(plan) => plan.variant,
+            FaultEvent::Struck(strike) => strike.variant,
+            FaultEvent::NotApplied(missed) => missed.variant,
+            FaultEvent::Ended(end) => end.variant,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_found_by_the_id_that_it_is_written_with() {
+        for kind in FaultKind::ALL {
+            assert_eq!(FaultKind::from_id(kind.id()), Some(kind));
+            let json = serde_json::to_string(&kind).unwrap();
+            assert_eq!(json, format!("\"{kind}\""));
+        }
+        assert_eq!(FaultKind::from_id("nothing"), None);
+    }
+}

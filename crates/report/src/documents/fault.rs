@@ -1,0 +1,222 @@
+//! The card of a program under faults: each kind at each destination, what the program did, and what to change.
+
+use super::common::{caveats, findings_in_full, method, page as start, program, sentences};
+use crate::json;
+use crate::page::*;
+use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
+use intact_ledger::Run;
+use intact_units::Quantity::{Count, Time};
+
+/// Runs under faults, as findings understand them.
+#[derive(Clone, Copy)]
+pub struct FaultCard<'a> {
+    /// The header of their ledger.
+    pub run: &'a Run,
+    /// Their facts.
+    pub facts: &'a FaultFacts,
+}
+
+pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
+    let FaultCard { run, facts } = one;
+    let mut page = start(run, || program(run));
+    page.command = "watch --fault".to_owned();
+    page.headline = headline(facts);
+    page.verdict = sentences(&facts.verdict);
+    page.facts = totals(facts);
+    let title = "What the program did when a kept connection failed";
+    page.section(Section::new("card", title).summary(card(facts)));
+    page.section(findings_in_full(&facts.findings, ""));
+    let title = "Requests on both sides";
+    page.section(Section::new("sides", title).full(sides(facts)));
+    page.section(Section::new("runs", "The runs of the program").full(runs(facts)));
+    page.caveats = caveats(&facts.caveats);
+    let seed = run
+        .seed
+        .map_or_else(Text::default, |seed| Text::plain(seed.to_string()));
+    page.method = Some(method(run, &how(facts), vec![("Seed", seed)]));
+    page.files = vec![
+        File::json("fault.json", "everything as JSON", move || {
+            json::fault(run, facts)
+        }),
+        File::csv("faults.csv", "the card as CSV", move || sides(facts)),
+    ];
+    page
+}
+
+/// The worst outcome.
+fn headline(facts: &FaultFacts) -> Option<Headline> {
+    if facts.is_safe {
+        let caption = "each fault was noticed or recovered from, and no request was sent twice";
+        return Headline::new("safe to reuse", Assessment::Good, caption);
+    }
+    let shown = facts.cells.iter().filter(|cell| cell.not_applied.is_none());
+    let worst = shown.max_by_key(|cell| cell.outcome);
+    let Some(worst) = worst.filter(|cell| cell.outcome >= FaultOutcome::Leaked) else {
+        let suited = facts.cells.iter().filter(|cell| cell.is_suited());
+        let missing = suited.filter(|cell| cell.not_applied.is_some()).count();
+        if missing == 0 && worst.is_some() {
+            let caption = "no request was lost or sent twice under the faults that were applied";
+            return Headline::new("recovered", Assessment::Good, caption);
+        }
+        let caption = text!("of {} faults show nothing", facts.cells.len());
+        return Headline::new(Count(missing as u64), Assessment::Neutral, caption);
+    };
+    let assessment = match worst.outcome {
+        FaultOutcome::Leaked | FaultOutcome::Undecided => Assessment::Neutral,
+        _ => Assessment::Bad,
+    };
+    let request = worst.example.as_deref().unwrap_or("a request");
+    let caption = text!("{} ({})", request, &worst.name);
+    let words = match (worst.outcome, worst.hung_ms) {
+        (FaultOutcome::Hung, Some(waited)) => text!("hung {}", Time(waited)),
+        _ => outcome(worst).into(),
+    };
+    Headline::new(words, assessment, caption)
+}
+
+fn totals(facts: &FaultFacts) -> Vec<Fact> {
+    let applied = facts.cells.iter().filter(|cell| cell.not_applied.is_none());
+    let applied = applied.count() as u64;
+    let missing = facts.cells.iter();
+    let missing = missing.filter(|cell| cell.not_applied.is_some() && cell.is_suited());
+    let mut totals = vec![
+        Fact::counted_as(applied, "fault", "applied"),
+        Fact::counted_as(facts.requests.total, "request", "sent"),
+    ];
+    let sum = |of: fn(&FaultCell) -> Bounds| -> u64 {
+        facts.cells.iter().map(|cell| of(cell).most).sum()
+    };
+    for (count, name) in [
+        (missing.count() as u64, "not shown"),
+        (sum(|cell| cell.failed), "failed"),
+        (sum(|cell| cell.duplicated), "sent twice"),
+    ] {
+        totals.extend((count > 0).then(|| Fact::new(name, Cell::failures(count))));
+    }
+    totals
+}
+
+/// What happened, in a few words.
+fn outcome(cell: &FaultCell) -> String {
+    let words = match cell.outcome {
+        FaultOutcome::Unsuited | FaultOutcome::NotApplied => {
+            let id = cell.not_applied.map_or("", |obstacle| obstacle.id());
+            return format!("not shown: {id}");
+        }
+        FaultOutcome::Unaffected => "noticed",
+        FaultOutcome::Recovered => "recovered",
+        FaultOutcome::Leaked => "left it open",
+        FaultOutcome::Undecided => "recovered or failed",
+        FaultOutcome::Failed => "failed to the caller",
+        FaultOutcome::Hung if cell.hung_at_least => "hung, no timeout",
+        FaultOutcome::Hung => "hung, then failed",
+        FaultOutcome::Truncated => "maybe took a cut body",
+        FaultOutcome::PossiblyDuplicated => "maybe sent twice",
+        FaultOutcome::Duplicated => "sent twice",
+    };
+    words.to_owned()
+}
+
+fn is_alarm(cell: &FaultCell) -> bool {
+    cell.outcome >= FaultOutcome::Undecided
+}
+
+/// A count, or its range.
+fn count(bounds: Bounds) -> Cell {
+    if bounds.least == bounds.most {
+        return Cell::from((bounds.most > 0).then_some(Count(bounds.most)));
+    }
+    Value::Range(Count(bounds.least), Count(bounds.most)).into()
+}
+
+fn bad(bounds: Bounds) -> Cell {
+    count(bounds).alarm_if(bounds.most > 0)
+}
+
+fn destination<'a>(facts: &FaultFacts, cell: &'a FaultCell) -> Option<&'a str> {
+    let is_other = |other: &FaultCell| other.destination != cell.destination;
+    facts
+        .cells
+        .iter()
+        .any(is_other)
+        .then_some(cell.destination.as_str())
+}
+
+fn wait(cell: &FaultCell) -> Cell {
+    let waited = cell.hung_ms.filter(|ms| *ms > 0.0).map(Time);
+    match cell.hung_at_least {
+        true => Cell::measured(None, waited),
+        false => waited.into(),
+    }
+}
+
+fn card(facts: &FaultFacts) -> Table {
+    Rows::of(&facts.cells)
+        .column("fault", |cell| &cell.name)
+        .ranked(1, "destination", |cell| destination(facts, cell))
+        .column("outcome", |cell| {
+            Cell::from(outcome(cell)).alarm_if(is_alarm(cell))
+        })
+        .ranked(2, "wait", wait)
+        .about("the longest time that a request waited on the failed connection")
+        .ranked(3, "cost", |cell| {
+            cell.cost_ms.filter(|ms| *ms > 0.0).map(Time)
+        })
+        .about("the longest time until a further attempt had a connection")
+        .column("failed", |cell| bad(cell.failed))
+        .about("requests that got no complete response in the end")
+        .column("twice", |cell| bad(cell.duplicated))
+        .about("requests that are not idempotent, and reached the server twice at least in part")
+        .table()
+}
+
+fn sides(facts: &FaultFacts) -> Table {
+    Rows::of(&facts.cells)
+        .column("fault", |cell| &cell.name)
+        .column("destination", |cell| &cell.destination)
+        .column("outcome", outcome)
+        .column("struck", |cell| cell.struck)
+        .about("connections that the fault was applied to")
+        .column("sent", |cell| cell.sent)
+        .about("requests that the program sent, attempts that failed included")
+        .column("reached", |cell| count(cell.reached))
+        .about("requests of which the server received a part at least")
+        .column("affected", |cell| cell.affected)
+        .about("requests without a complete response on the failed connection")
+        .column("recovered", |cell| count(cell.recovered))
+        .column("failed", |cell| bad(cell.failed))
+        .column("twice", |cell| bad(cell.duplicated))
+        .column("cut", |cell| bad(cell.truncated))
+        .about("responses cut short that the program may have taken as complete")
+        .column("left open", |cell| cell.leaked)
+        .column("wait", wait)
+        .column("cost", |cell| cell.cost_ms.map(Time))
+        .table()
+}
+
+fn runs(facts: &FaultFacts) -> Table {
+    let ended = |one: &FaultRun| match (one.exit_code, one.signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "did not end".to_owned(),
+    };
+    Rows::of(&facts.runs)
+        .column("fault", |one| &one.name)
+        .column("ended with", ended)
+        .column("time", |one| one.wall_ms.map(Time))
+        .column("requests", |one| one.requests)
+        .column("ok", |one| one.ok)
+        .column("struck", |one| one.struck)
+        .table()
+}
+
+fn how(facts: &FaultFacts) -> Vec<Text> {
+    let relay = "A relay carried the connections of the program and applied each fault to connections that had carried a response. It recorded what the program \
+                 saw, and which bytes reached the server.";
+    let matched = "A request was sent again if a later one on another connection has the same method, full target and body. Where the program sends equal requests \
+                   anyway, their number in the run without a fault decides whether the later one is new.";
+    let each = "The program ran once without a fault, then once for each kind. Each run is a process of its own.";
+    let has_baseline = facts.runs.iter().any(|one| one.is_baseline);
+    let paragraphs = [Some(relay), Some(matched), has_baseline.then_some(each)];
+    paragraphs.into_iter().flatten().map(Text::prose).collect()
+}

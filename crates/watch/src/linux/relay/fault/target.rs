@@ -1,0 +1,496 @@
+//! A connection that a fault may strike: when it strikes, and what of the passing bytes is passed on.
+//!
+//! Bytes come here before they are shown to the observation, so that it sees what the program sees. Whether an exchange is under
+//! way is the observation's knowledge; on TLS that is not read, the order of records decides, and the row says so.
+
+use super::announcement::with_close;
+use super::turn::{is_announced, is_idle};
+use super::{DestinationKey, Faults};
+use crate::platform::relay::direction::Passed;
+use intact_ledger::{
+    Connection, ConnectionId, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol,
+};
+use intact_observe::{Progress, ResponsePart, Side};
+use intact_sys::process::SocketLocation;
+use std::time::{Duration, Instant};
+
+/// How long a connection carries nothing before it counts as idle.
+const IDLE: Duration = Duration::from_millis(50);
+/// The same where the end of a response cannot be read.
+const IDLE_UNREAD: Duration = Duration::from_millis(100);
+
+/// A connection that a fault may strike.
+pub(in crate::platform::relay) struct FaultTarget {
+    id: ConnectionId,
+    /// When the relay took it.
+    since: Instant,
+    /// Where the program's socket is found.
+    pub(super) place: Option<SocketLocation>,
+    /// The process that opened it.
+    pub(super) process: Option<u32>,
+    /// Its destination and its turn, once it was kept.
+    turn: Option<Turn>,
+    /// When the last bytes passed.
+    last_bytes: Instant,
+    /// Bytes of the client up to the end of the last exchange.
+    pub(super) before_request: u64,
+    /// It was due, and its next request came before it was idle.
+    was_never_idle: bool,
+    /// A response announces the end.
+    is_announced: bool,
+    /// It cannot be struck.
+    is_given_up: bool,
+    /// Bytes of the client that were passed on.
+    sent: u64,
+    /// What strikes it, from the moment of the decision.
+    pub(super) due: Option<Due>,
+}
+
+/// The turn of a kept connection.
+struct Turn {
+    destination: DestinationKey,
+    /// It is struck after this number of exchanges.
+    after: Option<u64>,
+}
+
+/// A decided strike.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::platform::relay) struct Due {
+    pub(super) point: FaultPoint,
+    pub(super) at: Nanos,
+    /// The exchanges by then.
+    pub(super) progress: Progress,
+    /// Bytes of a request that came and are not passed on.
+    pub(super) withheld: u64,
+}
+
+/// Something that is shown to the observation of a connection, and asked of it.
+pub(in crate::platform::relay) trait Observation {
+    /// Shows bytes that passed.
+    fn show(&mut self, from: Side, bytes: &[u8]);
+    /// How far the exchanges are.
+    fn progress(&self) -> Option<Progress>;
+    /// What is known of the connection.
+    fn connection(&self) -> Option<&Connection>;
+    /// The time on the run's clock.
+    fn now(&self) -> Nanos;
+}
+
+impl FaultTarget {
+    pub(in crate::platform::relay) fn new(
+        about: &Connection,
+        place: Option<&SocketLocation>,
+    ) -> FaultTarget {
+        let now = Instant::now();
+        FaultTarget {
+            id: about.id,
+            since: now,
+            place: place.cloned(),
+            process: about.owner.as_ref().map(|owner| owner.pid),
+            turn: None,
+            last_bytes: now,
+            before_request: 0,
+            was_never_idle: false,
+            is_announced: false,
+            is_given_up: false,
+            sent: 0,
+            due: None,
+        }
+    }
+
+    /// Its destination, once it was kept.
+    pub(super) fn destination(&self) -> Option<&DestinationKey> {
+        self.turn.as_ref().map(|turn| &turn.destination)
+    }
+
+    /// Whether it was to be struck, and ended before the exchange that the seed chose.
+    pub(super) fn ended_too_early(&self, kind: FaultKind, exchanges: u64) -> bool {
+        let after = self.turn.as_ref().and_then(|turn| turn.after);
+        let needed = after.map(|after| after + u64::from(!is_idle(kind)));
+        exchanges > 1 && needed.is_some_and(|needed| exchanges < needed)
+    }
+
+    /// Whether a strike is decided.
+    pub(in crate::platform::relay) fn is_due(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// Takes bytes that came from one side, and shows to the observation what is passed on.
+    pub(in crate::platform::relay) fn take(
+        &mut self,
+        (from, bytes): (Side, &[u8]),
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        let kind = faults.config().kind;
+        let before = seen.progress();
+        let is_turn = before.is_some_and(|before| self.is_turn(&before, faults));
+        self.last_bytes = Instant::now();
+        if let (Side::Client, Some(before)) = (from, before)
+            && before.open == 0
+        {
+            self.before_request = self.sent;
+        }
+        let passed = match (from, before) {
+            (Side::Client, Some(before)) if is_turn => {
+                self.take_request(kind, bytes, &before, faults, seen)
+            }
+            (Side::Server, Some(before)) if is_turn && before.open > 0 => {
+                self.take_response(kind, bytes, faults, seen)
+            }
+            _ => {
+                seen.show(from, bytes);
+                Passed::All
+            }
+        };
+        if from == Side::Client && self.due.is_none() {
+            self.sent += bytes.len() as u64;
+        }
+        if from == Side::Server && self.due.is_none() {
+            return self.look_at_end(kind, bytes.len(), passed, before, faults, seen);
+        }
+        passed
+    }
+
+    /// Whether it is this connection's turn, as far as its exchanges go.
+    fn is_turn(&self, progress: &Progress, faults: &Faults) -> bool {
+        let Some(turn) = &self.turn else { return false };
+        if self.is_given_up || self.is_announced {
+            return false;
+        }
+        let is_old = match faults.config().kind {
+            FaultKind::MaxAge => self.since.elapsed() >= faults.config().after,
+            FaultKind::Drain if faults.is_drained(&turn.destination, self.id) => return true,
+            _ => true,
+        };
+        is_old && turn.after.is_some_and(|after| progress.done >= after)
+    }
+
+    /// Takes bytes of the program, which may begin a request.
+    fn take_request(
+        &mut self,
+        kind: FaultKind,
+        bytes: &[u8],
+        before: &Progress,
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        let at = seen.now();
+        seen.show(Side::Client, bytes);
+        let Some(after) = seen.progress() else {
+            return Passed::All;
+        };
+        let is_http1 = !before.is_tls && before.protocol != Some(Protocol::Http2);
+        let begins = before.is_kept() && (after.open > 0 || is_http1);
+        if !begins {
+            return Passed::All;
+        }
+        match kind {
+            FaultKind::FinRace => {}
+            FaultKind::Goaway => {
+                if let Some(why) = cannot_announce(&after, kind) {
+                    self.note(why, faults);
+                    return Passed::All;
+                }
+            }
+            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::NatIdle => {
+                self.was_never_idle = true;
+                self.note(FaultObstacle::NeverIdle, faults);
+                return Passed::All;
+            }
+            _ => return Passed::All,
+        }
+        self.decide(FaultPoint::Request, at, &after, bytes.len() as u64);
+        Passed::First(0)
+    }
+
+    /// Takes bytes of a response.
+    fn take_response(
+        &mut self,
+        kind: FaultKind,
+        bytes: &[u8],
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        match kind {
+            FaultKind::ResetMidResponse => self.cut_body(bytes, faults, seen),
+            FaultKind::EarlyCloseAfterHeaders => self.cut_behind_head(bytes, faults, seen),
+            FaultKind::MaxAge | FaultKind::Drain => self.announce(kind, bytes, faults, seen),
+            _ => {
+                seen.show(Side::Server, bytes);
+                Passed::All
+            }
+        }
+    }
+
+    /// Shows bytes of the server in steps until `is_there`, at most `limit` of them. How many were shown.
+    fn show_until(
+        bytes: &[u8],
+        step: usize,
+        seen: &mut dyn Observation,
+        is_there: impl Fn(&Progress) -> bool,
+    ) -> Option<usize> {
+        let mut shown = 0;
+        for piece in bytes.chunks(step) {
+            seen.show(Side::Server, piece);
+            shown += piece.len();
+            if seen.progress().is_some_and(|now| is_there(&now)) {
+                return Some(shown);
+            }
+        }
+        None
+    }
+
+    /// Cuts a response within its body.
+    fn cut_body(
+        &mut self,
+        bytes: &[u8],
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        let at = seen.now();
+        let is_plain = seen
+            .progress()
+            .is_some_and(|now| !now.is_tls && now.protocol != Some(Protocol::Http2));
+        let mut shown = 0;
+        if is_plain {
+            let in_body =
+                |now: &Progress| now.open == 0 || now.response == Some(ResponsePart::Body);
+            let Some(begun) = FaultTarget::show_until(bytes, 1, seen, in_body) else {
+                return Passed::All;
+            };
+            shown = begun;
+        }
+        // a frame and a record are opened by their last byte only: all but the last byte cuts the last of them
+        let rest = &bytes[shown..];
+        let most = match is_plain {
+            true => rest.len() / 2,
+            false => rest.len() - 1,
+        };
+        if most > 0 {
+            seen.show(Side::Server, &rest[..most]);
+        }
+        match seen.progress() {
+            Some(now) if now.open > 0 => {
+                let point = match now.response {
+                    Some(ResponsePart::Body) => FaultPoint::ResponseBody,
+                    _ => FaultPoint::ResponseHead,
+                };
+                self.decide(point, at, &now, 0);
+                Passed::First(shown + most)
+            }
+            _ => {
+                seen.show(Side::Server, &rest[most..]);
+                self.note(FaultObstacle::NoBody, faults);
+                Passed::All
+            }
+        }
+    }
+
+    /// Cuts a response behind its header section.
+    fn cut_behind_head(
+        &mut self,
+        bytes: &[u8],
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        let at = seen.now();
+        if seen.progress().is_some_and(|now| now.is_inferred) {
+            seen.show(Side::Server, bytes);
+            self.note(FaultObstacle::Encrypted, faults);
+            return Passed::All;
+        }
+        let is_there = |now: &Progress| now.open == 0 || now.response.is_some();
+        let Some(shown) = FaultTarget::show_until(bytes, 1, seen, is_there) else {
+            return Passed::All;
+        };
+        match seen.progress() {
+            Some(now) if now.open > 0 => {
+                self.decide(FaultPoint::ResponseBody, at, &now, 0);
+                Passed::Last(shown)
+            }
+            now => {
+                seen.show(Side::Server, &bytes[shown..]);
+                let is_tls = now.is_some_and(|now| now.is_tls);
+                let why = match is_tls {
+                    // the header section and the body came in one record
+                    true => FaultObstacle::Encrypted,
+                    false => FaultObstacle::NoBody,
+                };
+                self.note(why, faults);
+                Passed::All
+            }
+        }
+    }
+
+    /// Announces the end in a response that begins.
+    fn announce(
+        &mut self,
+        kind: FaultKind,
+        bytes: &[u8],
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        let progress = seen.progress();
+        let obstacle = progress.and_then(|now| cannot_announce(&now, kind));
+        if let Some(why) = obstacle {
+            self.note(why, faults);
+        }
+        let is_http2 = progress.is_some_and(|now| now.protocol == Some(Protocol::Http2));
+        let begins = progress.is_some_and(|now| now.response.is_none());
+        let announced = match obstacle.is_none() && begins && !is_http2 {
+            true => with_close(bytes),
+            false => None,
+        };
+        self.is_announced |= announced.is_some();
+        seen.show(Side::Server, announced.as_deref().unwrap_or(bytes));
+        if let (true, FaultKind::Drain, Some(turn)) = (self.is_announced, kind, &self.turn) {
+            faults.drain(&turn.destination);
+        }
+        announced.map_or(Passed::All, Passed::Instead)
+    }
+
+    /// Looks whether a response ended with these bytes: then the connection is kept, and may be struck at once.
+    fn look_at_end(
+        &mut self,
+        kind: FaultKind,
+        len: usize,
+        passed: Passed,
+        before: Option<Progress>,
+        faults: &mut Faults,
+        seen: &mut dyn Observation,
+    ) -> Passed {
+        let Some(now) = seen.progress() else {
+            return passed;
+        };
+        self.note_kept(&now, faults, seen);
+        if before.is_none_or(|before| before.done >= now.done) || now.is_inferred {
+            return passed;
+        }
+        if self.is_announced && now.open == 0 {
+            self.decide(FaultPoint::Idle, seen.now(), &now, 0);
+            return match passed {
+                Passed::Instead(bytes) => Passed::Instead(bytes),
+                _ => Passed::Last(len),
+            };
+        }
+        let is_turn = self.is_turn(&now, faults);
+        match kind {
+            FaultKind::BlackHole if is_turn => {
+                self.decide(FaultPoint::Idle, seen.now(), &now, 0);
+                Passed::First(len)
+            }
+            // a program that is never idle sees the end together with the response
+            FaultKind::Stale | FaultKind::SlowClose
+                if is_turn && now.is_kept() && self.was_never_idle =>
+            {
+                self.decide(FaultPoint::Idle, seen.now(), &now, 0);
+                Passed::Last(len)
+            }
+            _ => passed,
+        }
+    }
+
+    /// Gives the connection its turn once it is kept.
+    fn note_kept(&mut self, now: &Progress, faults: &mut Faults, seen: &dyn Observation) {
+        if self.turn.is_none()
+            && now.is_kept()
+            && let Some(about) = seen.connection()
+            && let Some((destination, after)) = faults.turn_of(about)
+        {
+            self.turn = Some(Turn { destination, after });
+        }
+    }
+
+    /// Looks at a connection on which nothing comes. When to look again.
+    pub(in crate::platform::relay) fn look_at_idle(
+        &mut self,
+        faults: &mut Faults,
+        seen: &dyn Observation,
+    ) -> Option<Instant> {
+        let now = seen.progress()?;
+        self.note_kept(&now, faults, seen);
+        let config = faults.config();
+        let (kind, after) = (config.kind, config.after);
+        let is_drained = kind == FaultKind::Drain && {
+            let turn = self.turn.as_ref()?;
+            faults.is_drained(&turn.destination, self.id)
+        };
+        let idle = match kind {
+            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst => IDLE,
+            FaultKind::NatIdle => after,
+            FaultKind::BlackHole if now.is_inferred => IDLE,
+            FaultKind::Drain if is_drained => Duration::ZERO,
+            FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => IDLE,
+            _ => return None,
+        };
+        if !now.is_kept() || !self.is_turn(&now, faults) {
+            return None;
+        }
+        let idle = match now.is_inferred {
+            true => idle.max(IDLE_UNREAD),
+            false => idle,
+        };
+        let due = self.last_bytes + idle;
+        if Instant::now() < due {
+            return Some(due);
+        }
+        if is_announced(kind)
+            && now.protocol == Some(Protocol::Http2)
+            && let Some(why) = cannot_announce(&now, kind)
+        {
+            self.give_up(why, faults);
+            return None;
+        }
+        self.decide(FaultPoint::Idle, seen.now(), &now, 0);
+        None
+    }
+
+    /// Puts a strike off.
+    pub(super) fn put_off(&mut self) -> Instant {
+        self.due = None;
+        self.last_bytes = Instant::now();
+        self.last_bytes + IDLE
+    }
+
+    /// Gives a strike up.
+    pub(super) fn give_up(&mut self, why: FaultObstacle, faults: &mut Faults) {
+        self.due = None;
+        self.is_given_up = true;
+        self.note(why, faults);
+    }
+
+    fn decide(&mut self, point: FaultPoint, at: Nanos, progress: &Progress, withheld: u64) {
+        self.due = Some(Due {
+            point,
+            at,
+            progress: *progress,
+            withheld,
+        });
+    }
+
+    fn note(&self, why: FaultObstacle, faults: &mut Faults) {
+        if let Some(turn) = &self.turn {
+            faults.note_obstacle(&turn.destination, why);
+        }
+    }
+
+    /// The strike was carried out.
+    pub(super) fn note_strike(&self, faults: &mut Faults) {
+        if let Some(turn) = &self.turn {
+            faults.note_strike(&turn.destination);
+        }
+    }
+}
+
+/// Why the end of a connection cannot be announced.
+fn cannot_announce(now: &Progress, kind: FaultKind) -> Option<FaultObstacle> {
+    let is_http2 = now.protocol == Some(Protocol::Http2);
+    match kind {
+        FaultKind::Goaway if !is_http2 && !now.is_inferred => Some(FaultObstacle::NotHttp2),
+        // a response of HTTP/1 would have to be sealed again as a whole
+        _ if now.is_tls && !(is_http2 && now.is_sealable) => Some(FaultObstacle::Encrypted),
+        _ if is_http2 && !now.is_between_frames => Some(FaultObstacle::NeverIdle),
+        _ => None,
+    }
+}

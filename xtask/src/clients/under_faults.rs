@@ -1,0 +1,169 @@
+//! What a client does when its connection fails, under `intact watch --fault`.
+//!
+//! Each request has a program, a server and a fault of its own, and is the second one on its connection. The result for the caller
+//! is what the program reports. How often a request arrived is what the server's ledger counts; the card of `watch` must agree.
+
+use super::measure::Bench;
+use super::program::{Outcome, Program, ProgramStep, Skill};
+use super::server::Server;
+use anyhow::{Context, bail};
+use intact_fix::{RequestOutcome, RequestOutcomes, SilentWait, UnderFaults, UserTimeout};
+use intact_ledger::Row;
+use intact_ledger::store::Reader;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+const WARM: &str = "/warm/x";
+const NEXT: &str = "/struck/x";
+/// Longer than the relay takes to notice that a connection is idle, and shorter than any client's idle limit.
+const PAUSE: Duration = Duration::from_millis(400);
+/// After this a connection that hears nothing is reset. The harness waits for a program for 30 s.
+const WAIT: &str = "20s";
+/// The limit that programs set which limit a wait. It is shorter than in other scenarios, in which it must not end a request.
+const TIMEOUT_MS: &str = "2000";
+
+/// One request under a fault.
+struct Faulted {
+    outcome: RequestOutcome,
+    /// The row of the card.
+    cell: Value,
+    user_timeout: Option<UserTimeout>,
+}
+
+/// All faults that a program can be put under; `None` where it cannot keep a connection between its requests.
+pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Option<UnderFaults>> {
+    let about = bench.start(None)?;
+    let (can_pause, can_post) = (about.can(Skill::Pause), about.can(Skill::Post));
+    let has_get = !about.can(Skill::PostOnly);
+    about.end()?;
+    if !can_pause {
+        return Ok(None);
+    }
+    let run = |kind: &'static str, method: &'static str| -> anyhow::Result<Option<Faulted>> {
+        let is_possible = match method {
+            "GET" => has_get,
+            _ => can_post,
+        };
+        match is_possible {
+            true => one(bench, kind, method).with_context(|| format!("{kind}, {method}")),
+            false => Ok(None),
+        }
+    };
+    let outcome = |one: Option<Faulted>| one.map(|one| one.outcome);
+    let get = run("black-hole", "GET")?;
+    let post = run("black-hole", "POST")?;
+    let reset = RequestOutcomes {
+        get: outcome(run("reset-mid-response", "GET")?),
+        post: outcome(run("reset-mid-response", "POST")?),
+    };
+    let faults = UnderFaults {
+        user_timeout: get.as_ref().and_then(|one| one.user_timeout),
+        silent_get: get.map(|one| wait(&one)).transpose()?,
+        silent_post: post.map(|one| wait(&one)).transpose()?,
+        reset: (reset.get.is_some() || reset.post.is_some()).then_some(reset),
+        cut: outcome(run("early-close-after-headers", "GET")?).map(Into::into),
+    };
+    Ok((faults != UnderFaults::default()).then_some(faults))
+}
+
+/// `None`: the client did not use the connection again, so there was nothing to fail.
+fn one(bench: &Bench<'_>, kind: &str, method: &'static str) -> anyhow::Result<Option<Faulted>> {
+    let server = Server::start(bench.intact, &["--body", "100"])?;
+    let folder = tempfile::tempdir()?;
+    let (card, ledger) = (
+        folder.path().join("card.json"),
+        folder.path().join("ledger"),
+    );
+    let mut words: Vec<OsString> = ["watch", "--quiet", "--fault", kind, "--fault-wait", WAIT]
+        .map(OsString::from)
+        .to_vec();
+    words.push(format!("--json={}", card.display()).into());
+    words.extend(["--ledger".into(), ledger.clone().into(), "--".into()]);
+    let mut command = bench.launch.inside(bench.intact, words).command()?;
+    command.env("INTACT_TIMEOUT_MS", TIMEOUT_MS);
+    let mut program = Program::start(command)?;
+    let (warm, next) = (server.plain() + WARM, server.plain() + NEXT);
+    let first = ProgramStep {
+        method: if program.can(Skill::PostOnly) {
+            "POST"
+        } else {
+            "GET"
+        },
+        ..ProgramStep::get(&warm)
+    };
+    program.run(&first)?;
+    std::thread::sleep(PAUSE);
+    let step = ProgramStep {
+        method,
+        ..ProgramStep::get(&next)
+    };
+    let outcomes = program.run(&step)?;
+    program.end()?;
+    let counts = server.end()?;
+    let text = std::fs::read(&card).context("`intact watch` wrote no card")?;
+    let card: Value = serde_json::from_slice(&text)?;
+    let Some(cell) = cell(&card, counts.requests())? else {
+        return Ok(None);
+    };
+    let [outcome] = &outcomes[..] else {
+        bail!("one request, {} outcomes", outcomes.len());
+    };
+    if *outcome == Outcome::Error("hangs".to_owned()) {
+        bail!("the program hangs although the connection was reset");
+    }
+    Ok(Some(Faulted {
+        outcome: super::measure::fate(outcome, counts.asked(NEXT).count()),
+        cell,
+        user_timeout: user_timeout(&ledger)?,
+    }))
+}
+
+/// The row of the card whose fault was applied and met a request. What the card says of the server must be what the server counted.
+fn cell(card: &Value, served: u64) -> anyhow::Result<Option<Value>> {
+    let cells = card["cells"].as_array().context("a card without rows")?;
+    let applied = |cell: &&Value| cell["not_applied"].is_null();
+    let Some(cell) = cells.iter().find(applied) else {
+        return Ok(None);
+    };
+    let bound = |name: &str| cell["reached"][name].as_u64().context("no count");
+    let reached = bound("least")?..=bound("most")?;
+    if !reached.contains(&served) {
+        bail!("the server counted {served} requests, the card {reached:?}");
+    }
+    let is_met = cell["affected"].as_u64() > Some(0);
+    Ok(is_met.then(|| cell.clone()))
+}
+
+fn wait(one: &Faulted) -> anyhow::Result<SilentWait> {
+    let waited = one.cell["hung_ms"]
+        .as_f64()
+        .context("a card without a wait")?;
+    let seconds = (waited / 100.0).round() / 10.0;
+    let outcome = one.outcome;
+    Ok(match one.cell["hung_at_least"].as_bool() {
+        Some(true) => SilentWait::Endless {
+            for_s: seconds,
+            outcome,
+        },
+        _ => SilentWait::Ended {
+            after_s: seconds,
+            outcome,
+        },
+    })
+}
+
+/// What `watch` read from the program's sockets; `None` where it read none.
+fn user_timeout(ledger: &Path) -> anyhow::Result<Option<UserTimeout>> {
+    let mut closes = Reader::open(ledger)?.events()?.filter_map(|row| match row {
+        Row::Closed(closed) => Some(closed.close.probes),
+        _ => None,
+    });
+    Ok(closes.next().map(|probes| match probes.user_timeout_ms {
+        Some(limit) => UserTimeout::On {
+            after_s: f64::from(limit) / 1e3,
+        },
+        None => UserTimeout::Off,
+    }))
+}
