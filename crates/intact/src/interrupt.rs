@@ -52,3 +52,15 @@ impl Interrupt {
         }
     }
 }
+
+/// From here on a signal ends the process at once.
+pub(crate) fn end_at_next_signal() {
+    for signal in system::ENDING {
+        // without this handler the signal is ignored, and the process ends as the first one asked for
+        let _ = signal_hook::flag::register_conditional_shutdown(
+            signal,
+            128 + signal,
+            Arc::new(AtomicBool::new(true)),
+        );
+    }
+}

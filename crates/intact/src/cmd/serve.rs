@@ -10,6 +10,7 @@ use super::link;
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
+use crate::interrupt;
 use crate::system;
 use anyhow::Context;
 use intact_ledger::{Producer, Sink, Vantage};
@@ -64,7 +65,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
                 Some(parent) => end_of_input(parent).await,
                 None => {
                     code.set(exit::by_signal(system::ending_signal().await));
-                    tokio::task::spawn_local(end_at_once());
+                    interrupt::end_at_next_signal();
                 }
             }
         })
@@ -138,12 +139,6 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
         tls.port()
     ));
     Ok(())
-}
-
-/// Ends at the second signal, whatever is in flight.
-async fn end_at_once() {
-    let number = system::ending_signal().await;
-    std::process::exit(exit::by_signal(number).into());
 }
 
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.
