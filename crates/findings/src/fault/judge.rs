@@ -279,7 +279,7 @@ impl<'a> RunJudge<'a> {
             (_, Some(reason)) => {
                 cell.recovered.add(false);
                 cell.failed.add(false);
-                if is_unread {
+                if is_unread && victim.reached != Reached::No {
                     cell.duplicated.add(false);
                 }
                 cell.undecided = Some(reason);
