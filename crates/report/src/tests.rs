@@ -66,7 +66,7 @@ Generated from the tables in `crates/findings/src/requirement/catalogue.rs`; a t
 
 Without a selector, a requirement applies to
 
-- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`); the output names these
+- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`) and, of `saved`, the baseline; the output names these
 - `watch`, `audit`, `report`: all destinations together
 - `compare`: each program except the baseline; counts are of one run
 

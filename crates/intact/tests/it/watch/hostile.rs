@@ -140,5 +140,4 @@ fn every_script_is_survived_by_a_watched_program_and_counted() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    println!("{} peers", peers.len());
 }
