@@ -430,15 +430,14 @@ fn no_number_of_a_ledger_is_too_large_for_a_sum() {
     let folder = tempfile::tempdir().unwrap();
     let rules = rules();
     let mut all = Vec::new();
-    let mut sum = 0;
+    let mut reads = [0; PRODUCERS.len()];
     let mut seen = BTreeSet::new();
     for (nth, rule) in rules.iter().enumerate() {
         let producer = &PRODUCERS[nth % PRODUCERS.len()];
         let mut files = Files::new(producer.clone(), &golden(rule));
         let ledger = folder.path().join("ledger");
         let (read, failures) = failures(&mut files, &ledger, &mut seen);
-        assert!(read > 10, "{}: {read}", rule.display());
-        sum += read;
+        reads[nth % PRODUCERS.len()] += read;
         let name = rule.file_name().unwrap().display();
         all.extend(
             failures
@@ -446,6 +445,9 @@ fn no_number_of_a_ledger_is_too_large_for_a_sum() {
                 .map(|one| format!("{name}, {producer}: {one}")),
         );
     }
+    // a field of a producer is changed once, so the last rules may have none that is new
+    assert!(reads.iter().all(|read| *read > 10), "{reads:?}");
+    let sum: usize = reads.iter().sum();
     assert!(all.is_empty(), "{} of {sum}: {}", all.len(), all.join("\n"));
 }
 
