@@ -12,6 +12,7 @@ fn count(event: Event<'_>, opened: &mut usize, done: &mut usize) {
         Event::Opened(_) => *opened += 1,
         Event::Done(exchange, _) => *done += usize::from(exchange.request.is_some()),
         Event::Body { bytes, .. } => assert!(!bytes.is_empty()),
+        Event::GoingAway { .. } => {}
     }
 }
 

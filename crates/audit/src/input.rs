@@ -132,6 +132,14 @@ impl Input {
         })
     }
 
+    /// Whether all of these show what the peers announce about a connection.
+    pub fn see_announcements(all: &[Input]) -> bool {
+        all.iter().all(|input| match &input.ledger {
+            Some(reader) => reader.run().announcements_seen,
+            None => input.format.is_capture() || input.format == Format::NetLog,
+        })
+    }
+
     /// Whether all of these show every lookup. A capture may have been made without those of names, and other files do not have
     /// them.
     pub fn see_lookups(all: &[Input]) -> bool {

@@ -1,9 +1,12 @@
 //! What a check will send, said before it does, and held to, part by part.
 
 use crate::config::Config;
+use crate::probe::most_requests;
 
 /// Requests that the card may take.
 const CARD: u32 = 60;
+/// The first request of a drain, and the redirects that it may follow.
+const FIRST: u32 = 11;
 /// Requests of the cap probe.
 const CAP: u32 = 110;
 /// Requests of the cap probe under `--thorough`.
@@ -22,6 +25,8 @@ pub(crate) enum Part {
     Cap,
     /// Idle limits, and what is tried around them.
     Idle,
+    /// The end of the server's process.
+    Drain,
 }
 
 /// The most that a check sends, by part. Nothing beyond is sent.
@@ -33,6 +38,8 @@ pub struct Budget {
     pub cap: u32,
     /// Requests around the idle waits.
     pub idle: u32,
+    /// Requests around the end of the server's process.
+    pub drain: u32,
     part: Part,
     /// Requests sent in this part.
     spent: u32,
@@ -43,6 +50,17 @@ pub struct Budget {
 impl Budget {
     /// The budget of a configuration.
     pub(crate) fn of(config: &Config) -> Budget {
+        if let Some(drain) = &config.drain {
+            return Budget {
+                card: FIRST,
+                cap: 0,
+                idle: 0,
+                drain: most_requests(drain.limit),
+                part: Part::Card,
+                spent: 0,
+                before: 0,
+            };
+        }
         let held = if config.hold > 0 { config.hold + 1 } else { 0 };
         Budget {
             // the request, and another on the same connection
@@ -53,6 +71,7 @@ impl Budget {
                 true => IDLE + held,
                 false => 0,
             },
+            drain: 0,
             part: Part::Card,
             spent: 0,
             before: 0,
@@ -61,7 +80,7 @@ impl Budget {
 
     /// All requests together.
     pub fn requests(&self) -> u32 {
-        self.card + self.cap + self.idle
+        self.card + self.cap + self.idle + self.drain
     }
 
     /// Requests sent so far.
@@ -84,6 +103,7 @@ impl Budget {
             Part::Card => self.card,
             Part::Cap => self.cap,
             Part::Idle => self.idle,
+            Part::Drain => self.drain,
         };
         let left = self.spent < most;
         self.spent += u32::from(left);
@@ -101,6 +121,7 @@ mod tests {
             card: 2,
             cap: 5,
             idle: 0,
+            drain: 0,
             ..Budget::of(&Config::new("http://h/").unwrap())
         };
         let mut granted = |part| {

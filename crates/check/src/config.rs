@@ -1,6 +1,7 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::plans::is_local;
+use crate::server_process::EndSignal;
 use intact_client::tls::{Credentials, SettingsError};
 use intact_client::{AddressError, ConnectOverride, Family, RequestError, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
@@ -93,6 +94,29 @@ pub struct Config {
     pub thorough: bool,
     /// Requests that the person has named beside the URL's.
     pub tries: Vec<ExtraRequest>,
+    /// The end of the server's process is measured, and nothing else; absent: everything else is.
+    pub drain: Option<DrainConfig>,
+}
+
+/// How the end of a server's process is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrainConfig {
+    /// The signal that asks it to end.
+    pub signal: EndSignal,
+    /// When it is killed.
+    pub limit: Duration,
+    /// A request whose response takes its time, to be in flight at the signal.
+    pub slow: Option<ExtraRequest>,
+}
+
+impl Default for DrainConfig {
+    fn default() -> DrainConfig {
+        DrainConfig {
+            signal: EndSignal::Term,
+            limit: Duration::from_secs(30),
+            slow: None,
+        }
+    }
 }
 
 impl Config {
@@ -130,6 +154,7 @@ impl Config {
             hold: 0,
             thorough: false,
             tries: Vec::new(),
+            drain: None,
         })
     }
 }

@@ -14,10 +14,12 @@ mod old_tls;
 mod plans;
 mod probe;
 mod prober;
+mod server_process;
 
 pub use budget::Budget;
 pub use capture::{Capture, CaptureError};
-pub use config::{Config, ConfigError, ExtraRequest, MAX_TIME};
+pub use config::{Config, ConfigError, DrainConfig, ExtraRequest, MAX_TIME};
 pub use intact_ledger::server_profile::ServerProfile;
 pub use probe::{Check, CheckError, CheckProgress, Packets, ProbeKind};
 pub use prober::CONNECTIONS_PER_S;
+pub use server_process::{EndSignal, ProcessState, ServerProcess};

@@ -1,12 +1,15 @@
 //! Opens connections and asks on them, one step at a time, on an event loop of its own. Every request goes through the budget,
 //! every event to the observer.
 
+mod dialing;
+
+pub(crate) use dialing::PendingDial;
+
 use crate::budget::Budget;
 use crate::line::{Answered, Line};
-use crate::plans::is_local;
 use crate::probe::CheckProgress;
-use intact_client::{Clock, Dial, Plan, Progress, RequestSpec, Resolver};
-use intact_ledger::{Connection, ConnectionId, Event, Failure, Nanos};
+use intact_client::{Clock, RequestSpec, Resolver};
+use intact_ledger::{Event, Failure, Nanos};
 use mio::{Events, Poll, Token, Waker};
 use std::io;
 use std::sync::Arc;
@@ -36,6 +39,8 @@ pub(crate) enum StopReason {
     OutOfTime,
     /// The event loop does not work.
     Own(io::Error),
+    /// The server's process cannot be signalled or observed.
+    Server(io::Error),
 }
 
 impl From<io::Error> for StopReason {
@@ -159,64 +164,6 @@ impl<'a> Prober<'a> {
         self.last_id
     }
 
-    /// Opens a connection; the inner error is a dial that failed.
-    pub(crate) fn open(
-        &mut self,
-        plan: &Arc<Plan>,
-    ) -> Result<Result<Line, Box<Connection>>, StopReason> {
-        self.wait_for_turn(is_local(&plan.endpoint))?;
-        let id = self.id();
-        let token = Token(id as usize);
-        let deadline = self.clock.now().after(self.timeout);
-        let (mut dial, mut progress) = Dial::start(
-            plan,
-            ConnectionId(id),
-            id,
-            token,
-            &mut self.resolver,
-            self.poll.registry(),
-            &self.clock,
-        );
-        loop {
-            match progress {
-                Progress::Established(established) => {
-                    self.observer.event(Event::Opened(&established.connection));
-                    return Ok(Ok(Line::new(*established, plan.protocol)));
-                }
-                Progress::Failed(connection) => {
-                    self.observer.event(Event::Opened(&connection));
-                    return Ok(Err(connection));
-                }
-                Progress::Pending => {}
-            }
-            let stopped = self.may_go_on();
-            if stopped.is_err() || self.clock.now() >= deadline {
-                let kind = match stopped {
-                    Ok(()) => Failure::Timeout,
-                    Err(_) => Failure::Aborted,
-                };
-                let connection = dial.give_up(&self.clock, kind);
-                self.observer.event(Event::Opened(&connection));
-                return stopped.map(|()| Err(connection));
-            }
-            self.wait(deadline.min(self.over_at))?;
-            progress = Progress::Pending;
-            let ready = self.events.iter().any(|event| event.token() == token);
-            if ready {
-                progress = dial.ready(self.poll.registry(), &self.clock);
-            }
-            while let Some(answer) = self.resolver.answer() {
-                // answers to dials that were given up come here too
-                if answer.key == id {
-                    progress = dial.resolved(answer.addresses, self.poll.registry(), &self.clock);
-                    if let Some(lookup) = dial.take_lookup() {
-                        self.observer.event(Event::Lookup(&lookup));
-                    }
-                }
-            }
-        }
-    }
-
     /// Sends a request and waits for what becomes of it.
     pub(crate) fn ask(
         &mut self,
@@ -236,14 +183,13 @@ impl<'a> Prober<'a> {
         self.exchange(line, request, None, false)
     }
 
-    fn exchange(
+    /// Sends a request and does not wait for its response: [`Prober::pump`] has it. Returns when it was sent.
+    pub(crate) fn begin(
         &mut self,
         line: &mut Line,
         request: &RequestSpec,
-        tag: Option<&str>,
         send: bool,
-    ) -> Result<Answered, StopReason> {
-        self.may_go_on()?;
+    ) -> Result<Nanos, StopReason> {
         if !self.budget.take() {
             return Err(StopReason::Spent);
         }
@@ -255,12 +201,35 @@ impl<'a> Prober<'a> {
         let id = self.id();
         let request = Arc::new(request.format(line.protocol));
         line.begin(&request, id, &self.clock, !send);
-        let deadline = now.after(self.timeout);
+        Ok(now)
+    }
+
+    /// Reads some of what is there, without waiting. Returns the exchange that ended, and whether more may be there.
+    pub(crate) fn pump(&mut self, line: &mut Line, tag: Option<&str>) -> (Option<Answered>, bool) {
+        let more = line.pump(&self.clock, &mut self.buffer);
+        (self.take_answered(line, tag), more)
+    }
+
+    /// The exchange that ended, which is recorded.
+    pub(crate) fn take_answered(&mut self, line: &mut Line, tag: Option<&str>) -> Option<Answered> {
+        let mut answered = line.answered.take()?;
+        answered.exchange.tag = tag.map(Into::into);
+        self.observer.event(Event::Exchange(&answered.exchange));
+        Some(answered)
+    }
+
+    fn exchange(
+        &mut self,
+        line: &mut Line,
+        request: &RequestSpec,
+        tag: Option<&str>,
+        send: bool,
+    ) -> Result<Answered, StopReason> {
+        self.may_go_on()?;
+        let deadline = self.begin(line, request, send)?.after(self.timeout);
         loop {
-            let more = line.pump(&self.clock, &mut self.buffer);
-            if let Some(mut answered) = line.answered.take() {
-                answered.exchange.tag = tag.map(Into::into);
-                self.observer.event(Event::Exchange(&answered.exchange));
+            let (answered, more) = self.pump(line, tag);
+            if let Some(answered) = answered {
                 return Ok(answered);
             }
             let now = self.clock.now();
@@ -275,9 +244,7 @@ impl<'a> Prober<'a> {
                 self.wait(deadline.min(self.over_at))?;
                 continue;
             }
-            if let Some(mut answered) = line.answered.take() {
-                answered.exchange.tag = tag.map(Into::into);
-                self.observer.event(Event::Exchange(&answered.exchange));
+            if let Some(answered) = self.take_answered(line, tag) {
                 return stopped.map(|()| answered);
             }
             return Err(stopped.err().unwrap_or(StopReason::Stopped));
@@ -340,7 +307,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Waits for anything to happen.
-    fn wait(&mut self, deadline: Nanos) -> Result<(), StopReason> {
+    pub(crate) fn wait(&mut self, deadline: Nanos) -> Result<(), StopReason> {
         let timeout = self.clock.until(deadline).min(GLANCE);
         match self.poll.poll(&mut self.events, Some(timeout)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(StopReason::Own(error)),

@@ -359,6 +359,14 @@ impl HttpConnection {
         }
     }
 
+    /// The last stream that the server may have processed, by its last GOAWAY.
+    pub fn goaway_stream(&self) -> Option<u32> {
+        match &self.http {
+            HttpState::Http1(_) => None,
+            HttpState::Http2(http2) => http2.goaway_stream,
+        }
+    }
+
     /// What can be done next.
     #[inline]
     pub fn state(&self) -> State {
@@ -455,6 +463,7 @@ impl HttpConnection {
                 at: ended.at,
                 by: Some(by),
                 how: Some(how),
+                other_end: None,
                 announced_by,
                 moment: Some(moment),
                 exchanges: Some(self.http.exchanges()),

@@ -5,6 +5,7 @@
 
 mod clients;
 mod connection;
+mod drain;
 mod fresh_vs_reused;
 mod idle;
 mod limits;
@@ -15,6 +16,7 @@ mod versions;
 
 pub use clients::Setting;
 pub(crate) use connection::SWITCH_ON;
+pub use drain::{DrainFacts, DrainRequests, DrainVersion, DrainedProcess, ProcessEnd};
 pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};
 pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
@@ -33,6 +35,11 @@ use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
 use serde::Serialize;
 
+/// The probe of the end of the server's process, which runs without the others.
+const DRAIN: &str = "drain";
+/// The probe that every check has.
+const FIRST: &str = "first request";
+
 /// The findings that a check can have, and the probe that each rests on.
 pub const RULES: &[(&str, &str)] = &[
     ("announced-not-kept", "idle limits"),
@@ -40,6 +47,10 @@ pub const RULES: &[(&str, &str)] = &[
     ("closed-after-method", "methods"),
     ("connection-affinity", "fresh against reused"),
     ("connection-not-kept", "versions"),
+    ("drain-not-announced", DRAIN),
+    ("drain-not-ended", DRAIN),
+    ("drain-not-handled", DRAIN),
+    ("drain-refuses-at-once", DRAIN),
     ("early-data-accepted", "TLS"),
     ("first-request-costs-more", "fresh against reused"),
     ("http2-connection-fields", "versions"),
@@ -48,16 +59,17 @@ pub const RULES: &[(&str, &str)] = &[
     ("idle-timeout-below-balancer", "idle limits"),
     ("idle-timeout-race", "idle limits"),
     ("idle-timeout-shrinks", "idle limit next to others"),
+    ("lost-in-drain", DRAIN),
     ("max-requests-low", "requests per connection"),
-    ("not-2xx", "first request"),
+    ("not-2xx", FIRST),
     ("old-tls-accepted", "versions"),
-    ("redirect", "first request"),
+    ("redirect", FIRST),
     ("reuse-saves-little", "fresh against reused"),
     ("shorter-before-first-request", "idle limits"),
     ("slower-when-reused", "fresh against reused"),
     ("state-carried-over", "fresh against reused"),
     ("tls-never-resumed", "TLS"),
-    ("unreachable", "first request"),
+    ("unreachable", FIRST),
 ];
 
 /// Everything that a report of a check lays out.
@@ -90,6 +102,9 @@ pub struct CheckFacts {
     pub idle_under_load: Option<HeldFacts>,
     /// How old a connection gets that is used now and then.
     pub max_age: Option<MaxAgeFacts>,
+    /// The end of the server's process under kept connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainFacts>,
     /// Whether connections survive other methods and statuses.
     pub methods: Vec<MethodFacts>,
     /// What HTTP/2 showed.
@@ -143,6 +158,7 @@ impl CheckFacts {
             race: card.race.as_ref().map(RaceFacts::of),
             idle_under_load: card.idle_under_load.as_ref().map(HeldFacts::of),
             max_age: card.age.as_ref().map(MaxAgeFacts::of),
+            drain: card.drain.as_ref().map(DrainFacts::of),
             methods: card.methods.iter().map(MethodFacts::of).collect(),
             http2: card.h2.as_ref().map(Http2Facts::of),
             state: card.state.clone(),
@@ -248,6 +264,7 @@ fn errors(card: &ServerProfile, requests: &Requests) -> ErrorResponses {
 fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let mut found = connection::findings(facts);
     found.extend(idle::findings(facts));
+    found.extend(drain::findings(facts));
     found.extend(fresh_vs_reused::findings(facts));
     found.extend(security::findings(facts));
     found.extend(state::findings(facts));
@@ -269,4 +286,22 @@ fn finding(
     let target = facts.target.as_ref();
     let subject = target.map_or_else(String::new, |target| target.url.clone());
     Finding::new(rule, severity, subject, claim)
+}
+
+/// The first response of a server, for tests.
+#[cfg(test)]
+fn responded() -> intact_ledger::server_profile::FirstRequest {
+    intact_ledger::server_profile::FirstRequest {
+        url: "http://localhost/".to_owned(),
+        outcome: intact_ledger::Outcome::Ok,
+        detail: None,
+        status: Some(200),
+        server: None,
+        body: 2,
+        by_head: false,
+        followed: Vec::new(),
+        redirect: None,
+        other_scheme: None,
+        expect: None,
+    }
 }

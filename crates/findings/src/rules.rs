@@ -9,13 +9,17 @@ mod body_not_drained;
 mod client;
 mod close_announced_not_kept;
 mod closed_before_response;
+mod cold_pool;
 mod connection_close_sent;
-mod dead_connection;
+mod dead_connection_reused;
 mod first_request_costs_more;
 mod h2_available_unused;
 mod h2_not_multiplexed;
+mod h2_stream_limit;
 mod idle_timeout_race;
+mod leaked_connections;
 mod lookup_per_request;
+mod lost_in_drain;
 mod new_client_per_request;
 mod new_connection_per_query;
 mod new_connection_per_request;
@@ -30,9 +34,9 @@ mod server_closes_early;
 mod slower_when_reused;
 mod stale_reuse;
 mod state_carried_over;
-mod stream_limit_reached;
 mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
+mod unbalanced_by_reuse;
 mod waiting_for_pool;
 mod waits;
 
@@ -114,10 +118,11 @@ impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
 const KEPT: usize = 4096;
 
 /// The most specific first: in this order they claim avoidable setups.
-static DOCS: [&Doc; 27] = [
+static DOCS: [&Doc; 31] = [
     &stale_reuse::DOC,
+    &lost_in_drain::DOC,
     &closed_before_response::DOC,
-    &dead_connection::DOC,
+    &dead_connection_reused::DOC,
     &body_not_drained::DOC,
     &connection_close_sent::DOC,
     &close_announced_not_kept::DOC,
@@ -128,9 +133,11 @@ static DOCS: [&Doc; 27] = [
     &new_client_per_request::DOC,
     &pool_per_worker::DOC,
     &new_connection_per_request::DOC,
+    &leaked_connections::DOC,
+    &cold_pool::DOC,
     &retried_request::DOC,
     &idle_timeout_race::DOC,
-    &stream_limit_reached::DOC,
+    &h2_stream_limit::DOC,
     &waiting_for_pool::DOC,
     &lookup_per_request::DOC,
     &ports_running_out::DOC,
@@ -140,6 +147,7 @@ static DOCS: [&Doc; 27] = [
     &slower_when_reused::DOC,
     &first_request_costs_more::DOC,
     &pinned_to_old_address::DOC,
+    &unbalanced_by_reuse::DOC,
     &state_carried_over::DOC,
     &tcp_keepalive_is_not_reuse::DOC,
 ];

@@ -81,6 +81,15 @@ pub struct TimeDifference {
 const VARY_TOO_MUCH: NoData =
     NoData::CannotSee("the rounds vary too much for an interval; measure for longer");
 
+/// Why a subject that was compared with none has no saving.
+pub(crate) fn uncompared(all: &[TimeDifference], name: &str) -> NoData {
+    if all.iter().any(|one| one.a == name) {
+        NoData::Baseline
+    } else {
+        NoData::NotMeasured("no variant differs from it in one setting")
+    }
+}
+
 /// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end of the interval that saves least.
 /// `uncompared` is the reason where the variant is compared with no other.
 pub(crate) fn saved(

@@ -2,6 +2,7 @@
 //! about traffic. Must not know where the figures come from.
 
 use crate::requirement::{Measured, NoData};
+use crate::traffic::Lookups;
 use crate::{rules, statement};
 use intact_ledger::{Caveat, Run, Vantage};
 use intact_units::plural::counted;
@@ -21,16 +22,22 @@ const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
 /// A kind of evidence that a recording may lack altogether, such as an access log that does not show how connections end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// How connections end, and what is announced on them.
+    /// How connections end.
     Ends,
+    /// What the peers announce about a connection: its end and its limits.
+    Announcements,
     /// How long requests take.
     Durations,
     /// Lookups of names.
     Lookups,
+    /// The addresses that lookups resulted in.
+    Addresses,
     /// What a client tries without reaching the server.
     Attempts,
     /// Whether any request reused its connection.
     Reuse,
+    /// How long setups took.
+    Setup,
 }
 
 impl Evidence {
@@ -38,29 +45,40 @@ impl Evidence {
     fn missing(self) -> NoData {
         match self {
             Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
+            Evidence::Announcements => NoData::CannotSee(
+                "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
+            ),
             Evidence::Durations => {
                 NoData::CannotSee("the input does not show how long requests took")
             }
             Evidence::Lookups => {
                 NoData::CannotSee("no lookup was recorded, and the recording may lack them")
             }
+            Evidence::Addresses => {
+                NoData::CannotSee("the addresses that a lookup resulted in were not recorded")
+            }
             Evidence::Attempts => {
                 NoData::CannotSee("a server does not see attempts that do not reach it")
             }
             Evidence::Reuse => NO_REUSE,
+            Evidence::Setup => {
+                NoData::CannotSee("the input does not show how long each connection took to set up")
+            }
         }
     }
 
     /// What `run` lacks, in which `lookups` were seen.
-    pub(crate) fn lacking(run: &Run, lookups: u64) -> Vec<Evidence> {
+    pub(crate) fn lacking(run: &Run, lookups: Lookups) -> Vec<Evidence> {
         let at_server = run.vantage == Vantage::Server;
         let lacks = [
             (Evidence::Ends, !run.ends_seen),
+            (Evidence::Announcements, !run.announcements_seen),
             (Evidence::Durations, !run.durations_seen),
             (
                 Evidence::Lookups,
-                lookups == 0 && (at_server || !run.lookups_seen),
+                lookups.total == 0 && (at_server || !run.lookups_seen),
             ),
+            (Evidence::Addresses, lookups.without_result > 0),
             (Evidence::Attempts, at_server),
         ];
         lacks

@@ -79,6 +79,14 @@ impl Failed {
         }
     }
 
+    /// The target cannot be reached.
+    pub(crate) fn unreachable(error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            code: UNREACHABLE,
+            error: error.into(),
+        }
+    }
+
     /// The input could not be read.
     pub(crate) fn unreadable(error: impl Into<anyhow::Error>) -> Failed {
         Failed {

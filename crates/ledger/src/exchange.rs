@@ -262,6 +262,10 @@ pub struct Exchange {
     /// Who announced in this exchange that the connection will close.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_sent_by: Option<Side>,
+    /// When the server had announced the end of the connection (`Connection: close`, a GOAWAY without an error); present where this
+    /// exchange was cut or refused after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub close_announced_at: Option<Nanos>,
     /// Complete, or why not.
     pub outcome: Outcome,
     /// The failure in the library's or kernel's own words, redacted.
@@ -305,6 +309,7 @@ impl Exchange {
             body: Body::default(),
             terms: KeepAliveTerms::default(),
             close_sent_by: None,
+            close_announced_at: None,
             outcome: Outcome::Ok,
             detail: None,
             retry_of: None,

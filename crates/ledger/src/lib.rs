@@ -34,8 +34,8 @@ pub use campaign::{CampaignProgress, DeadLetter};
 pub use certainty::Certainty;
 pub use connection::{
     Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy,
-    Handshake, KeepAliveTerms, Owner, Probes, Protocol, RIGHT_AFTER, Setup, Side, Tls, TlsVersion,
-    Transport,
+    Handshake, KeepAliveTerms, OtherEnd, Owner, Probes, Protocol, RIGHT_AFTER, Setup, Side, Tls,
+    TlsVersion, Transport,
 };
 pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};

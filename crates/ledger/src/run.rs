@@ -111,6 +111,10 @@ pub struct Run {
     /// may be gone all the same.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub ends_seen: bool,
+    /// Whether the producer sees what the peers announce about a connection: its end (`Connection: close`, GOAWAY) and its limits
+    /// (SETTINGS). Zeek's logs have none of it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub announcements_seen: bool,
     /// Whether the producer sees how long a request takes. Where it does not (a log without durations), the times of exchanges say in
     /// what order they came and no more.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
@@ -161,6 +165,7 @@ impl Run {
             expect: None,
             rows: Rows::All,
             ends_seen: true,
+            announcements_seen: true,
             durations_seen: true,
             lookups_seen: true,
             time_step_ns: None,

@@ -7,9 +7,12 @@ use crate::connection::{CloseKind, Protocol, Side, TlsVersion};
 use crate::expected::ExpectedStatus;
 use crate::failure::{Failure, Outcome};
 use crate::time::Span;
+pub use drain::{Drain, DrainConnection, DrainRequest, DrainRole, ServerEnd};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+
+mod drain;
 
 /// The tag of exchanges that the waterfall is made from.
 pub const WATERFALL: &str = "waterfall";
@@ -45,6 +48,9 @@ pub struct ServerProfile {
     pub idle_under_load: Option<IdleUnderLoad>,
     /// A connection that is used now and then.
     pub age: Option<MaxAge>,
+    /// The end of the server's process under kept connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Drain>,
     /// Probes that did not run, and why.
     pub skipped: Vec<Skipped>,
     /// Requests that the probes sent.

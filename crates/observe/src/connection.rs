@@ -7,7 +7,9 @@ use crate::rows::Rows;
 use crate::run_context::RunContext;
 use crate::tls_connection::{Access, MAX_WAITING, Sealed, TlsConnection};
 use crate::{Ending, FirstEnd, Side, TlsReading, ledger_side};
-use intact_ledger::{CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, Protocol, Span};
+use intact_ledger::{
+    CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Protocol, Span,
+};
 
 /// A connection without exchanges is recorded after this time with what is known, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
@@ -243,8 +245,7 @@ impl ObservedConnection {
             tls.look_again(run);
         }
         self.take_tls(run);
-        let end = self.first_end(by, how, at);
-        self.rows.end.get_or_insert(end);
+        self.note_end(by, how, at);
         if by == Side::Server {
             self.server_ended_at.get_or_insert(at);
             // plain text may come later, with secrets
@@ -258,7 +259,12 @@ impl ObservedConnection {
     /// Notes the FIN or RST that ends the connection, of which more bytes may follow.
     pub fn note_end(&mut self, by: Side, how: CloseKind, at: Nanos) {
         let end = self.first_end(by, how, at);
-        self.rows.end.get_or_insert(end);
+        let first = *self.rows.end.get_or_insert(end);
+        // a RST ends both directions
+        if first.by != Some(ledger_side(by)) || how == CloseKind::Rst {
+            let closed = OtherEnd::ClosedAt(at);
+            self.rows.other_end.get_or_insert(closed);
+        }
     }
 
     /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even arrive before the FIN behind
@@ -284,6 +290,11 @@ impl ObservedConnection {
             by: Some(ledger_side(by)),
             how: if is_goaway { CloseKind::Goaway } else { how },
         }
+    }
+
+    /// No packet of the server came in this time, up to the end of the recording, and the client sent segments again.
+    pub fn note_unheard(&mut self, silence: Span) {
+        self.rows.unheard = Some(silence);
     }
 
     /// The other side may have closed first, where that was not observed.
@@ -334,6 +345,9 @@ impl ObservedConnection {
             self.take_tls(run);
         }
         self.rows.ending = Some(ending);
+        if is_closed(ending, &self.rows) {
+            self.rows.other_end.get_or_insert(OtherEnd::Open);
+        }
         let mut is_inferred = false;
         let access = self.tls.as_ref().map(|tls| tls.access());
         if let (Some(Access::Shut(why)), true) = (access, self.reading.infers_requests) {
@@ -344,7 +358,7 @@ impl ObservedConnection {
                 run.note_lower_bound();
             }
         }
-        let is_closed = ending == Ending::Observed && self.rows.end.is_some();
+        let is_closed = is_closed(ending, &self.rows);
         let server_ended_at = self.server_ended_at.unwrap_or(at);
         self.app
             .end(server_ended_at, is_closed, &mut self.rows, run);
@@ -394,6 +408,11 @@ impl ObservedConnection {
             Some(Opaque::Unknown)
         }
     }
+}
+
+/// Whether one side ended the connection, and all of it was observed.
+fn is_closed(ending: Ending, rows: &Rows) -> bool {
+    ending == Ending::Observed && rows.end.is_some()
 }
 
 /// What a connection carried in addition to its exchanges.

@@ -43,6 +43,14 @@ impl Judgement {
         }
     }
 
+    /// The recording ended before the server's TCP had acknowledged the request.
+    pub(crate) fn unheard() -> Judgement {
+        Judgement {
+            detail: Some("no acknowledgement of the request came until the recording ended"),
+            ..Judgement::failed(Failure::Aborted)
+        }
+    }
+
     fn inferred(outcome: Outcome, why: &str) -> Judgement {
         Judgement {
             outcome,

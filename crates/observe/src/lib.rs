@@ -22,7 +22,7 @@
 //!   stream, at the latest with the last byte.
 //! * **Outcome**: a client that closes or resets before the response is complete is `client-closed`. A FIN alone is a half-close: a
 //!   response that is complete after it is ok. Only a run that is stopped gives
-//!   `aborted`. An unanswered request is `stale`, `reset` or `closed` by [`intact_ledger::UnansweredRequest`]. A response whose end
+//!   `aborted`, and a capture that ends while the client sends a request again that was not acknowledged. An unanswered request is `stale`, `reset` or `closed` by [`intact_ledger::UnansweredRequest`]. A response whose end
 //!   was not observed did not fail: it is inferred.
 //! * **Body**: `body.read` is what passed to the client at the point of observation; absent where that cannot be seen.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent where a part was not observed.

@@ -13,7 +13,8 @@ use crate::segment_events::SegmentEvents;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
-    Failure, Nanos, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span, UnansweredRequest,
+    Failure, Nanos, OtherEnd, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span,
+    UnansweredRequest,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
@@ -47,8 +48,14 @@ pub(crate) struct Rows {
     /// An exchange failed as stale.
     is_stale: bool,
     announced_by: Option<Side>,
+    /// When the server announced the end, without an error.
+    server_announced_at: Option<Nanos>,
     pub(crate) segments: SegmentEvents,
     pub(crate) end: Option<FirstEnd>,
+    /// What the other side did after that.
+    pub(crate) other_end: Option<OtherEnd>,
+    /// The time at the end of the recording in which the server's TCP acknowledged nothing.
+    pub(crate) unheard: Option<Span>,
     /// What the server had at its end.
     pub(crate) acknowledged: Acknowledged,
     /// A proxy granted a tunnel: its acknowledgements are not the server's.
@@ -77,8 +84,11 @@ impl Rows {
             is_cut: false,
             is_stale: false,
             announced_by: None,
+            server_announced_at: None,
             segments: SegmentEvents::default(),
             end: None,
+            other_end: None,
+            unheard: None,
             acknowledged: Acknowledged::Unknown,
             is_tunnel: false,
             ending: None,
@@ -115,6 +125,12 @@ impl Rows {
                 bytes,
             } => self.open.take_body(from, stream, bytes, at),
             Observed::Done(seen, outcome) if !seen.pushed => self.finish(seen, outcome, at, run),
+            Observed::GoingAway {
+                by: crate::Side::Server,
+                graceful: true,
+            } => {
+                self.server_announced_at.get_or_insert(Nanos(at));
+            }
             _ => {}
         }
     }
@@ -144,6 +160,10 @@ impl Rows {
         // a client that asks for the end comes before the server that grants it; a tunnel outlives what HTTP says of its CONNECT
         if (asked || granted) && !(is_tunnel && is_granted(seen)) {
             self.announce(if asked { Side::Client } else { Side::Server });
+            if let (false, Some(response)) = (asked, response) {
+                self.server_announced_at
+                    .get_or_insert(Nanos(response.head_at));
+            }
         }
         // an unsolicited response (a 408 before the server closes) is no exchange
         if request.is_none() && self.hears_client {
@@ -173,9 +193,21 @@ impl Rows {
         self.done += 1;
         self.connection.record(run);
         let begun_at = Nanos(open.begun_at);
-        let judgement = self.judge(outcome, open.ordinal, begun_at);
-        let end = self.end_of(seen, outcome, &open, at);
-        let row = self.row(seen, open, end, judgement, run.next_exchange());
+        let mut judgement = self.judge(outcome, open.ordinal, begun_at);
+        let mut end = self.end_of(seen, outcome, &open, at);
+        let unheard = self.unheard.filter(|silence| silence.start <= begun_at);
+        if let (Some(silence), SeenOutcome::Unanswered) = (unheard, outcome) {
+            self.unobserved -= u64::from(judgement.is_unobserved());
+            judgement = Judgement::unheard();
+            end = end.max(silence.end.0);
+        }
+        let announced_at = self.server_announced_at;
+        let mut row = self.row(seen, open, end, judgement, run.next_exchange());
+        // the response that announces the end, and is cut itself, was not sent after the announcement
+        let is_announcement = row.close_sent_by == Some(Side::Server);
+        if !row.outcome.is_ok() && !is_announcement {
+            row.close_announced_at = announced_at;
+        }
         self.last_end = self.last_end.max(Some(row.end));
         run.record(Event::Exchange(&row));
     }
@@ -365,6 +397,7 @@ impl Rows {
                 at: self.end.map_or(at, |end| end.at),
                 by: self.end.and_then(|end| end.by),
                 how: self.end.map(|end| end.how),
+                other_end: self.other_end,
                 announced_by: self.announced_by,
                 moment: self.moment(is_counted),
                 exchanges: is_counted.then_some(self.done),

@@ -66,7 +66,7 @@ Generated from the tables in `crates/findings/src/requirement/catalogue.rs`; a t
 
 Without a selector, a requirement applies to
 
-- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`); the output names these
+- `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`) and, of `saved`, the baseline; the output names these
 - `watch`, `audit`, `report`: all destinations together
 - `compare`: each program except the baseline; counts are of one run
 
@@ -99,8 +99,9 @@ evidence, the cost, the remedy and its risk.
 
 **Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup belongs to one finding: the rules
 claim in this order, the most specific first. A setup costs the mean setup of its destination. The time of a request without a complete response is *lost*,
-and belongs to one finding at most. So the costs of all findings never add up to more than `wasted_ms` and `lost_ms`. Rules that claim nothing have no
-cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
+and belongs to one finding at most. So does the setup of needed connections that requests waited for (`cold-pool`). The costs of all findings never add up
+to more than `lost_ms` and the larger of `wasted_ms` and `setup_wait_ms`. Rules that claim nothing have no cost. An observation gives no causal interval:
+`intact compare` and `intact bench` do.
 
 **Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
 finding is informational.

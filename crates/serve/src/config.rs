@@ -18,6 +18,7 @@ choices! {
     #[default]
     Goaway "goaway" "as the version has it: GOAWAY (HTTP/2), close_notify (TLS), FIN",
     Fin "fin" "the same without GOAWAY",
+    Slow "slow" "as goaway, 2 s after the announcement",
     Rst "rst" "a RST",
     Silent "silent" "nothing: the connection is forgotten as by a NAT, while the kernel still acknowledges",
     NoCloseNotify "no-close-notify" "a FIN without TLS's close_notify",
@@ -115,6 +116,8 @@ pub struct Config {
     pub accept: Accept,
     /// How connections are ended.
     pub close: Close,
+    /// How long connections may finish what is in flight when the server ends, after it has announced that; zero: not at all.
+    pub drain: Duration,
     /// What goes wrong, how often.
     pub faults: Faults,
     /// Further names of this server, in addition to those of the loopback: `/.intact/` answers to no other `Host`.
@@ -140,6 +143,7 @@ impl Default for Config {
             split: None,
             accept: Accept::Serve,
             close: Close::Goaway,
+            drain: Duration::ZERO,
             faults: Faults::default(),
             names: Vec::new(),
         }

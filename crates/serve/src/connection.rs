@@ -22,6 +22,8 @@ use tokio::time::timeout;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a connection that we closed is drained, so that the client reads our answer before a RST.
 const DRAIN: Duration = Duration::from_secs(1);
+/// How long a slow close takes.
+const SLOW: Duration = Duration::from_secs(2);
 /// The start of HTTP/2's preface, by which it is told from HTTP/1 where no ALPN has told (RFC 9113 section 3.3).
 const PREFACE: &[u8] = b"PRI ";
 
@@ -42,6 +44,8 @@ pub(crate) async fn serve(
     tls: Option<Arc<ServerConfig>>,
 ) {
     let at = host.clerk.now();
+    // as long as it is held, the server's end waits for this connection
+    let _open = host.drain.notice();
     let guest = Peer {
         peer: peer.ip(),
         local: tcp.local_addr().ok().map(|local| local.ip()),
@@ -141,14 +145,16 @@ async fn first_bytes(
     guest: Peer,
 ) -> Result<(ReadBuffer, bool), CloseReason> {
     let mut first: Option<ReadBuffer> = None;
+    let mut drain = host.drain.notice();
     loop {
-        let read = channel.read(&host.buffers);
-        let read: io::Result<ReadBuffer> = match host.patience(guest) {
-            Some(limit) => match timeout(limit, read).await {
-                Ok(read) => read,
-                Err(_) => return Err(CloseReason::Ours(host.config.close)),
-            },
-            None => read.await,
+        let read = within(host.patience(guest), channel.read(&host.buffers));
+        let read = tokio::select! {
+            biased;
+            read = read => read,
+            () = drain.begun() => continue,
+        };
+        let Some(read) = read else {
+            return Err(CloseReason::Ours(host.config.close));
         };
         let read = match read {
             Ok(read) if !read.is_empty() => read,
@@ -169,6 +175,17 @@ async fn first_bytes(
             return Ok((bytes, true));
         }
         first = Some(bytes);
+    }
+}
+
+/// Waits for a read as long as there is patience; `None`: not longer.
+pub(crate) async fn within(
+    patience: Option<Duration>,
+    read: impl Future<Output = io::Result<ReadBuffer>>,
+) -> Option<io::Result<ReadBuffer>> {
+    match patience {
+        Some(limit) => timeout(limit, read).await.ok(),
+        None => Some(read.await),
     }
 }
 
@@ -193,6 +210,12 @@ async fn leave_by(leave: CloseReason, mut channel: Channel, host: &ThreadState, 
     match close {
         Close::Goaway | Close::Fin => {
             record.close(Side::Server, polite);
+            channel.finish(true, DRAIN).await;
+        }
+        Close::Slow => {
+            let is_late = timeout(SLOW, channel.hold()).await.is_err();
+            let by = if is_late { Side::Server } else { Side::Client };
+            record.close(by, polite);
             channel.finish(true, DRAIN).await;
         }
         Close::NoCloseNotify => {

@@ -10,6 +10,7 @@ mod channel;
 mod config;
 mod connection;
 mod delay;
+mod drain;
 mod fault;
 mod host;
 pub mod hostile;

@@ -196,6 +196,7 @@ impl Record {
                 at: self.now(),
                 by: Some(by),
                 how: Some(if reset { CloseKind::Rst } else { how }),
+                other_end: None,
                 announced_by,
                 moment: Some(moment),
                 exchanges: Some(self.exchanges.get()),

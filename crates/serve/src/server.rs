@@ -2,6 +2,7 @@
 
 use crate::certificate_authority::AuthorityError;
 use crate::config::{Accept, Config};
+use crate::drain::{DrainNotice, DrainState};
 use crate::record::ThreadRecorder;
 use crate::server_tally::ServerTally;
 use crate::thread_state::ThreadState;
@@ -110,7 +111,8 @@ impl Server {
         self.addresses
     }
 
-    /// Serves, on the calling thread and as many others as are configured, until `shutdown` is over. Events go to `log` as they happen;
+    /// Serves, on the calling thread and as many others as are configured, until `shutdown` is over; then accepts no more, and finishes
+    /// what is in flight within [`Config::drain`]. Events go to `log` as they happen;
     /// what they add up to comes at the end. `run` is the head of both; nanosecond 0 is now.
     pub fn run(
         self,
@@ -121,17 +123,21 @@ impl Server {
         let threads = self.config.threads.max(1);
         let books = Arc::new(ServerTally::new(run, threads, log));
         let config = Arc::new(self.config);
+        let drain = Arc::new(DrainState::new(config.drain));
         let host = |thread| {
             let clerk = ThreadRecorder::new(books.clone(), thread, threads);
-            (config.clone(), clerk, thread)
+            (config.clone(), clerk, thread, drain.clone())
         };
         let mut senders = Vec::new();
         let mut others = Vec::new();
         for thread in 1..threads {
             let (sender, handed) = unbounded_channel();
             let runtime = runtime()?;
-            let (config, clerk, thread) = host(thread);
-            let work = move || work(&runtime, ThreadState::new(config, clerk, thread), handed);
+            let (config, clerk, number, drain) = host(thread);
+            let work = move || {
+                let state = ThreadState::new(config, clerk, number, drain);
+                work(&runtime, state, handed);
+            };
             let name = format!("serve-{thread}");
             others.push(
                 thread::Builder::new()
@@ -142,19 +148,33 @@ impl Server {
             senders.push(sender);
         }
         let local = LocalSet::new();
-        let (config, clerk, thread) = host(0);
+        let (config, clerk, number, drain) = host(0);
         let gate = Rc::new(Gate {
-            host: Rc::new(ThreadState::new(config, clerk, thread)),
+            host: Rc::new(ThreadState::new(config, clerk, number, drain.clone())),
             others: senders,
             turn: std::cell::Cell::new(0),
         });
         let served = local.block_on(&runtime()?, async {
+            let mut accepting = Vec::new();
             for (listener, tls) in self.listeners {
                 let Some(listener) = listener else { continue };
                 let listener = TcpListener::from_std(listener).map_err(ServeError::Runtime)?;
-                spawn_local(gate.clone().accept(listener, tls));
+                accepting.push(spawn_local(gate.clone().accept(
+                    listener,
+                    tls,
+                    drain.notice(),
+                )));
             }
             shutdown.await;
+            drain.begin();
+            for task in accepting {
+                if !drain.has_begun() {
+                    task.abort();
+                }
+                // its end closes the port
+                let _ = task.await;
+            }
+            drain.wait().await;
             Ok(())
         });
         // without the tasks of this thread nobody sends to the others, which then end theirs
@@ -177,12 +197,33 @@ struct Gate {
 }
 
 impl Gate {
-    async fn accept(self: Rc<Gate>, listener: TcpListener, tls: Option<Arc<ServerConfig>>) {
+    async fn accept(
+        self: Rc<Gate>,
+        listener: TcpListener,
+        tls: Option<Arc<ServerConfig>>,
+        mut drain: DrainNotice,
+    ) {
         loop {
-            match listener.accept().await {
+            let accepted = tokio::select! {
+                biased;
+                accepted = listener.accept() => accepted,
+                () = drain.begun() => break,
+            };
+            match accepted {
                 Ok((stream, peer)) => self.admit(stream, peer, tls.clone()),
                 // out of descriptors: those that are served now give some back
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+        // the kernel resets connections that wait when the port is closed
+        let Ok(listener) = listener.into_std() else {
+            return;
+        };
+        while let Ok((stream, peer)) = listener.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                self.admit(stream, peer, tls.clone());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What all connections of one thread share.
 
 use crate::config::Config;
+use crate::drain::DrainState;
 use crate::fault::Fault;
 use crate::host::RequestHost;
 use crate::read_buffers::ReadBuffers;
@@ -21,6 +22,7 @@ pub(crate) struct ThreadState {
     answers: ResponseRoutes,
     dice: RefCell<Rng>,
     pub(crate) buffers: Rc<ReadBuffers>,
+    pub(crate) drain: Arc<DrainState>,
 }
 
 /// Who is at the other end, since when.
@@ -42,13 +44,19 @@ pub(crate) struct ResponsePlan {
 }
 
 impl ThreadState {
-    pub(crate) fn new(config: Arc<Config>, clerk: ThreadRecorder, thread: usize) -> ThreadState {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        clerk: ThreadRecorder,
+        thread: usize,
+        drain: Arc<DrainState>,
+    ) -> ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
             clerk: Rc::new(clerk),
             dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
             config,
             buffers: Rc::default(),
+            drain,
         }
     }
 
@@ -103,10 +111,8 @@ impl ThreadState {
     pub(crate) fn patience(&self, guest: Peer) -> Option<Duration> {
         let age = self.config.max_age;
         let young = age.map(|age| age.saturating_sub(guest.since.elapsed()));
-        match (self.config.idle_timeout, young) {
-            (Some(idle), Some(young)) => Some(idle.min(young)),
-            (idle, young) => idle.or(young),
-        }
+        let limits = [self.config.idle_timeout, young, self.drain.grace_left()];
+        limits.into_iter().flatten().min()
     }
 
     /// Whether a connection ends once its exchange `number` (from 1) is answered.
@@ -116,5 +122,6 @@ impl ThreadState {
                 .config
                 .max_age
                 .is_some_and(|age| guest.since.elapsed() >= age)
+            || self.drain.has_begun()
     }
 }

@@ -205,6 +205,18 @@ pub fn is_alive(process: u32) -> bool {
     })
 }
 
+/// Whether a process of a process group runs: it exists and is no zombie.
+pub fn is_group_alive(group: u32) -> bool {
+    all().into_iter().any(|process| {
+        // state, parent and group follow the name, which may hold anything
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let after = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        let mut fields = after.split(' ');
+        let is_alive = !matches!(fields.next(), Some("Z" | "X") | None);
+        is_alive && fields.nth(1).and_then(|own| own.parse().ok()) == Some(group)
+    })
+}
+
 /// The command's name of a process.
 pub fn command(process: u32) -> Option<Arc<str>> {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;

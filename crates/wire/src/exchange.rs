@@ -171,4 +171,11 @@ pub enum Event<'a> {
     },
     /// An exchange is over; every exchange is told so once.
     Done(&'a Exchange, Outcome),
+    /// A side announced that the connection takes no more streams (GOAWAY).
+    GoingAway {
+        /// Who announced it.
+        by: Side,
+        /// Without an error (`NO_ERROR`): a shutdown.
+        graceful: bool,
+    },
 }

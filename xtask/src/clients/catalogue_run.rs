@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use intact_fix::{Catalogue, Client, Measurement, Variant};
 use std::fmt::Write;
 use std::fs;
+use std::time::Duration;
 
 /// What came of all of them.
 #[derive(Default)]
@@ -52,6 +53,9 @@ impl MeasuredClient {
                 for difference in &row.differences {
                     let _ = write!(told, "; {difference}");
                 }
+                for rule in &row.wrong_findings {
+                    let _ = write!(told, "; finding {rule}");
+                }
                 Some(told)
             };
             let [in_turn, at_once] = Order::ALL.map(cell);
@@ -81,14 +85,14 @@ pub(super) struct CatalogueRun {
 
 impl CatalogueRun {
     /// What the catalogue claims and is not so, a line each. Where the versions differ, what it says of others is held all the same.
-    fn held_against(&self, measured: &Measurement) -> Vec<String> {
+    fn held_against(&self, measured: &Measurement, idle_for: Duration) -> Vec<String> {
         let claims = || self.catalogue.measured.iter();
         let exact = claims().find(|one| check::is_of(one, measured));
         let similar = || {
             claims().rfind(|one| one.client == measured.client && one.variant == measured.variant)
         };
         match exact.or_else(similar) {
-            Some(claimed) => check::differences(claimed, measured),
+            Some(claimed) => check::differences(claimed, measured, idle_for),
             None => vec!["the catalogue says nothing of it".to_owned()],
         }
     }
@@ -129,7 +133,7 @@ impl CatalogueRun {
         args: &Args,
     ) -> anyhow::Result<Vec<String>> {
         if args.check {
-            return Ok(self.held_against(&measured));
+            return Ok(self.held_against(&measured, args.idle_for()));
         }
         if args.show {
             println!("{}", serde_json::to_string_pretty(&measured)?);

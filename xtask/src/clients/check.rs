@@ -5,6 +5,7 @@ use intact_fix::{
     Measurement,
 };
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
@@ -18,8 +19,12 @@ pub(crate) fn is_of(one: &Measurement, other: &Measurement) -> bool {
     (&one.client, &one.variant, &one.versions) == (&other.client, &other.variant, &other.versions)
 }
 
-/// What no longer holds, a line each.
-pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<String> {
+/// What no longer holds, a line each, where idle connections were watched for `idle_for`.
+pub(crate) fn differences(
+    claimed: &Measurement,
+    found: &Measurement,
+    idle_for: Duration,
+) -> Vec<String> {
     let mut lines = Differences(Vec::new());
     lines.of("snippet", &claimed.snippet, &found.snippet, |a, b| a == b);
     // taken apart so that a new fact cannot be forgotten here
@@ -45,7 +50,7 @@ pub(crate) fn differences(claimed: &Measurement, found: &Measurement) -> Vec<Str
     lines.of("connection field", connection_field, field, Option::eq);
     lines.of("plain", plain, &now.plain, load);
     lines.of("tls", tls, &now.tls, load);
-    lines.of("idle", idle, &now.idle, |a, b| is_idle(*a, *b));
+    lines.of("idle", idle, &now.idle, |a, b| is_idle(*a, *b, idle_for));
     let found_hint = &now.keep_alive_header;
     lines.of("hint", hint, found_hint, |a, b| is_hint(*a, *idle, *b));
     lines.of("stale", stale, &now.stale, |a, b| a == b);
@@ -160,8 +165,10 @@ fn is_hint(
 }
 
 /// A short watch can only confirm that a connection is kept as long as it looked.
-fn is_idle(claimed: Option<Idle>, found: Option<Idle>) -> bool {
+fn is_idle(claimed: Option<Idle>, found: Option<Idle>, idle_for: Duration) -> bool {
     match (claimed, found) {
+        // a connection that is never used again and is closed later
+        (Some(Idle::Closed { after_s }), Some(Idle::Abandoned)) => after_s > idle_for.as_secs_f64(),
         (Some(Idle::Closed { after_s: claimed }), Some(Idle::Closed { after_s: found })) => {
             (claimed - found).abs() <= SLACK_S
         }
@@ -194,6 +201,7 @@ mod tests {
 
     #[test]
     fn a_short_watch_confirms_what_it_can_see() {
+        let is_idle = |claimed, found| super::is_idle(claimed, found, Duration::from_secs(7));
         let kept = |for_s| Some(Idle::Kept { for_s });
         let closed = |after_s| Some(Idle::Closed { after_s });
         assert!(is_idle(kept(130.0), kept(7.0)));
@@ -205,21 +213,26 @@ mod tests {
         let left = |within_s| Some(Idle::DiscardedAtNextUse { within_s });
         assert!(is_idle(closed(5.1), left(7.0)) && is_idle(left(7.0), closed(5.1)));
         assert!(!is_idle(closed(5.1), left(3.0)));
+        // per-call clients of Go: 90 s
+        assert!(is_idle(closed(90.1), Some(Idle::Abandoned)));
+        assert!(!is_idle(closed(4.0), Some(Idle::Abandoned)));
+        assert!(!is_idle(Some(Idle::Abandoned), closed(90.1)));
     }
 
     #[test]
     fn a_claim_changed_by_hand_does_not_hold() {
+        let idle_for = Duration::from_secs(130);
         let catalogue = intact_fix::Catalogue::embedded().unwrap();
         for one in &catalogue.measured {
-            assert_eq!(differences(one, one), Vec::<String>::new());
+            assert_eq!(differences(one, one, idle_for), Vec::<String>::new());
             let mut changed = one.clone();
             if let Some(load) = &mut changed.facts.plain {
                 load.sequential.connections += 1;
             }
-            assert_eq!(differences(&changed, one).len(), 1);
+            assert_eq!(differences(&changed, one, idle_for).len(), 1);
             let mut changed = one.clone();
             changed.facts.idle = Some(Idle::Closed { after_s: 77.7 });
-            assert_eq!(differences(&changed, one).len(), 1);
+            assert_eq!(differences(&changed, one, idle_for).len(), 1);
         }
     }
 }

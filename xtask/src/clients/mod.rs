@@ -67,6 +67,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// How long idle connections are watched.
+    fn idle_for(&self) -> Duration {
+        Duration::from_secs(if self.full { 130 } else { 7 })
+    }
+
     /// What CI holds the catalogue to.
     pub(crate) fn quick_check() -> Args {
         Args {
@@ -173,7 +178,7 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     if args.watched {
         return hold_watched(&jobs, &intact, args.jobs);
     }
-    let idle_for = Duration::from_secs(if args.full { 130 } else { 7 });
+    let idle_for = args.idle_for();
     let queue = Mutex::new(VecDeque::from(jobs));
     // variants of one client share its folder
     let installing = Mutex::new(());

@@ -1,6 +1,8 @@
 //! What `intact watch` counts, held against what the server counts, with real clients; and what the clients say under it, held
 //! against what they say without.
 //!
+//! No client of the catalogue may show a rule for broken paths, full servers and drains: its server and its path have none of these.
+//!
 //! A client is run twice for each scheme, each time with a server of its own: as it is, and watched.
 
 use super::environment::Launch;
@@ -13,6 +15,16 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::Stdio;
+
+/// Rules that need a broken path, a limit or a shutdown of the server, or a program that leaks.
+const ABSENT_HERE: [&str; 6] = [
+    "cold-pool",
+    "dead-connection-reused",
+    "h2-stream-limit",
+    "leaked-connections",
+    "lost-in-drain",
+    "unbalanced-by-reuse",
+];
 
 /// Connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +75,8 @@ pub(super) struct Watched {
     pub(super) is_http2: bool,
     /// What the program said that it did not say unwatched, or the other way round.
     pub(super) differences: Vec<String>,
+    /// Rules of [`ABSENT_HERE`] with a finding.
+    pub(super) wrong_findings: Vec<String>,
 }
 
 impl Watched {
@@ -78,6 +92,7 @@ impl Watched {
         self.server.connections == self.watch.connections
             && off <= most
             && self.differences.is_empty()
+            && self.wrong_findings.is_empty()
     }
 }
 
@@ -121,7 +136,8 @@ fn hold_one(
     let base = server.base(scheme);
     let books = server.end()?;
     let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
-    let (watch, is_inferred) = counts(&serde_json::from_slice(&text)?, &base)?;
+    let document: Value = serde_json::from_slice(&text)?;
+    let (watch, is_inferred) = counts(&document, &base)?;
     Ok(Some(Watched {
         scheme,
         order,
@@ -133,6 +149,7 @@ fn hold_one(
         watch,
         is_inferred,
         differences: differences(&unwatched, &watched),
+        wrong_findings: wrong_findings(&document)?,
     }))
 }
 
@@ -160,6 +177,16 @@ fn counts(document: &Value, base: &str) -> anyhow::Result<(Counts, bool)> {
             .is_some_and(|why| !why.is_empty());
     }
     Ok((counts, is_inferred))
+}
+
+/// The rules of [`ABSENT_HERE`] that have a finding.
+fn wrong_findings(document: &Value) -> anyhow::Result<Vec<String>> {
+    let all = document["findings"].as_array().context("no findings")?;
+    let rules = all.iter().filter_map(|one| one["rule"].as_str());
+    Ok(rules
+        .filter(|rule| ABSENT_HERE.contains(rule))
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Has a program make its requests. `None`: it cannot, not in this order or not over this scheme.

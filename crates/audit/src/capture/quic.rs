@@ -239,6 +239,7 @@ impl Quic {
                 at: scope.nanos(talk.seen_at),
                 by: None,
                 how: None,
+                other_end: None,
                 announced_by: None,
                 moment: None,
                 exchanges: None,

@@ -27,6 +27,9 @@ const LIMITS: Limits = Limits {
 };
 /// A SYN that stayed alone for this long was not answered in time. Nanoseconds.
 const UNANSWERED: u64 = 1_000_000_000;
+/// Segments that the client sends again from which on no acknowledgement came: one may be a probe for a late one (RFC 8985
+/// section 7).
+const UNHEARD: u32 = 2;
 
 /// One TCP connection.
 pub(super) struct TcpConnection {
@@ -41,6 +44,10 @@ pub(super) struct TcpConnection {
     begun_at: u64,
     established_at: Option<u64>,
     seen_at: u64,
+    /// When the last packet of the server came.
+    heard_at: u64,
+    /// Segments that the client sent again since then.
+    unheard_resent: u32,
 }
 
 /// The end of a connection's entry.
@@ -147,6 +154,8 @@ impl TcpConnection {
             begun_at: at,
             established_at: None,
             seen_at: at,
+            heard_at: at,
+            unheard_resent: 0,
         }
     }
 
@@ -204,13 +213,20 @@ impl TcpConnection {
             ..
         } = self;
         self.seen_at = self.seen_at.max(segment.at);
+        if from == Side::Server {
+            self.heard_at = self.heard_at.max(segment.at);
+            self.unheard_resent = 0;
+        }
         self.coverage.take(from, segment);
         if let Some(ladder) = ladder {
             ladder.packet(from, segment);
         }
         // before the payload is taken, which may end the exchange
         match delays.take(from, segment) {
-            Some(SegmentDelay::Resent) => observed.note_resent(scope.nanos(segment.at)),
+            Some(SegmentDelay::Resent) => {
+                observed.note_resent(scope.nanos(segment.at));
+                self.unheard_resent += u32::from(from == Side::Client);
+            }
             Some(SegmentDelay::AwaitedAck) => observed.note_late_ack(scope.nanos(segment.at)),
             None => {}
         }
@@ -270,6 +286,7 @@ impl TcpConnection {
         scope: &mut EventWriter<'_>,
     ) -> ConnectionState {
         let (begun_at, seen_at) = (self.begun_at, self.seen_at);
+        let heard_at = (self.unheard_resent >= UNHEARD).then_some(self.heard_at);
         let is_established = self.established_at.is_some();
         let Self {
             flow,
@@ -299,6 +316,10 @@ impl TcpConnection {
                 observed.note_acknowledged(acknowledged);
             }
             observed.note_end(by, how, context.scope.nanos(at));
+            let other = flow.stream(by.other()).facts();
+            if let Some(at) = other.fin_at.into_iter().chain(other.rst_at).min() {
+                observed.note_end(by.other(), CloseKind::Fin, context.scope.nanos(at));
+            }
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));
         let lacks = coverage.lacks(flow);
@@ -316,6 +337,10 @@ impl TcpConnection {
                 let by = end.map(|end| end.by);
                 if by.is_some_and(|by| coverage.lacks_end_of(by.other(), flow)) {
                     observed.forget_closer();
+                }
+                if let (Some(heard_at), None, false) = (heard_at, end, lacks.direction) {
+                    let [since, until] = [heard_at, seen_at].map(|at| context.scope.nanos(at));
+                    observed.note_unheard(Span::new(since, until));
                 }
                 // a response that is not in the capture did not fail
                 let ending = match is_whole {

@@ -332,6 +332,7 @@ impl LogConnections {
             at: scope.nanos(live.last_end),
             by: None,
             how: None,
+            other_end: None,
             announced_by,
             moment,
             exchanges: Some(live.carried.max(u64::from(live.most))),

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::socket::Socket;
 use crate::event_writer::EventWriter;
 use crate::fields;
-use intact_ledger::{Event, Protocol, Side};
+use intact_ledger::{Event, Protocol};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -64,7 +64,7 @@ impl Assembler {
             From::Request => self.request(kind, event, at, scope),
             From::Job => self.job(kind, event),
             From::Connect => self.connect(kind, event, at),
-            From::Http2 => self.session(kind, event, scope),
+            From::Http2 => self.session(kind, event, at, scope),
             From::Quic => self.quic(kind, event, at, scope),
             From::Socket => self.socket(kind, event, at, scope),
         }
@@ -235,7 +235,7 @@ impl Assembler {
         make_room(&mut self.connects);
     }
 
-    fn session(&mut self, kind: Kind, event: &RawEvent, scope: &mut EventWriter<'_>) {
+    fn session(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
         let id = event.source.id;
         if kind == Kind::Http2Initialized
             && let Some(socket) = event.params.dependency
@@ -252,7 +252,7 @@ impl Assembler {
                 socket.protocol = Some(Protocol::Http2);
                 socket.revise(scope);
             }
-            Kind::Http2Goaway => socket.announced_by = Some(Side::Server),
+            Kind::Http2Goaway => socket.going_away(&event.params, at),
             Kind::Http2Setting => {
                 let name = event.params.id.text().unwrap_or_default();
                 if name.contains("MAX_CONCURRENT_STREAMS") {

@@ -169,6 +169,12 @@ impl Request {
             (None, Some(_)) => Outcome::Ok,
             (None, None) => Outcome::Failed(Failure::Closed),
         };
+        if !one.outcome.is_ok()
+            && let Some((_, socket)) = carrier
+        {
+            let announced_at = socket.shutdown_before(now);
+            one.close_announced_at = announced_at.map(|at| scope.nanos(at));
+        }
         one
     }
 

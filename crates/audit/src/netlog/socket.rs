@@ -39,6 +39,8 @@ pub(super) struct Socket {
     pub(super) agent: Option<Arc<str>>,
     pub(super) server: Option<Arc<str>>,
     pub(super) announced_by: Option<Side>,
+    /// When the server sent GOAWAY, without an error.
+    shutdown_at: Option<u64>,
     closed_by: (Option<Side>, Option<CloseKind>),
     /// Requests given to it, and those of them that are not over.
     pub(super) given: u32,
@@ -174,6 +176,21 @@ impl Socket {
         self.closed_by = by;
     }
 
+    /// The server sends GOAWAY: `0 (NO_ERROR)` is a shutdown.
+    pub(super) fn going_away(&mut self, params: &Params, at: u64) {
+        self.announced_by = Some(Side::Server);
+        let code = params.error_code.text();
+        let is_shutdown = code.is_some_and(|code| code == "0" || code.starts_with("0 "));
+        if is_shutdown {
+            self.shutdown_at.get_or_insert(at);
+        }
+    }
+
+    /// When the server had announced a shutdown, if that was before `at`.
+    pub(super) fn shutdown_before(&self, at: u64) -> Option<u64> {
+        self.shutdown_at.filter(|&announced_at| announced_at <= at)
+    }
+
     pub(super) fn gone(&mut self, at: u64) {
         self.gone_at.get_or_insert(at);
     }
@@ -290,6 +307,7 @@ impl Socket {
             at: scope.nanos(gone_at.max(self.last_end)),
             by,
             how,
+            other_end: None,
             announced_by: self.announced_by,
             moment: (given == 0 && !self.is_opaque()).then_some(ClosePoint::Unused),
             exchanges: (!self.is_opaque()).then_some(given),

@@ -303,6 +303,7 @@ impl ZeekConnection {
             at: scope.nanos(end.at),
             by: end.by,
             how: end.how,
+            other_end: None,
             announced_by: None,
             moment,
             exchanges,

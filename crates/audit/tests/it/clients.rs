@@ -81,6 +81,22 @@ fn a_netlog_tells_of_tls_and_of_who_closed() {
 }
 
 #[test]
+fn requests_that_a_shutdown_cuts_in_a_netlog_follow_its_announcement() {
+    let browser = audited("netlog/goaway.json.gz");
+    let cut: Vec<_> = browser
+        .exchanges()
+        .filter(|one| one.outcome.failure() == Some(Failure::Closed))
+        .collect();
+    assert_eq!(cut.len(), 3);
+    for one in cut {
+        let announced_at = one.close_announced_at.unwrap();
+        assert!(one.at < announced_at && announced_at < one.end, "{one:?}");
+    }
+    let mut others = browser.exchanges().filter(|one| one.outcome.is_ok());
+    assert!(others.all(|one| one.close_announced_at.is_none()));
+}
+
+#[test]
 fn a_netlog_that_was_cut_anywhere_is_read_so_far() {
     let whole = reading::unpacked("netlog/plain.json.gz");
     let constants = whole.iter().position(|&byte| byte == b'\n').unwrap();

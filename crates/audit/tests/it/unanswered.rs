@@ -75,3 +75,34 @@ fn a_server_that_closed_while_idle_makes_the_request_stale() {
     forgotten.send(End::Server, RST, b"");
     assert_eq!(last(&forgotten), expected);
 }
+
+/// The outcome of the last exchange, how often it was sent again, and its latency in milliseconds.
+fn cut(resent: usize, answered: bool) -> (Option<Failure>, Option<u32>, u64) {
+    let mut tcp = used().say(End::Client, REQUEST);
+    let request = tcp.packets.last().unwrap().clone();
+    if answered {
+        tcp.send(End::Server, ACK, b"");
+    }
+    let mut capture = Capture::new(RAW);
+    for (_, packet) in &tcp.packets {
+        capture.add(packet);
+    }
+    for _ in 0..resent {
+        capture.pass(400_000);
+        capture.add(&request.1);
+    }
+    let outcome = reading::bytes(&capture.bytes(), KeyLog::default()).unwrap();
+    let last = outcome.exchanges().last().unwrap();
+    let latency = last.latency() / 1_000_000;
+    (last.outcome.failure(), last.retransmissions, latency)
+}
+
+#[test]
+fn a_capture_that_ends_while_a_request_is_sent_again_shows_that_no_acknowledgement_came() {
+    let (failure, resent, latency) = cut(3, false);
+    assert_eq!((failure, resent), (Some(Failure::Aborted), Some(3)));
+    assert!(latency >= 1_200, "{latency} ms");
+    // one may be a probe, and what was acknowledged before may have been sent again for another reason
+    assert_eq!(cut(1, false).0, None);
+    assert_eq!(cut(0, true).0, None);
+}

@@ -15,11 +15,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// No hang: far more than a handful of timeouts in a row.
 const HANG: Duration = Duration::from_secs(30);
 
-fn all() -> Vec<Hostile> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hostile");
-    let all = Hostile::read_all(Path::new(folder)).unwrap();
-    assert!(all.len() >= 24, "files are missing");
-    all
+/// The servers of a folder of `fixtures/`.
+pub(crate) fn all(folder: &str) -> Vec<Hostile> {
+    let fixtures = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"));
+    Hostile::read_all(&fixtures.join(folder)).unwrap()
 }
 
 fn against(hostile: &Hostile, protocol: Protocol, secure: bool) -> (Record, Totals) {
@@ -55,7 +54,8 @@ pub(crate) fn outcomes(record: &Record) -> Vec<String> {
     ids
 }
 
-fn id(outcome: &Outcome) -> &'static str {
+/// The id of an outcome.
+pub(crate) fn id(outcome: &Outcome) -> &'static str {
     outcome.failure().map_or("ok", |kind| kind.id())
 }
 
@@ -91,7 +91,8 @@ fn check(hostile: &Hostile, protocol: Protocol, secure: bool) -> Option<String> 
 #[test]
 fn every_hostile_server_is_survived_and_counted_by_kind() {
     let mut checks: Vec<(&Hostile, Protocol, bool)> = Vec::new();
-    let all = all();
+    let all = all("hostile");
+    assert!(all.len() >= 24, "files are missing");
     for hostile in &all {
         for protocol in [Protocol::Http11, Protocol::Http2] {
             checks.extend([(hostile, protocol, false), (hostile, protocol, true)]);

@@ -2,6 +2,7 @@
 
 mod counting;
 mod failures;
+mod fault_kinds;
 mod hostile;
 mod http2;
 mod rig;

@@ -9,8 +9,6 @@ use intact_ledger::server_profile::MethodResult;
 
 /// A path that no server has.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
-/// What requests carry that are known for a body.
-const BODY: &str = "{}";
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let head = bench.request.by(Method::HEAD).saying("keep-alive");
@@ -23,11 +21,8 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     for tried in &bench.config.tries {
         let path = tried.path.split('?').next().unwrap_or("/");
         let what = format!("{} {path}", tried.method);
-        let mut request = bench.request.by(tried.method.clone()).at(&tried.path);
-        if matches!(tried.method.as_str(), "POST" | "PUT" | "PATCH") {
-            request = request.carrying(BODY);
-        }
-        try_one(bench, &what, &request.saying("keep-alive"))?;
+        let request = bench.extra_request(tried);
+        try_one(bench, &what, &request)?;
     }
     Ok(())
 }

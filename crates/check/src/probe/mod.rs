@@ -1,6 +1,7 @@
 //! The probes, one file each, and the order in which they run. Each fills its part of the card.
 
 mod contact;
+mod drain;
 mod idle;
 mod idle_under_load;
 mod max_age;
@@ -15,14 +16,16 @@ mod tls;
 mod versions;
 mod waterfall;
 
+pub(crate) use drain::most_requests;
 pub use packets::Packets;
 
 use crate::budget::{Budget, Part};
 use crate::capture::Capture;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, ExtraRequest};
 use crate::line::Line;
 use crate::plans::Plans;
 use crate::prober::{Prober, StopReason};
+use crate::server_process::ServerProcess;
 use intact_client::{CONNECTION_FIELDS, Clock, RequestSpec};
 use intact_ledger::server_profile::{ServerProfile, Skipped};
 use intact_ledger::{Event, Method, Protocol};
@@ -32,6 +35,9 @@ use std::time::Duration;
 
 /// Why probes do not run after the time is over.
 const OUT_OF_TIME: &str = "the limit of the whole check was reached (--max-time)";
+
+/// The body of a request that the person named, by a method that is known for one.
+const EXTRA_BODY: &str = "{}";
 
 /// What a check is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +66,13 @@ pub enum ProbeKind {
     Held,
     /// A connection that is used now and then.
     Age,
+    /// The end of the server's process.
+    Drain,
 }
 
 impl ProbeKind {
     /// All of them, in order.
-    pub const ALL: [ProbeKind; 12] = [
+    pub const ALL: [ProbeKind; 13] = [
         ProbeKind::Names,
         ProbeKind::Contact,
         ProbeKind::Versions,
@@ -77,6 +85,7 @@ impl ProbeKind {
         ProbeKind::Race,
         ProbeKind::Held,
         ProbeKind::Age,
+        ProbeKind::Drain,
     ];
 
     /// What a person reads.
@@ -94,6 +103,7 @@ impl ProbeKind {
             ProbeKind::Race => "race at the idle limit",
             ProbeKind::Held => "idle limit next to others",
             ProbeKind::Age => "maximum age",
+            ProbeKind::Drain => "drain",
         }
     }
 
@@ -102,6 +112,7 @@ impl ProbeKind {
         match self {
             ProbeKind::Requests => Part::Cap,
             ProbeKind::Idle | ProbeKind::Race | ProbeKind::Held | ProbeKind::Age => Part::Idle,
+            ProbeKind::Drain => Part::Drain,
             _ => Part::Card,
         }
     }
@@ -109,7 +120,11 @@ impl ProbeKind {
     /// Whether it belongs to a check of this kind; what does not is no gap in the card.
     fn is_asked_for(self, bench: &ProbeContext<'_>) -> bool {
         let config = bench.config;
+        if config.drain.is_some() {
+            return matches!(self, ProbeKind::Contact | ProbeKind::Drain);
+        }
         match self {
+            ProbeKind::Drain => false,
             ProbeKind::Packets => bench.capture.is_some(),
             ProbeKind::Held => config.hold > 0,
             ProbeKind::Age => config.thorough,
@@ -143,6 +158,9 @@ pub enum CheckError {
     /// The event loop does not work.
     #[error("the event loop: {0}")]
     Loop(#[from] io::Error),
+    /// The server's process cannot be signalled or observed.
+    #[error("the server's command: {0}")]
+    Server(#[source] io::Error),
 }
 
 /// A check, ready to run.
@@ -178,7 +196,12 @@ impl Check {
         let requests = f64::from(self.budget.requests());
         let paced = config.requests_per_s.map_or(0.0, |rate| requests / rate);
         let paced = Duration::try_from_secs_f64(paced).unwrap_or(Duration::MAX);
-        config.max_time.max(config.timeout).saturating_add(paced)
+        let drain = config
+            .drain
+            .as_ref()
+            .map_or(Duration::ZERO, |drain| drain.limit);
+        let probes = config.max_time.max(config.timeout);
+        probes.saturating_add(paced).saturating_add(drain)
     }
 
     /// Runs the probes. What they found until the observer wanted to stop is in the card. With a capture, packets of one exchange
@@ -188,6 +211,26 @@ impl Check {
         clock: Clock,
         capture: Option<Capture>,
         observer: &mut dyn CheckProgress,
+    ) -> Result<ServerProfile, CheckError> {
+        self.run_with(clock, capture, None, observer)
+    }
+
+    /// Measures the end of a server's process, by [`Config::drain`]. The process listens already.
+    pub fn run_drain(
+        &self,
+        clock: Clock,
+        server: &mut dyn ServerProcess,
+        observer: &mut dyn CheckProgress,
+    ) -> Result<ServerProfile, CheckError> {
+        self.run_with(clock, None, Some(server), observer)
+    }
+
+    fn run_with<'a>(
+        &'a self,
+        clock: Clock,
+        capture: Option<Capture>,
+        server: Option<&'a mut dyn ServerProcess>,
+        observer: &'a mut dyn CheckProgress,
     ) -> Result<ServerProfile, CheckError> {
         let plans = Plans::new(&self.config)?;
         let request = request_of(&self.config)?;
@@ -202,6 +245,7 @@ impl Check {
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,
             capture,
+            server,
         };
         let mut halted: Option<&'static str> = None;
         for stage in ProbeKind::ALL {
@@ -233,6 +277,9 @@ impl Check {
                     bench.skip(stage, "the budget is spent", true);
                 }
                 Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
+                Err(Ended::Halt(StopReason::Server(error))) => {
+                    return Err(CheckError::Server(error));
+                }
                 Err(Ended::Config(error)) => return Err(error.into()),
             }
         }
@@ -273,6 +320,8 @@ pub(crate) struct ProbeContext<'a> {
     peer: Option<SocketAddr>,
     /// Until packets were captured.
     capture: Option<Capture>,
+    /// Until its end was measured.
+    server: Option<&'a mut dyn ServerProcess>,
 }
 
 impl ProbeContext<'_> {
@@ -293,6 +342,7 @@ impl ProbeContext<'_> {
             ProbeKind::Race => race::probe(self),
             ProbeKind::Held => idle_under_load::probe(self),
             ProbeKind::Age => max_age::probe(self),
+            ProbeKind::Drain => drain::probe(self),
         }
     }
 
@@ -334,6 +384,16 @@ impl ProbeContext<'_> {
     /// send, and some servers announce their limits to only then (Apache, Tomcat).
     fn keeping_request(&self) -> RequestSpec {
         self.light_request().saying("keep-alive")
+    }
+
+    /// What is asked where the person named a request.
+    fn extra_request(&self, tried: &ExtraRequest) -> RequestSpec {
+        let request = self.request.by(tried.method.clone()).at(&tried.path);
+        let request = match tried.method.as_str() {
+            "POST" | "PUT" | "PATCH" => request.carrying(EXTRA_BODY),
+            _ => request,
+        };
+        request.saying("keep-alive")
     }
 
     /// What is asked where the body does not matter.

@@ -1,5 +1,5 @@
-//! Every hostile server of `fixtures/hostile/` under a whole check, idle limits included: the check comes to its end within its
-//! budget, and each request and each connection ends as the file says a careful client's do.
+//! Every server of `fixtures/hostile/` and `fixtures/dead-connections/` under a whole check, idle limits included: the check comes to
+//! its end within its budget, and each request and each connection ends as the file says a careful client's do.
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
@@ -162,6 +162,11 @@ impl Trial<'_> {
             wrong.push(format!("{sent} requests were sent and {told} told"));
         }
         let looks = card.old_tls.len() + usize::from(told_of_other(card));
+        // nothing is sent twice: the server counts no request but those that were told, and the TLS hello of a look
+        let (here, there) = (told.exchanges.len() + looks, totals.requests.total);
+        if there > here as u64 {
+            wrong.push(format!("at most {here} requests here, {there} there"));
+        }
         let beside = told.connections.len() - self.asked(told).count();
         if beside != looks {
             wrong.push(format!(
@@ -186,11 +191,11 @@ fn told_of_other(card: &ServerProfile) -> bool {
     contact.is_some_and(|contact| contact.other_scheme.is_some())
 }
 
-#[test]
-fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/hostile");
-    let all = Hostile::read_all(Path::new(folder)).unwrap();
-    assert!(all.len() >= 24, "files are missing");
+/// Checks every server of a folder, in both versions, plain and over TLS.
+fn check_all(folder: &str, least: usize) {
+    let fixtures = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"));
+    let all = Hostile::read_all(&fixtures.join(folder)).unwrap();
+    assert!(all.len() >= least, "files are missing");
     let mut trials = Vec::new();
     for hostile in &all {
         for protocol in [Protocol::Http11, Protocol::Http2] {
@@ -206,4 +211,14 @@ fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
         (!wrong.is_empty()).then(|| wrong.join("\n"))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_hostile_server_gets_a_card_and_is_counted_by_kind() {
+    check_all("hostile", 24);
+}
+
+#[test]
+fn no_kind_of_dead_connection_hangs_a_check_or_makes_it_send_twice() {
+    check_all("dead-connections", 10);
 }

@@ -77,6 +77,8 @@ pub(super) struct Http2 {
     taken: u32,
     pub(super) announced_by: Option<Side>,
     pub(super) goaway_at: Option<Nanos>,
+    /// The last stream of the last GOAWAY.
+    pub(super) goaway_stream: Option<u32>,
     over: bool,
     /// The server broke RFC 9113 in this way: nothing more of it is read.
     broken: Option<ErrorCode>,
@@ -126,6 +128,7 @@ impl Http2 {
             taken: 0,
             announced_by: None,
             goaway_at: None,
+            goaway_stream: None,
             over: false,
             broken: None,
             idle_frames: 0,

@@ -160,7 +160,8 @@ pub(super) fn verdicts(
     let mut sentences: Vec<String> = compared
         .iter()
         .map(|one| {
-            let opposite = opposite_mean(one, comparisons);
+            let is_known = without_reuse(one, variants).is_none();
+            let opposite = opposite_mean(one, comparisons).filter(|_| is_known);
             let opposite = opposite.map_or_else(String::new, of_opposite_mean);
             format!("{}{opposite}", sentence(run, variants, one))
         })

@@ -6,7 +6,7 @@ use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
-use crate::time_difference::{TimeDifference, TimeStatistic, saved};
+use crate::time_difference::{TimeDifference, TimeStatistic, saved, uncompared};
 use crate::unobserved::Unobserved;
 use intact_ledger::Failure;
 
@@ -118,6 +118,7 @@ impl BenchFacts {
             Metric::Findings(_)
             | Metric::Traffic(_)
             | Metric::IdleTimeout
+            | Metric::Drain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
@@ -132,7 +133,7 @@ impl BenchFacts {
         let uncompared = if self.variants.iter().any(|one| one.no_success.is_some()) {
             NoData::CannotSee("no request of a variant that it is compared with succeeded")
         } else {
-            NoData::NotMeasured("the others are compared with it")
+            uncompared(&self.comparisons, &variant.name)
         };
         let b = (&*variant.name, variant.rounds.len());
         let of_variant = |one: &&TimeDifference| one.statistic == STATISTIC && one.b == b.0;
@@ -315,7 +316,18 @@ mod tests {
 
     #[test]
     fn keep_alive_that_no_request_used_saves_nothing_that_is_known() {
-        let facts = made(|one, _| one.reuse = Some(Reuse::Fresh));
+        let facts = made(|one, nth| {
+            one.reuse = Some(Reuse::Fresh);
+            // a mean that shows the opposite is no news then
+            if one.variant == Some(0) && nth.is_multiple_of(8) {
+                one.end = Nanos(100_000_000 + nth);
+            }
+        });
+        assert!(
+            !facts.verdict[0].contains("outweigh"),
+            "{:?}",
+            facts.verdict
+        );
         assert!(
             facts.verdict[0].starts_with("At -c 1, no request of keepalive=on reused"),
             "{:?}",
@@ -363,6 +375,12 @@ mod tests {
             "keep-alive off fixes reuse, so it is left out"
         );
         assert!(holds("keepalive=on: saved > 1.9ms"));
+        assert!(
+            holds("saved > 1.9ms"),
+            "the others are compared with keep-alive off, so it is left out"
+        );
+        assert!(!holds("saved > 3ms"));
+        assert!(!holds("keepalive=off: saved > -1s"));
         assert!(holds("status.2xx == 300"));
         assert!(holds("failed == 0"));
         assert!(holds("p90 < 4ms"));

@@ -1,6 +1,6 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the summary of a check in sentences.
 
-use super::{CheckFacts, Target, finding};
+use super::{CheckFacts, Target, drain, finding};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::finding::{Finding, Severity};
 use crate::rules::{ServerLimit, WHY_RESET};
@@ -26,6 +26,9 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     if errors.is_all() {
         // without counts: the card is printed before the limits are measured, and the sentence stays the same
         return vec![errors.only_errors(None, "this profile describes an error page") + "."];
+    }
+    if let Some(drain) = &facts.drain {
+        return drain::verdict(drain);
     }
     let mut told = Vec::new();
     match facts.keeps() {

@@ -245,8 +245,8 @@ fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Findin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_ledger::server_profile::{FirstRequest, ServerProfile};
-    use intact_ledger::{Nanos, Outcome, Span};
+    use intact_ledger::server_profile::ServerProfile;
+    use intact_ledger::{Nanos, Span};
 
     const MS: u64 = 1_000_000;
 
@@ -269,19 +269,7 @@ mod tests {
             }
         }
         let card = ServerProfile {
-            contact: Some(FirstRequest {
-                url: "http://h/".to_owned(),
-                outcome: Outcome::Ok,
-                detail: None,
-                status: Some(200),
-                server: None,
-                body: 2,
-                by_head: false,
-                followed: Vec::new(),
-                redirect: None,
-                other_scheme: None,
-                expect: None,
-            }),
+            contact: Some(crate::check::responded()),
             ..ServerProfile::default()
         };
         let facts = CheckFacts::new(&card, &rows);

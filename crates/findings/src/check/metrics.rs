@@ -1,10 +1,14 @@
 //! A check's figures as requirements ask for them: one subject, the server.
 
-use super::{CheckFacts, RULES};
-use crate::requirement::{FindingSelector, Measured, Metric, MetricSource, NoData, Subject};
+use super::{CheckFacts, DRAIN, FIRST, RULES};
+use crate::requirement::{
+    DrainMetric, FindingSelector, Measured, Metric, MetricSource, NoData, Subject,
+};
 use crate::unobserved::Unobserved;
 
 const NANOS_PER_S: f64 = 1e9;
+/// The probe that `--idle-connections` asks for.
+const IDLE_UNDER_LOAD: &str = "idle limit next to others";
 /// How to have the idle limit measured.
 const WATCH_IDLE: &str = "leave --no-idle out";
 
@@ -31,6 +35,7 @@ impl MetricSource for CheckFacts {
         match metric {
             Metric::IdleTimeout => self.idle_value(),
             Metric::MaxRequests => self.max_value(),
+            Metric::Drain(metric) => self.drain_value(*metric),
             Metric::Findings(selector) => self.counted(selector),
             Metric::Traffic(_)
             | Metric::Latency(_)
@@ -53,6 +58,11 @@ impl MetricSource for CheckFacts {
         if let Some(one) = skipped.find(|one| one.cut_off) {
             all.add(&Unobserved::because(&format!("{}: {}", one.probe, one.why)));
         }
+        if self.drain.as_ref().is_some_and(|one| !one.is_complete()) {
+            all.add(&Unobserved::because(
+                "drain: stopped before the server had ended",
+            ));
+        }
         all
     }
 }
@@ -66,11 +76,54 @@ impl CheckFacts {
         };
         let mut rules = RULES.iter();
         let probe = rules.find(|(rule, _)| rule == id).map(|(_, probe)| *probe);
-        let is_missing = self.skipped.iter().any(|one| Some(&*one.probe) == probe);
+        let is_missing = probe.is_some_and(|probe| !self.has_run(probe));
         if is_missing && counted.low() == 0.0 {
             return Err(NoData::NotMeasured("its probe did not run"));
         }
         Ok(counted)
+    }
+
+    /// Whether a probe came to its end: a drain runs without the others, and some run only where they are asked for.
+    fn has_run(&self, probe: &str) -> bool {
+        let is_asked_for = match probe {
+            FIRST => true,
+            DRAIN => self.drain.is_some(),
+            IDLE_UNDER_LOAD => self.idle_under_load.is_some(),
+            _ => self.drain.is_none(),
+        };
+        is_asked_for && !self.skipped.iter().any(|one| one.probe == probe)
+    }
+
+    fn drain_value(&self, metric: DrainMetric) -> Result<Measured, NoData> {
+        let drain = self
+            .drain
+            .as_ref()
+            .ok_or(NoData::NotMeasured("add --drain, and the server's command"))?;
+        let is_complete = drain.is_complete();
+        match metric {
+            DrainMetric::Lost if drain.in_flight.sent == 0 && drain.all().lost == 0 => {
+                Err(NoData::NotMeasured(
+                    "no request was in flight at the signal: add --drain-slow PATH",
+                ))
+            }
+            DrainMetric::Lost => Ok(Measured::count(drain.all().lost, is_complete)),
+            DrainMetric::Refused if drain.all().sent == 0 => Err(NoData::NothingHappened),
+            DrainMetric::Refused => Ok(Measured::count(drain.all().refused, is_complete)),
+            DrainMetric::Announced => match drain.announced() {
+                (_, 0) => Err(NoData::NotMeasured(
+                    "the server had no occasion to announce the end: add --drain-slow PATH",
+                )),
+                (announced, of) if is_complete => {
+                    Ok(Measured::exactly(announced as f64 / of as f64))
+                }
+                _ => Err(NoData::CannotSee("the measurement was stopped")),
+            },
+            DrainMetric::Time => match (drain.process.ended_ms, drain.process.at_least_ms) {
+                (Some(ended), _) => Ok(Measured::exactly(ended * 1e6)),
+                (None, Some(least)) => Ok(Measured::at_least(least * 1e6)),
+                (None, None) => Err(NoData::NothingHappened),
+            },
+        }
     }
 
     fn idle_value(&self) -> Result<Measured, NoData> {
@@ -108,25 +161,13 @@ impl CheckFacts {
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use intact_ledger::server_profile::{FirstRequest, ServerProfile, Skipped};
-    use intact_ledger::{Outcome, Tally};
+    use intact_ledger::Tally;
+    use intact_ledger::server_profile::{ServerProfile, Skipped};
 
     /// A check whose server responded, and in which the idle limits were not probed.
     fn facts(why: &str, cut_off: bool) -> CheckFacts {
         let card = ServerProfile {
-            contact: Some(FirstRequest {
-                url: "http://api.example/".to_owned(),
-                outcome: Outcome::Ok,
-                detail: None,
-                status: Some(200),
-                server: None,
-                body: 0,
-                by_head: false,
-                followed: Vec::new(),
-                redirect: None,
-                other_scheme: None,
-                expect: None,
-            }),
+            contact: Some(crate::check::responded()),
             skipped: vec![Skipped {
                 probe: "idle limits".to_owned(),
                 why: why.to_owned(),

@@ -68,9 +68,11 @@ impl MetricSource for CompareFacts {
                 let findings = program.findings.iter().map(|one| &one.finding);
                 selector.count(findings, &unobserved)
             }
-            Metric::Load(_) | Metric::IdleTimeout | Metric::MaxRequests | Metric::Invocation(_) => {
-                Err(NoData::NOT_IN_DOCUMENT)
-            }
+            Metric::Load(_)
+            | Metric::IdleTimeout
+            | Metric::MaxRequests
+            | Metric::Drain(_)
+            | Metric::Invocation(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }
 

@@ -4,7 +4,7 @@
 use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{InvocationMetric, Measured, Metric, MetricSource, NoData, Subject};
-use crate::time_difference::{TimeDifference, TimeStatistic, saved};
+use crate::time_difference::{TimeDifference, TimeStatistic, saved, uncompared};
 use crate::unobserved::Unobserved;
 
 const NOT_WATCHED: &str = "its connections were not watched (--watch off)";
@@ -53,7 +53,7 @@ impl MetricSource for LambdaFacts {
                 (&variant.name, variant.rounds.len()),
                 TimeStatistic::Mean,
                 TimeDifference::least_saved,
-                NoData::NotMeasured("the others are compared with it"),
+                uncompared(&self.comparisons, &variant.name),
             )
             .map(Measured::exactly),
             Metric::Findings(selector) => {
@@ -71,6 +71,7 @@ impl MetricSource for LambdaFacts {
             | Metric::CpuPerRequest
             | Metric::SavedShare
             | Metric::IdleTimeout
+            | Metric::Drain(_)
             | Metric::MaxRequests => observed?.totals.value(metric),
         }
     }

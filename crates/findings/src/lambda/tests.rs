@@ -132,6 +132,7 @@ fn closed(connection: u64, when: u64, by: Side, how: Option<CloseKind>) -> Close
             at: at(when),
             by: Some(by),
             how,
+            other_end: None,
             announced_by: None,
             moment: Some(ClosePoint::Idle),
             exchanges: None,

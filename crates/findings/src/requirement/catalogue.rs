@@ -2,7 +2,7 @@
 
 use super::Dimension;
 use super::metric::{
-    FindingSelector, InvocationMetric, LoadMetric, Metric, PhaseStatistic, Statistic,
+    DrainMetric, FindingSelector, InvocationMetric, LoadMetric, Metric, PhaseStatistic, Statistic,
     StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
@@ -224,6 +224,10 @@ const fn load(metric: LoadMetric) -> MetricKey {
     One(Metric::Load(metric))
 }
 
+const fn drain(metric: DrainMetric) -> MetricKey {
+    One(Metric::Drain(metric))
+}
+
 const fn invocation(metric: InvocationMetric) -> MetricKey {
     One(Metric::Invocation(metric))
 }
@@ -288,6 +292,10 @@ pub static METRICS: &[MetricEntry] = &[
     row("saved-share", One(Metric::SavedShare), Share, EXPERIMENTS, "the same as a share of the baseline"),
     row("idle-timeout", One(Metric::IdleTimeout), Time, CARDS, "how long the server keeps an idle connection"),
     row("max-requests", One(Metric::MaxRequests), Count, CARDS, "how many requests the server takes on one connection"),
+    row("drain.lost", drain(DrainMetric::Lost), Count, &[Check], "requests without a complete response while the server ended (`--drain`)"),
+    row("drain.refused", drain(DrainMetric::Refused), Count, &[Check], "requests that the server declared unprocessed while it ended, safe to send again"),
+    row("drain.announced", drain(DrainMetric::Announced), Share, &[Check], "connections on which the server announced its end, as a share of those on which it could"),
+    row("drain.time", drain(DrainMetric::Time), Time, &[Check], "from the signal to the end of the server's process"),
     row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, whatever their outcome"),
     row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations without a response"),
     row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),

@@ -59,6 +59,9 @@ pub enum NoData {
         /// The way to have it measured, such as "add --server-pid".
         &'static str,
     ),
+    /// It is a comparison with this subject.
+    #[error("the others are compared with it")]
+    Baseline,
 }
 
 impl NoData {
@@ -97,6 +100,14 @@ pub enum Outcome {
     NoData(NoData),
     /// Left out: the variant fixes the metric by what it is (selector, value), and no selector names the variant.
     FixedBy(&'static str, &'static str),
+    /// Left out: the metric compares the others with this subject, and no selector names it.
+    Baseline,
+}
+
+impl Outcome {
+    fn is_left_out(self) -> bool {
+        matches!(self, Outcome::FixedBy(..) | Outcome::Baseline)
+    }
 }
 
 impl Requirement {
@@ -150,6 +161,7 @@ impl Requirement {
                 Some(false) => Outcome::Missed(measured),
                 None => Outcome::Undecided(measured),
             },
+            Err(NoData::Baseline) if self.selectors.is_empty() => Outcome::Baseline,
             Err(reason) => Outcome::NoData(reason),
         }
     }
@@ -182,6 +194,7 @@ impl Requirement {
                 format!("{metric} has no value ({reason}), asked for: {asked}")
             }
             Outcome::FixedBy(key, wanted) => format!("{metric} left out, {key}={wanted} fixes it"),
+            Outcome::Baseline => format!("{metric} left out, {}", NoData::Baseline),
         };
         // a name may come from a server or a file; a line stays a line
         let line = format!("{subject}: {said}");
@@ -226,7 +239,7 @@ impl Verdict {
     /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured on none.
     pub fn passed(&self) -> bool {
         let met = |held: &RequirementResult| matches!(held.outcome, Outcome::Met(_));
-        let left_out = |held: &RequirementResult| matches!(held.outcome, Outcome::FixedBy(..));
+        let left_out = |held: &RequirementResult| held.outcome.is_left_out();
         self.held.iter().any(met) && self.held.iter().all(|held| met(held) || left_out(held))
     }
 
@@ -265,10 +278,7 @@ impl Verdict {
                 .to_owned(),
             );
         }
-        let left_out = self
-            .held
-            .iter()
-            .all(|held| matches!(held.outcome, Outcome::FixedBy(..)));
+        let left_out = self.held.iter().all(|held| held.outcome.is_left_out());
         left_out.then(|| "every variant fixes this metric by what it is; name one with a selector to ask all the same".to_owned())
     }
 }

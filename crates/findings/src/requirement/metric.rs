@@ -28,6 +28,8 @@ pub enum Metric {
     IdleTimeout,
     /// How many requests the server takes on one connection.
     MaxRequests,
+    /// The end of the server's process.
+    Drain(DrainMetric),
     /// Invocations of a function.
     Invocation(InvocationMetric),
     /// A count of findings.
@@ -119,6 +121,19 @@ pub enum InvocationMetric {
     ConnectionsPerInvocation,
     /// `cold-start`
     ColdStart,
+}
+
+/// The end of a server's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrainMetric {
+    /// `drain.lost`
+    Lost,
+    /// `drain.refused`
+    Refused,
+    /// `drain.announced`
+    Announced,
+    /// `drain.time`
+    Time,
 }
 
 /// Responses by their status.

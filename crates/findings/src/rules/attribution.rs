@@ -97,22 +97,25 @@ pub struct Attribution<'a> {
     left: Vec<u64>,
     /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
     lost: Vec<u64>,
+    /// Setup of needed connections that requests waited for and no rule has claimed, in nanoseconds.
+    waited: Vec<u64>,
     explained: BTreeSet<(usize, OpenReason)>,
 }
 
 impl<'a> Attribution<'a> {
     pub(crate) fn new(books: &'a Tracker) -> Attribution<'a> {
         let needed = books.needed();
-        let left = books
-            .destinations
-            .counts
-            .iter()
-            .zip(&needed)
+        let counts = books.destinations.counts.iter();
+        let left: Vec<u64> = (counts.clone().zip(&needed))
             .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
             .collect();
-        let counts = books.destinations.counts.iter();
+        let waited = counts.clone().zip(&left).map(|(counts, left)| {
+            let avoidable = cost_ms(counts, *left).unwrap_or(0.0) * NANOS_PER_MS;
+            counts.setup_waited.saturating_sub(avoidable as u64)
+        });
         Attribution {
             books,
+            waited: waited.collect(),
             needed,
             left,
             lost: counts.map(|counts| counts.lost.nanos).collect(),
@@ -210,6 +213,17 @@ impl<'a> Attribution<'a> {
     pub(super) fn claim_lost(&mut self, destination: usize, nanos: u64) -> Claim {
         let nanos = nanos.min(self.lost[destination]);
         self.lost[destination] -= nanos;
+        self.claimed(destination, nanos)
+    }
+
+    /// Claims up to `nanos` of the setup of needed connections that requests waited for.
+    pub(super) fn claim_wait(&mut self, destination: usize, nanos: u64) -> Claim {
+        let nanos = nanos.min(self.waited[destination]);
+        self.waited[destination] -= nanos;
+        self.claimed(destination, nanos)
+    }
+
+    fn claimed(&self, destination: usize, nanos: u64) -> Claim {
         let cost_ms = (nanos > 0).then(|| nanos as f64 / NANOS_PER_MS);
         Claim {
             connections: 0,

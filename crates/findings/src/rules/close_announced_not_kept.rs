@@ -16,7 +16,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A server that is being restarted; a load balancer without a back end.",
     fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; otherwise let the server send `Connection: close`, so that clients know",
     risk: "Until this is fixed, a request may race the server's FIN and fail (`stale-reuse`)",
-    needs: &[Evidence::Ends],
+    needs: &[Evidence::Ends, Evidence::Announcements],
     fold: || Box::<CloseAnnouncedNotKept>::default(),
 };
 

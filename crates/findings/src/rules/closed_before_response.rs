@@ -39,7 +39,9 @@ fn is_closed(exchange: &Exchange) -> bool {
         exchange.outcome,
         Outcome::Failed(Failure::Closed | Failure::Reset)
     );
+    // an announced end is `lost-in-drain`
     is_ended
+        && exchange.close_announced_at.is_none()
         && exchange.certainty.is_exact()
         && exchange.status.is_none()
         && exchange.bytes.head == 0

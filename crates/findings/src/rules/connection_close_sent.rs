@@ -14,7 +14,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
     fix: "Leave `Connection: close` out, at the side that sends it",
     risk: "Connections that stay open hold sockets on both sides and can meet the server's idle timer: set the client's idle limit below the server's",
-    needs: &[Evidence::Ends],
+    needs: &[Evidence::Ends, Evidence::Announcements],
     fold: || Box::new(findings),
 };
 

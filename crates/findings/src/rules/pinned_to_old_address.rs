@@ -23,7 +23,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program without a later lookup is not detected.",
     fix: "Give connections a maximum age (minutes), or close the pool when the lookup result changes",
     risk: "A maximum age costs a few new connections; without one, reuse defeats fail-over by DNS",
-    needs: &[Evidence::Lookups],
+    needs: &[Evidence::Lookups, Evidence::Addresses],
     fold: || Box::<PinnedToOldAddress>::default(),
 };
 

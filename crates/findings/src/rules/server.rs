@@ -14,9 +14,11 @@ pub(crate) enum ServerLimit {
     Requests,
     /// It ends them when they are idle.
     Idle,
+    /// It ends them when its process ends.
+    Drain,
 }
 
-/// A product, and the lines of its configuration that keep connections; absent where it has none.
+/// A product, and the lines of its configuration that keep connections, or end them in good order; absent where it has none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     name: &'static str,
@@ -25,6 +27,7 @@ pub(crate) struct Server {
     every_response: Option<&'static str>,
     requests: Option<&'static str>,
     idle: Option<&'static str>,
+    drain: Option<&'static str>,
 }
 
 /// Later rows are more general.
@@ -35,6 +38,9 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`keepalive_timeout 75s;` (0 switches keep-alive off)"),
         requests: Some("`keepalive_requests 100000;` (1,000 by default, 100 before 1.19.10)"),
         idle: Some("`keepalive_timeout 75s;`, the default, or more"),
+        drain: Some(
+            "end it by SIGQUIT (`STOPSIGNAL SIGQUIT`, `KillSignal=SIGQUIT`): SIGTERM is its fast shutdown",
+        ),
     },
     // Tomcat up to 8.0, before Apache
     Server {
@@ -47,6 +53,7 @@ static SERVERS: [Server; 19] = [
         idle: Some(
             "`keepAliveTimeout=\"75000\"` on the Connector (`connectionTimeout` by default)",
         ),
+        drain: None,
     },
     Server {
         name: "Apache",
@@ -54,6 +61,7 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`KeepAlive On`"),
         requests: Some("`MaxKeepAliveRequests 0` (100 by default)"),
         idle: Some("`KeepAliveTimeout 75` (5 s by default)"),
+        drain: Some("end it by SIGWINCH (`apachectl graceful-stop`): SIGTERM stops it at once"),
     },
     Server {
         name: "lighttpd",
@@ -61,6 +69,7 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`server.max-keep-alive-requests = 1000` (0 switches keep-alive off)"),
         requests: Some("`server.max-keep-alive-requests = 100000`"),
         idle: Some("`server.max-keep-alive-idle = 75` (5 s by default)"),
+        drain: None,
     },
     Server {
         name: "LiteSpeed",
@@ -68,6 +77,7 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`maxKeepAliveReq 10000`"),
         requests: Some("`maxKeepAliveReq 10000`"),
         idle: Some("`keepAliveTimeout 75`"),
+        drain: None,
     },
     Server {
         name: "Caddy",
@@ -75,6 +85,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: None,
         idle: Some("`servers { timeouts { idle 5m } }` in the global options (5 min by default)"),
+        drain: Some("`shutdown_delay 10s` and `grace_period 20s` in the global options"),
     },
     Server {
         name: "Envoy",
@@ -86,6 +97,7 @@ static SERVERS: [Server; 19] = [
             "`max_requests_per_connection` in `common_http_protocol_options`: leave it out, or raise it",
         ),
         idle: Some("`idle_timeout` in `common_http_protocol_options` (1 h by default)"),
+        drain: None,
     },
     Server {
         name: "Varnish",
@@ -93,6 +105,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: None,
         idle: Some("`-p timeout_idle=75` (5 s by default)"),
+        drain: None,
     },
     Server {
         name: "AWS load balancer",
@@ -100,6 +113,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: None,
         idle: Some("the attribute `idle_timeout.timeout_seconds` (60 s by default)"),
+        drain: None,
     },
     Server {
         name: "gunicorn",
@@ -109,6 +123,7 @@ static SERVERS: [Server; 19] = [
         ),
         requests: Some("`--max-requests` restarts the worker: raise it"),
         idle: Some("`--keep-alive 75` (2 s by default)"),
+        drain: Some("`--graceful-timeout 30`, the default, or more"),
     },
     Server {
         name: "uvicorn",
@@ -116,6 +131,7 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`--timeout-keep-alive 75`"),
         requests: Some("`--limit-max-requests` ends the worker: raise it"),
         idle: Some("`--timeout-keep-alive 75` (5 s by default)"),
+        drain: Some("`--timeout-graceful-shutdown 25` (no limit by default)"),
     },
     Server {
         name: "hypercorn",
@@ -123,6 +139,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: Some("`keep_alive_max_requests = 100000` (1,000 by default)"),
         idle: Some("`keep_alive_timeout = 75` (5 s by default)"),
+        drain: None,
     },
     Server {
         name: "aiohttp",
@@ -130,6 +147,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: None,
         idle: Some("`web.run_app(app, keepalive_timeout=75)`"),
+        drain: None,
     },
     Server {
         name: "Werkzeug",
@@ -139,6 +157,7 @@ static SERVERS: [Server; 19] = [
         ),
         requests: None,
         idle: None,
+        drain: None,
     },
     Server {
         name: "Python http.server",
@@ -146,6 +165,7 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`protocol_version = \"HTTP/1.1\"` on the handler class"),
         requests: None,
         idle: None,
+        drain: None,
     },
     Server {
         name: "Jetty",
@@ -153,6 +173,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: None,
         idle: Some("`jetty.http.idleTimeout=75000` (30 s by default)"),
+        drain: None,
     },
     Server {
         name: "IIS",
@@ -160,6 +181,7 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`<httpProtocol allowKeepAlive=\"true\" />`"),
         requests: None,
         idle: Some("`connectionTimeout` in `<limits>` of the site (2 min by default)"),
+        drain: None,
     },
     Server {
         name: "Kestrel",
@@ -167,6 +189,7 @@ static SERVERS: [Server; 19] = [
         every_response: None,
         requests: None,
         idle: Some("`options.Limits.KeepAliveTimeout` (130 s by default)"),
+        drain: None,
     },
     Server {
         name: "Node",
@@ -174,6 +197,9 @@ static SERVERS: [Server; 19] = [
         every_response: Some("`server.maxRequestsPerSocket = 0`"),
         requests: Some("`server.maxRequestsPerSocket = 0`, the default: no limit"),
         idle: Some("`server.keepAliveTimeout = 75_000` (5 s by default)"),
+        drain: Some(
+            "`server.close()` in a handler of the signal, and `setTimeout(() => server.closeAllConnections(), 25_000)`",
+        ),
     },
 ];
 
@@ -198,6 +224,7 @@ impl Server {
             ServerLimit::EveryResponse => self.every_response,
             ServerLimit::Requests => self.requests,
             ServerLimit::Idle => self.idle,
+            ServerLimit::Drain => self.drain,
         }?;
         Some(format!("{}: {line}", self.name))
     }

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, requests, statement, timer_nanos};
 use crate::traffic::{Context, OpenReason};
 use crate::unobserved::Evidence;
-use intact_ledger::{ClosePoint, Event, Failure, Outcome};
+use intact_ledger::{ClosePoint, Event, Failure, Outcome, Side};
 use std::collections::BTreeMap;
 
 pub(super) static DOC: Doc = Doc {
@@ -39,7 +39,11 @@ impl Fold for StaleReuse {
             return;
         };
         match event {
-            Event::Exchange(exchange) if exchange.outcome == Outcome::Failed(Failure::Stale) => {
+            // an announced end is `lost-in-drain`
+            Event::Exchange(exchange)
+                if exchange.outcome == Outcome::Failed(Failure::Stale)
+                    && exchange.close_announced_at.is_none() =>
+            {
                 let seen = self.seen.entry(destination).or_default();
                 seen.requests += 1;
                 let method = exchange.method.as_ref();
@@ -52,11 +56,10 @@ impl Fold for StaleReuse {
             }
             Event::Closed(closed) if closed.close.moment == Some(ClosePoint::Stale) => {
                 // counted with its exchange already, where that was seen
-                let told = context
-                    .live
-                    .and_then(|live| live.last.as_ref())
-                    .is_some_and(|last| last.stale);
-                if !told {
+                let last = context.live.and_then(|live| live.last.as_ref());
+                let is_counted = last.is_some_and(|last| last.stale);
+                let is_announced = closed.close.announced_by == Some(Side::Server);
+                if !is_counted && !is_announced {
                     self.seen.entry(destination).or_default().closes += 1;
                 }
             }

@@ -124,27 +124,22 @@ fn finding(subject: String, queues: &[Queue]) -> Finding {
     let followed = queues.iter().map(|one| one.followed).sum();
     let waited = queues.iter().map(|one| one.waited);
     let waited = waited.fold(0, u64::saturating_add);
-    let most = queues
+    let sufficient = queues
         .iter()
         .map(|one| one.connections + one.followed)
         .max();
     let said = statement!(
-        "~{followed} waited in the client for one of {connections}",
+        "~{followed} waited in the client for one of {connections}, where {sufficient} would have carried the largest burst",
         followed = requests(followed),
-        connections = connections(queues[0].connections)
+        connections = connections(queues[0].connections),
+        sufficient = Value::Number(sufficient.unwrap_or(0))
     );
     let evidence = statement!(
         "in {bursts} each connection took the next request when it was free, and all were busy until none was left; together the requests waited {waited} at most",
         bursts = Value::Count(queues.len() as u64, "burst"),
         waited = nanos(waited as f64)
     );
-    let enough = statement!(
-        "{most} would have carried the largest burst without waiting",
-        most = connections(most.unwrap_or(0))
-    );
-    let mut finding = Finding::by(&DOC, Severity::Info, subject, said, evidence);
-    finding.fix = finding.fix.and(enough);
-    finding
+    Finding::by(&DOC, Severity::Info, subject, said, evidence)
 }
 
 /// The bursts of a pool that show a queue, all on as many connections as it ever had; `None` where they are too few.

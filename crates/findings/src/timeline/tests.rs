@@ -47,6 +47,7 @@ fn close(connection: u64, at: u64) -> Closed {
             at: Nanos(at * MS),
             by: Some(Side::Server),
             how: Some(CloseKind::Fin),
+            other_end: None,
             announced_by: None,
             moment: Some(ClosePoint::Idle),
             exchanges: Some(1),

@@ -141,7 +141,7 @@ impl ObservedFacts {
         let mut caveats = books.caveats();
         let findings = findings(books, rules);
         let mut missing = Unobserved::by_caveats(&caveats);
-        missing.lacking = Evidence::lacking(books.run(), books.lookups.all.total);
+        missing.lacking = Evidence::lacking(books.run(), books.lookups.all);
         let (needed, opaque) = (books.needed(), books.opaque());
         let destinations = destinations(books, &needed, &opaque);
         let mut totals = Figures::of(

@@ -122,6 +122,11 @@ impl Figures {
         let opaque = counts.opaque + open_opaque;
         let known = counts.first + counts.reused;
         let has_no_reuse = counts.requests > 0 && known == 0;
+        let has_no_setup = counts.setup_total.count < counts.opened;
+        let lacking = [
+            (Evidence::Reuse, has_no_reuse),
+            (Evidence::Setup, has_no_setup),
+        ];
         let avoidable = counts.opened.saturating_sub(needed);
         let timed_ms = |nanos: u64| (counts.timed > 0).then(|| nanos as f64 / NANOS_PER_MS);
         let outbound_ms = timed_ms(counts.outbound);
@@ -154,7 +159,10 @@ impl Figures {
                     guessed: counts.guessed,
                     spare: counts.spare(needed),
                     open_before: counts.open_before,
-                    lacking: Vec::from_iter(has_no_reuse.then_some(Evidence::Reuse)),
+                    lacking: lacking
+                        .into_iter()
+                        .filter_map(|(evidence, lacks)| lacks.then_some(evidence))
+                        .collect(),
                     ..Unobserved::default()
                 },
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
@@ -239,6 +247,7 @@ impl LookupFigures {
             total,
             failed,
             nanos,
+            ..
         } = lookups;
         LookupFigures {
             total,

@@ -14,6 +14,8 @@ pub struct Lookups {
     pub total: u64,
     /// Those that failed.
     pub failed: u64,
+    /// Those whose result was not recorded.
+    pub without_result: u64,
     /// Their total time, in nanoseconds.
     pub nanos: u64,
 }
@@ -22,6 +24,7 @@ impl Lookups {
     fn add(&mut self, lookup: &Lookup) {
         self.total += 1;
         self.failed += u64::from(matches!(lookup.answer, Some(Err(_))));
+        self.without_result += u64::from(lookup.answer.is_none());
         self.nanos = self.nanos.saturating_add(lookup.span.nanos());
     }
 }

@@ -80,6 +80,7 @@ impl Figures {
             | Metric::Saved
             | Metric::SavedShare
             | Metric::IdleTimeout
+            | Metric::Drain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
             | Metric::Findings(_) => return Err(NoData::NOT_IN_DOCUMENT),

@@ -80,11 +80,18 @@ impl Last {
         Last {
             end: exchange.end,
             ok: exchange.outcome.is_ok(),
-            close_sent_by: exchange.close_sent_by,
+            close_sent_by: announced_by(exchange),
             undrained: !bodiless && exchange.status.is_some() && (short || cut),
-            stale: exchange.outcome == Outcome::Failed(Failure::Stale),
+            stale: exchange.outcome == Outcome::Failed(Failure::Stale)
+                && exchange.close_announced_at.is_none(),
         }
     }
+}
+
+/// Who had announced the end of the connection in an exchange, or before it failed.
+pub(super) fn announced_by(exchange: &Exchange) -> Option<Side> {
+    let before = exchange.close_announced_at.map(|_| Side::Server);
+    exchange.close_sent_by.or(before)
 }
 
 /// An opening that took this connection for idle; confirmed or not by the next exchange on it.

@@ -64,12 +64,13 @@ impl OpenReason {
     /// What the end of a connection means for the one that is opened in its place.
     pub(super) fn end_of(live: &OpenConnection, close: &Close) -> OpenReason {
         let last = live.last.as_ref();
-        if close.moment == Some(ClosePoint::Stale) || last.is_some_and(|last| last.stale) {
-            return OpenReason::Stale;
-        }
         let announced = close
             .announced_by
             .or(last.and_then(|last| last.close_sent_by));
+        let is_stale = close.moment == Some(ClosePoint::Stale);
+        if (is_stale && announced.is_none()) || last.is_some_and(|last| last.stale) {
+            return OpenReason::Stale;
+        }
         let idle = last.map_or(0, |last| close.at.since(last.end));
         let at_once = match close.moment {
             Some(ClosePoint::AfterExchange) => true,
@@ -156,6 +157,7 @@ mod tests {
                 at: Nanos(7),
                 by: None,
                 how,
+                other_end: None,
                 announced_by: None,
                 moment,
                 exchanges: None,

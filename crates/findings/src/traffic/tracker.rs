@@ -5,7 +5,7 @@ use super::caveats::Caveats;
 use super::destination::Sign;
 use super::destinations::Destinations;
 use super::lookups::LookupCounts;
-use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner};
+use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, announced_by};
 use super::open_reason::OpenReason;
 use super::pools::Pools;
 use intact_ledger::{
@@ -73,6 +73,11 @@ impl Tracker {
     /// An open connection.
     pub fn live(&self, id: ConnectionId) -> Option<&OpenConnection> {
         self.pools.get(id)
+    }
+
+    /// The connections that are open.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &OpenConnection> {
+        self.pools.connections()
     }
 
     /// The connections that each destination's peak overlap needs.
@@ -177,7 +182,7 @@ impl Tracker {
         let gap = live.carry(exchange);
         // times to the second hide how long a connection was idle
         let gap = gap.filter(|_| self.run.time_step_ns.is_none());
-        if let (Some(side), false) = (exchange.close_sent_by, retired) {
+        if let (Some(side), false) = (announced_by(exchange), retired) {
             let why = OpenReason::announced(side, live.exchanges);
             self.pools.announce_end(&live, exchange.end, why);
         }

@@ -83,6 +83,7 @@ fn ended(how: CloseKind, carried: u64) -> Finding {
                 at: Nanos(10 * MS),
                 by: Some(Side::Server),
                 how: Some(how),
+                other_end: None,
                 announced_by: None,
                 moment: Some(ClosePoint::AfterExchange),
                 exchanges: Some(carried),

@@ -70,6 +70,7 @@ fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) 
                     at: Nanos((now + 1) * MS),
                     by: Some(Side::Client),
                     how: Some(CloseKind::Fin),
+                    other_end: None,
                     announced_by: None,
                     moment: Some(ClosePoint::AfterExchange),
                     exchanges: Some(if variant == 0 { 1 } else { 10 }),

@@ -101,6 +101,7 @@ fn closed() -> impl Strategy<Value = Closed> {
                 at: Nanos(at * MS),
                 by,
                 how: Some(CloseKind::Fin),
+                other_end: None,
                 announced_by: None,
                 moment,
                 exchanges,

@@ -136,7 +136,7 @@ fn the_time_of_requests_without_a_response_counts() {
 
 #[test]
 fn a_dead_connection_and_a_stream_limit_are_no_all_clear() {
-    for rule in ["dead-connection", "stream-limit-reached"] {
+    for rule in ["dead-connection-reused", "h2-stream-limit"] {
         let (_, facts) = replay(&golden().join(rule).join("fires.jsonl"));
         assert_eq!(facts.totals.avoidable, 0, "{rule}");
         let verdict = facts.verdict.join("\n");

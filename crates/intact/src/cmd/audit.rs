@@ -242,6 +242,7 @@ fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Fa
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);
+    run.announcements_seen = Input::see_announcements(inputs);
     run.durations_seen = Input::tell_durations(inputs);
     run.lookups_seen = Input::see_lookups(inputs);
     run.time_step_ns = Input::time_step(inputs);

@@ -1,5 +1,7 @@
 //! `intact check`: the card of a server.
 
+mod drain;
+
 use super::bench::{http_version, time};
 use super::conclusion::{Conclusion, Output, exit_code};
 use super::config::Config;
@@ -14,6 +16,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
+use drain::DrainArgs;
 use intact_check::{
     Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, ConfigError, ExtraRequest,
     MAX_TIME,
@@ -93,6 +96,9 @@ pub(crate) struct Args {
     max_time: Option<Duration>,
 
     #[command(flatten)]
+    drain: DrainArgs,
+
+    #[command(flatten)]
     pub(super) expect: Expect,
 
     #[command(flatten)]
@@ -119,6 +125,7 @@ const EXAMPLES: &str = "Examples:
   intact check https://my.server/ --try 'POST /orders' --try /empty    is the connection kept after these?
   sudo intact check https://my.server/ --no-idle --ladder --pcapng packets.pcapng
   intact check https://my.server/ --json | jq .idle_timeout
+  intact check http://localhost:8080/ --drain --drain-slow /report -- node server.js    what does a restart lose?
 
 Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the profile.";
 
@@ -145,7 +152,9 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let (gates, output) = (args.gates.clone(), args.output.clone());
     let files = OutputFiles::of(args.ledger.clone(), None);
     let (capture, wanted) = capture(&args)?;
-    let check = Check::new(check_config(args)?).map_err(Failed::usage)?;
+    let (config, drain) = check_config(args)?;
+    let check = Check::new(config).map_err(Failed::usage)?;
+    let server = drain.start(check.config())?;
     announce(check.budget(), check.config());
     let mut head = run_header::head(Producer::Check, Vantage::Client, &words);
     head.subject = Some(check.config().url());
@@ -155,12 +164,16 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         known: None,
     });
     let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
-    let card = check
-        .run(Clock::start(), capture, &mut watching)
-        .map_err(|error| match error {
-            CheckError::Config(error) => Failed::usage(error),
-            CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
-        })?;
+    let clock = Clock::start();
+    let card = match server {
+        Some(mut server) => check.run_drain(clock, &mut server, &mut watching),
+        None => check.run(clock, capture, &mut watching),
+    };
+    let card = card.map_err(|error| match error {
+        CheckError::Config(error) => Failed::usage(error),
+        CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
+        CheckError::Server(_) => Failed::unreachable(error),
+    })?;
     let Watched {
         rows,
         caveats,
@@ -203,11 +216,17 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
 
 /// What will be sent, before it is.
 fn announce(budget: &Budget, config: &intact_check::Config) {
+    let most = counted(u64::from(budget.requests()), "request");
+    if let Some(drain) = &config.drain {
+        let seconds = drain.limit.as_secs_f64();
+        return console::note_lines(&format!(
+            "at most {most}; {} to the server, SIGKILL after {seconds} s",
+            drain.signal.name()
+        ));
+    }
     let mut told = format!(
-        "at most {}: {} for the profile, {} on one connection",
-        counted(u64::from(budget.requests()), "request"),
-        budget.card,
-        budget.cap
+        "at most {most}: {} for the profile, {} on one connection",
+        budget.card, budget.cap
     );
     if config.idle {
         told.push_str(&format!("; {} around idling", budget.idle));
@@ -265,7 +284,7 @@ fn tried(text: &str) -> Result<ExtraRequest, String> {
     text.parse().map_err(|error: ConfigError| error.to_string())
 }
 
-fn check_config(args: Args) -> Result<intact_check::Config, Failed> {
+fn check_config(args: Args) -> Result<(intact_check::Config, DrainArgs), Failed> {
     let Some(url) = &args.url else {
         return Err(Failed::usage(anyhow::anyhow!("name a URL")));
     };
@@ -294,5 +313,6 @@ fn check_config(args: Args) -> Result<intact_check::Config, Failed> {
         )));
     }
     config.tries = args.tries;
-    Ok(config)
+    config.drain = args.drain.config();
+    Ok((config, args.drain))
 }

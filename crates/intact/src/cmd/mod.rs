@@ -40,4 +40,5 @@ mod progress;
 mod recording;
 mod requirements;
 mod run_header;
+mod server_command;
 mod watching;

@@ -62,7 +62,10 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         .run(run, sink, async {
             match parent {
                 Some(parent) => end_of_input(parent).await,
-                None => code.set(exit::by_signal(system::ending_signal().await)),
+                None => {
+                    code.set(exit::by_signal(system::ending_signal().await));
+                    tokio::task::spawn_local(end_at_once());
+                }
             }
         })
         .map_err(anyhow::Error::from)?;
@@ -135,6 +138,12 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
         tls.port()
     ));
     Ok(())
+}
+
+/// Ends at the second signal, whatever is in flight.
+async fn end_at_once() {
+    let number = system::ending_signal().await;
+    std::process::exit(exit::by_signal(number).into());
 }
 
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.

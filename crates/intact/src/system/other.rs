@@ -1,11 +1,12 @@
 //! Systems without Unix signals and sockets. What needs them, a link and a watched program, does not exist here: `link`, `watch` and
 //! `lambda` end before, with the command for a container.
 
+use intact_check::EndSignal;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// The signals that ask for an early end: Ctrl-C, and the end that a program asks for.
 pub(crate) const ENDING: [i32; 2] = [SIGINT, SIGTERM];
@@ -74,6 +75,32 @@ pub(crate) fn channel() -> io::Result<(Channel, Stdio)> {
 /// No process ends by a signal.
 pub(crate) fn ended_by(_status: ExitStatus) -> Option<i32> {
     None
+}
+
+/// Whether a process can be asked to end by a signal.
+pub(crate) const HAS_SIGNALS: bool = false;
+
+/// There are no process groups.
+pub(crate) fn lead_group(_command: &mut Command) {}
+
+/// No signal has a number.
+pub(crate) fn number(_signal: EndSignal) -> i32 {
+    0
+}
+
+/// Always an error.
+pub(crate) fn send_signal(_child: &Child, _signal: EndSignal) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Always an error.
+pub(crate) fn kill_group(_leader: &Child) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// There are no process groups.
+pub(crate) fn is_group_alive(_leader: &Child) -> bool {
+    false
 }
 
 /// Waits for Ctrl-C; its number.

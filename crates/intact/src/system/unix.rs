@@ -1,13 +1,14 @@
 //! Systems with signals, file descriptors and Unix sockets.
 
-use rustix::process::{Pid, Signal, kill_process};
+use intact_check::EndSignal;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,6 +44,54 @@ pub(crate) fn channel() -> io::Result<(Channel, Stdio)> {
 /// The signal that ended a process.
 pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
     status.signal()
+}
+
+/// Whether a process can be asked to end by a signal.
+pub(crate) const HAS_SIGNALS: bool = true;
+
+/// Makes a command lead a process group of its own, which ends with us where the system can do that.
+pub(crate) fn lead_group(command: &mut Command) {
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    intact_sys::guard::end_with_us(command);
+}
+
+/// The number of a signal.
+pub(crate) fn number(signal: EndSignal) -> i32 {
+    named(signal).as_raw()
+}
+
+fn named(signal: EndSignal) -> Signal {
+    match signal {
+        EndSignal::Term => Signal::TERM,
+        EndSignal::Int => Signal::INT,
+        EndSignal::Quit => Signal::QUIT,
+        EndSignal::Hup => Signal::HUP,
+        EndSignal::Usr1 => Signal::USR1,
+        EndSignal::Usr2 => Signal::USR2,
+        EndSignal::Winch => Signal::WINCH,
+    }
+}
+
+/// Sends a signal to a process that was not reaped, and not to its group.
+pub(crate) fn send_signal(child: &Child, signal: EndSignal) -> io::Result<()> {
+    Ok(kill_process(Pid::from_child(child), named(signal))?)
+}
+
+/// Kills every process of the group that a process leads.
+pub(crate) fn kill_group(leader: &Child) -> io::Result<()> {
+    match kill_process_group(Pid::from_child(leader), Signal::KILL) {
+        Err(rustix::io::Errno::SRCH) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// Whether a process of the group that a process leads runs.
+pub(crate) fn is_group_alive(leader: &Child) -> bool {
+    #[cfg(target_os = "linux")]
+    return intact_sys::process::is_group_alive(leader.id());
+    #[cfg(not(target_os = "linux"))]
+    return rustix::process::test_kill_process_group(Pid::from_child(leader)).is_ok();
 }
 
 /// Waits for Ctrl-C, SIGTERM or SIGHUP; the number of the one that came.

@@ -474,6 +474,17 @@ fn a_change_between_files_that_follow_closely_is_found() {
 }
 
 #[test]
+fn the_logs_of_zeek_do_not_show_an_announced_end() {
+    for rule in ["lost-in-drain", "connection-close-sent"] {
+        let gate = format!("findings.{rule} == 0");
+        let out = intact(&["audit", &fixture("logs/zeek"), "--require", &gate]);
+        assert_eq!(out.status.code(), Some(1), "{rule}: {out:?}");
+        let text = String::from_utf8_lossy(&out.stderr) + String::from_utf8_lossy(&out.stdout);
+        assert!(text.contains("what is announced on connections"), "{text}");
+    }
+}
+
+#[test]
 fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["conn.log", "http.log"] {

@@ -7,6 +7,8 @@ mod audit;
 mod audit_tiers;
 mod captured;
 mod check;
+#[cfg(unix)]
+mod check_drain;
 mod check_live;
 mod check_peers;
 mod check_real;

@@ -3,7 +3,9 @@
 mod close;
 mod tls;
 
-pub use close::{Close, CloseKind, ClosePoint, ConnectionBytes, EndedBy, Probes, RIGHT_AFTER};
+pub use close::{
+    Close, CloseKind, ClosePoint, ConnectionBytes, EndedBy, OtherEnd, Probes, RIGHT_AFTER,
+};
 pub use tls::{Handshake, Tls, TlsVersion};
 
 use crate::certainty::Certainty;

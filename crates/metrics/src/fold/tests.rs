@@ -48,6 +48,7 @@ fn closed(id: u64, at: u64) -> Closed {
             at: Nanos(at),
             by: None,
             how: None,
+            other_end: None,
             announced_by: None,
             moment: None,
             exchanges: None,

@@ -4,7 +4,8 @@ mod splits;
 
 use intact_ledger::{
     CloseKind, ClosePoint, Closed, Connection, ConnectionId, Event, Exchange, Failure,
-    FingerprintKey, Nanos, Outcome, Phase, Protocol, Reuse, Row, Side as LedgerSide, Sink, Span,
+    FingerprintKey, Nanos, OtherEnd, Outcome, Phase, Protocol, Reuse, Row, Side as LedgerSide,
+    Sink, Span,
 };
 use intact_observe::Side::{Client, Server};
 use intact_observe::{Ending, ObservedConnection, RunContext, TlsReading};
@@ -465,4 +466,103 @@ fn an_unsolicited_response_is_no_exchange_and_announces_the_end() {
     assert_eq!(one.exchanges.len(), 1);
     let close = one.closed.unwrap().close;
     assert_eq!(close.announced_by, Some(LedgerSide::Server));
+}
+
+#[test]
+fn the_other_end_is_that_of_the_side_that_closed_second() {
+    let other_end = |one: Observed| one.finish(90, Ending::Observed).closed.unwrap().close;
+    let used = || Observed::new().client(3, GET).server(4, OK);
+    let closed = used().end(Server, CloseKind::Fin, 10);
+    let both = other_end(closed.end(Client, CloseKind::Fin, 20));
+    assert_eq!(
+        (both.by, both.at),
+        (Some(LedgerSide::Server), Nanos(10 * MS))
+    );
+    assert_eq!(both.other_end, Some(OtherEnd::ClosedAt(Nanos(20 * MS))));
+    let held = other_end(used().end(Server, CloseKind::Fin, 10));
+    assert_eq!(held.other_end, Some(OtherEnd::Open));
+    let reset = other_end(used().end(Server, CloseKind::Rst, 10));
+    assert_eq!(reset.other_end, Some(OtherEnd::ClosedAt(Nanos(10 * MS))));
+    let stopped = other_end(used());
+    assert_eq!((stopped.by, stopped.other_end), (None, None));
+}
+
+#[test]
+fn a_request_that_is_lost_after_an_announced_end_has_the_time_of_the_announcement() {
+    let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let one = Observed::new().client(3, GET).server(4, last);
+    let one = one.client(5, GET).end(Server, CloseKind::Fin, 6);
+    let one = one.finish(6, Ending::Observed);
+    let announced = |one: &Finished| {
+        let each = one.exchanges.iter();
+        each.map(|exchange| exchange.close_announced_at)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(announced(&one), [None, Some(Nanos(4 * MS))]);
+    // the response that announces the end is cut itself
+    let cut = Observed::new().client(3, GET).server(
+        4,
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\nhalf",
+    );
+    let cut = cut
+        .end(Server, CloseKind::Fin, 5)
+        .finish(5, Ending::Observed);
+    assert_eq!(announced(&cut), [None]);
+}
+
+/// HTTP/2 frames: GET / on a stream, and GOAWAY.
+mod h2 {
+    pub(super) fn get(stream: u8) -> [u8; 12] {
+        [0, 0, 3, 1, 5, 0, 0, 0, stream, 0x82, 0x84, 0x86]
+    }
+
+    pub(super) fn go_away(last_stream: u8, code: u8) -> [u8; 17] {
+        [
+            0,
+            0,
+            8,
+            7,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            last_stream,
+            0,
+            0,
+            0,
+            code,
+        ]
+    }
+}
+
+#[test]
+fn streams_that_are_lost_after_a_goaway_have_its_time_unless_it_was_an_error() {
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let streams = [h2::get(1), h2::get(3)].concat();
+    let opening = [&intact_wire::h2::PREFACE[..], &settings, &streams].concat();
+    let lost = |code| {
+        let one = Observed::new().client(3, &opening).server(4, &settings);
+        let one = one.server(5, &h2::go_away(1, code)).client(6, &h2::get(5));
+        let one = one
+            .end(Server, CloseKind::Fin, 9)
+            .finish(9, Ending::Observed);
+        let each = one.exchanges.iter();
+        each.map(|exchange| (exchange.outcome.failure(), exchange.close_announced_at))
+            .collect::<Vec<_>>()
+    };
+    let at = Some(Nanos(5 * MS));
+    let drained = lost(0);
+    assert_eq!(drained[0], (Some(Failure::Refusal), at), "stream 3");
+    assert_eq!(drained.len(), 3);
+    assert!(
+        drained
+            .iter()
+            .all(|(failure, when)| failure.is_some() && *when == at)
+    );
+    // ENHANCE_YOUR_CALM
+    assert!(lost(11).iter().all(|(_, when)| when.is_none()));
 }

@@ -1,5 +1,7 @@
 //! The page of a check: the profile of a server, its limits, and what to set clients to.
 
+mod drain;
+
 use super::common::{caveats, findings_in_full, method, page as start, sentences};
 use super::populations::{phase_words, segments};
 use crate::json;
@@ -65,6 +67,8 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     if matches!(part, CheckPart::Early) {
         return page;
     }
+    page.section(facts.drain.as_ref().map(drain::requests));
+    page.section(facts.drain.as_ref().map(drain::connections));
     page.section(limits(facts));
     // a failed first request is the verdict itself
     let found = match target {
@@ -83,7 +87,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         .intro
         .iter()
         .map(|line| ("First request", line.clone()));
-    page.method = Some(method(run, &how(), details.collect()));
+    page.method = Some(method(run, &how(facts), details.collect()));
     page.files = vec![File::json("check.json", "everything as JSON", move || {
         json::check(run, facts)
     })];
@@ -107,6 +111,9 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
         (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
     });
     let bad = |number: &str, caption: &str| Headline::new(number, Assessment::Bad, caption);
+    if let Some(drain) = facts.drain.as_ref().filter(|_| facts.any_success()) {
+        return drain::headline(drain);
+    }
     match (facts.any_success(), facts.keeps(), limit) {
         _ if facts.errors.is_all() => bad(&facts.errors.names(), "is the status of every response"),
         (false, ..) => bad("no response", "to the first request"),
@@ -588,8 +595,11 @@ fn skipped(facts: &CheckFacts) -> Section {
     Section::new("skipped", "Not probed").summary(reasons.iter().map(line).collect::<Vec<Block>>())
 }
 
-fn how() -> [Text; 2] {
-    [
+fn how(facts: &CheckFacts) -> Vec<Text> {
+    if facts.drain.is_some() {
+        return vec![Text::plain(drain::HOW)];
+    }
+    vec![
         Text::plain(
             "Probes ran one after the other, each on connections of its own, within a budget that was printed first. Idle time runs from the kernel's receive \
              timestamp of the last byte of a response to that of the server's end. A limit that was not reached is a lower bound.",

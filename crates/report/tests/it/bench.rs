@@ -93,6 +93,7 @@ fn facts() -> (Run, BenchFacts, Charts) {
                             at: Nanos(1),
                             by: Some(Side::Server),
                             how: Some(CloseKind::Fin),
+                            other_end: None,
                             announced_by: (variant == 0).then_some(Side::Server),
                             moment: Some(ClosePoint::AfterExchange),
                             exchanges: Some(if variant == 0 { 5 } else { 1 }),

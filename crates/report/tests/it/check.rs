@@ -172,6 +172,7 @@ pub(crate) fn card() -> ServerProfile {
         }),
         idle_under_load: None,
         age: None,
+        drain: None,
         skipped: vec![Skipped {
             probe: "nothing".to_owned(),
             cut_off: false,

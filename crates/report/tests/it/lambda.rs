@@ -76,6 +76,7 @@ fn environment(into: &mut Invocations, variant: u32, round: u32) {
                     at: at(end),
                     by: Some(by),
                     how: Some(how),
+                    other_end: None,
                     announced_by: None,
                     moment: Some(ClosePoint::AfterExchange),
                     exchanges: Some(1),

@@ -188,6 +188,7 @@ impl Slot<'_> {
                 at: Nanos(now as u64),
                 by: Some(by),
                 how: Some(CloseKind::Fin),
+                other_end: None,
                 announced_by,
                 moment: Some(ClosePoint::AfterExchange),
                 exchanges: Some(carried),

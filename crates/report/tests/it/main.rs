@@ -6,6 +6,7 @@ mod catalogue;
 mod check;
 mod chromium;
 mod compare;
+mod drain;
 mod fix;
 mod fleet;
 mod foreign_numbers;

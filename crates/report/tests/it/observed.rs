@@ -85,6 +85,7 @@ fn closed(
             at: at(when),
             by: Some(by),
             how: Some(CloseKind::Fin),
+            other_end: None,
             announced_by: None,
             moment: Some(moment),
             exchanges,

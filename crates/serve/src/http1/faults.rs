@@ -51,6 +51,12 @@ impl Http1Connection<'_> {
                 let half = self.half(&mut request).await;
                 half.map(|()| Some(CloseReason::Ours(Close::Fin)))
             }
+            Fault::CloseAfterHead => {
+                let framing = Framing::Length(request.plan.answer.body.len());
+                self.write_head(&mut request, framing);
+                let sent = self.channel.flush().await;
+                sent.map(|()| Some(CloseReason::Ours(Close::Fin)))
+            }
             Fault::Trickle => self.trickle(&mut request).await,
             Fault::Garbage => self
                 .send(GARBAGE)

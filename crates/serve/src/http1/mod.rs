@@ -5,7 +5,7 @@ mod head;
 
 use crate::channel::Channel;
 use crate::config::Close;
-use crate::connection::CloseReason;
+use crate::connection::{CloseReason, within};
 use crate::host;
 use crate::read_buffers::ReadBuffer;
 use crate::record::{OpenExchange, Record};
@@ -64,6 +64,7 @@ pub(crate) async fn serve(
     };
     let mut parser = RequestParser::default();
     let mut request = None;
+    let mut drain = host.drain.notice();
     // when the first byte of a head came that is not complete
     let mut begun = None;
     loop {
@@ -85,16 +86,19 @@ pub(crate) async fn serve(
         }
         // who waits holds no buffer
         drop(bytes);
-        let read = conversation.channel.read(&host.buffers);
-        let read = match host.patience(guest) {
-            Some(limit) if request.is_none() => match timeout(limit, read).await {
-                Ok(read) => read,
-                Err(_) => return CloseReason::Ours(host.config.close),
-            },
-            _ => read.await,
+        let patience = host.patience(guest).filter(|_| request.is_none());
+        let read = within(patience, conversation.channel.read(&host.buffers));
+        let read = tokio::select! {
+            biased;
+            read = read => read,
+            () = drain.begun() => {
+                bytes = host.buffers.take();
+                continue;
+            }
         };
         match read {
-            Ok(read) if !read.is_empty() => bytes = read,
+            None => return CloseReason::Ours(host.config.close),
+            Some(Ok(read)) if !read.is_empty() => bytes = read,
             // a request that was being read ends as cut off
             _ => return CloseReason::Theirs,
         }
@@ -255,6 +259,7 @@ impl Http1Connection<'_> {
         if let Some(fault) = request.plan.fault {
             return Box::pin(self.answer_badly(request, fault)).await;
         }
+        self.announce_drain(&mut request);
         let written = self.write(&mut request).await;
         let Request {
             pending,
@@ -273,6 +278,19 @@ impl Http1Connection<'_> {
         }
         let over = !hidden && self.host.is_last(self.record.exchanges(), self.guest);
         (!persistent || over).then_some(CloseReason::Ours(self.host.config.close))
+    }
+
+    /// Makes a response announce the end of the connection, where the server began to end after the request.
+    fn announce_drain(&self, request: &mut Request) {
+        let Some(pending) = &mut request.pending else {
+            return;
+        };
+        let is_silent = self.host.config.close == Close::Silent;
+        if request.persistent && self.host.drain.has_begun() && !is_silent {
+            request.persistent = false;
+            pending.close_sent_by = Some(Side::Server);
+            self.record.announced_by.set(pending.close_sent_by);
+        }
     }
 
     /// Writes an answer in full.

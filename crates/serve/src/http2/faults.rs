@@ -40,7 +40,7 @@ impl Http2Connection<'_> {
     ) -> Option<CloseReason> {
         // who leaves in the middle does not say so before
         let abrupt = match self.host.config.close {
-            Close::Goaway => Close::Fin,
+            Close::Goaway | Close::Slow => Close::Fin,
             other => other,
         };
         let exchanging = self.exchanges.all.get_mut(&id)?;
@@ -67,6 +67,11 @@ impl Http2Connection<'_> {
             Fault::CloseBeforeAnswer => {
                 self.exchanges.end(id);
                 return Some(CloseReason::Ours(abrupt));
+            }
+            Fault::CloseAfterHead => {
+                self.answer(id);
+                let sent = self.channel.flush().await;
+                return Some(self.leave_after(id, &sent));
             }
             Fault::TwoAnswers => {
                 let len = body.len().min(ONCE as u64);

@@ -11,6 +11,7 @@ mod session;
 use crate::channel::Channel;
 use crate::config::{Close, Config};
 use crate::connection::CloseReason;
+use crate::drain::DrainNotice;
 use crate::read_buffers::ReadBuffer;
 use crate::record::Record;
 use crate::thread_state::{Peer, ThreadState};
@@ -37,6 +38,7 @@ struct Http2Connection<'a> {
     host: &'a ThreadState,
     record: &'a Rc<Record>,
     guest: Peer,
+    drain: DrainNotice,
     /// `--header`, with names as HTTP/2 wants them.
     headers: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -48,6 +50,8 @@ enum Turn {
     Sent,
     /// A step is due, or the patience with an idle client is over.
     Due,
+    /// The server begins to end.
+    Drain,
     Gone,
 }
 
@@ -67,6 +71,7 @@ pub(crate) async fn serve(
         host,
         record,
         guest,
+        drain: host.drain.notice(),
         headers: lower_case(&host.config),
     };
     if let Some(leave) = conversation.receive(&first).await {
@@ -109,6 +114,7 @@ impl Http2Connection<'_> {
                         self.stop();
                     }
                 }
+                Turn::Drain => self.stop(),
                 Turn::Gone => return CloseReason::Theirs,
             }
         }
@@ -130,7 +136,7 @@ impl Http2Connection<'_> {
 
     /// Takes no more requests, and says so if that is our way.
     fn stop(&mut self) {
-        let announce = self.host.config.close == Close::Goaway;
+        let announce = matches!(self.host.config.close, Close::Goaway | Close::Slow);
         if announce {
             self.record.announced_by.set(Some(Side::Server));
         }
@@ -183,13 +189,17 @@ impl Http2Connection<'_> {
             }
             Poll::Pending
         });
-        match until {
-            None => passing.await,
-            Some(until) => tokio::select! {
-                biased;
-                turn = passing => turn,
-                () = sleep_until(until) => Turn::Due,
-            },
+        let due = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            turn = passing => turn,
+            () = self.drain.begun() => Turn::Drain,
+            () = due => Turn::Due,
         }
     }
 

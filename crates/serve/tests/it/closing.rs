@@ -106,6 +106,22 @@ fn http2_says_goaway_unless_told_otherwise() {
 }
 
 #[test]
+fn a_slow_close_comes_2_s_after_its_announcement_unless_the_client_closes() {
+    let rig = Rig::start(config(Close::Slow));
+    let (mut patient, mut quick) = (rig.connect(), rig.connect());
+    let begun = std::time::Instant::now();
+    for stream in [&mut patient, &mut quick] {
+        assert_eq!(get(stream, "/").field("connection"), Some("close"));
+    }
+    drop(quick);
+    assert!(matches!(rest(&mut patient), (bytes, Ok(())) if bytes.is_empty()));
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(2));
+    let ended_by = rig.end().connections.ended_by;
+    assert_eq!(ended_by.values().sum::<u64>(), 2, "{ended_by:?}");
+    assert_eq!(ended_by[&EndedBy::ServerAnnounced], 1, "{ended_by:?}");
+}
+
+#[test]
 fn http2_streams_that_are_open_are_answered_before_the_end() {
     let rig = Rig::start(Config {
         max_requests: Some(3),

@@ -56,6 +56,17 @@ fn http1_bodies_are_cut_by_fin_or_reset() {
 
     let server = rig();
     let mut stream = server.connect();
+    ask(&mut stream, "/fault/close-after-head");
+    assert!(head(&mut stream).contains("Content-Length: 100"));
+    assert!(matches!(rest(&mut stream), (bytes, Ok(())) if bytes.is_empty()));
+    assert_counted(
+        &server.end(),
+        Fault::CloseAfterHead,
+        Some(Failure::Truncated),
+    );
+
+    let server = rig();
+    let mut stream = server.connect();
     ask(&mut stream, "/fault/reset-mid-body");
     let (bytes, ended) = rest(&mut stream);
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -195,6 +206,11 @@ fn http2_cuts_the_body_with_the_connection() {
     assert_eq!((data.payload.len(), data.ends_stream()), (50, false));
     assert_eq!(client.rest(), []);
     assert_counted(&rig.end(), Fault::TruncatedBody, Some(Failure::Truncated));
+
+    let (rig, mut client) = http2(Fault::CloseAfterHead);
+    assert!(!client.until(KIND_HEADERS).ends_stream());
+    assert_eq!(client.rest(), []);
+    assert_counted(&rig.end(), Fault::CloseAfterHead, Some(Failure::Truncated));
 }
 
 #[test]

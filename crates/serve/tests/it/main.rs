@@ -3,6 +3,7 @@
 mod admin;
 mod attacks;
 mod closing;
+mod drain;
 mod faults;
 mod http1;
 mod http2;

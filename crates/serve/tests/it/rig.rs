@@ -27,7 +27,7 @@ impl Rig {
 
     /// A plain connection.
     pub(crate) fn connect(&self) -> TcpStream {
-        connect(self.addresses().plain.unwrap())
+        connect(self.plain())
     }
 
     /// A TLS connection that has not shaken hands yet.
@@ -35,6 +35,11 @@ impl Rig {
         let name = ServerName::try_from("localhost").unwrap();
         let session = ClientConnection::new(client.clone(), name).unwrap();
         StreamOwned::new(session, connect(self.addresses().tls.unwrap()))
+    }
+
+    /// Where it speaks plain HTTP.
+    pub(crate) fn plain(&self) -> SocketAddr {
+        self.addresses().plain.unwrap()
     }
 
     fn addresses(&self) -> Addresses {

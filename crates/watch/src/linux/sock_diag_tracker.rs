@@ -257,6 +257,7 @@ fn record(
             at,
             by: told.was_reset.then_some(Side::Client),
             how: told.was_reset.then_some(CloseKind::Rst),
+            other_end: None,
             announced_by: None,
             moment: None,
             exchanges: None,

@@ -197,6 +197,10 @@ impl Streams<'_> {
 
     pub(super) fn take_go_away(&mut self, go_away: GoAway, visit: &mut impl FnMut(Event<'_>)) {
         self.facts.go_away = self.facts.go_away.or(Some(go_away));
+        visit(Event::GoingAway {
+            by: go_away.by,
+            graceful: go_away.code == ErrorCode::NO_ERROR,
+        });
         if go_away.by == Side::Server {
             let is_refused =
                 |stream: &u32| *stream > go_away.last_stream && !stream.is_multiple_of(2);

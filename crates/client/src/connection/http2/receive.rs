@@ -137,6 +137,7 @@ impl Http2 {
     fn go_away(&mut self, last_stream: u32, arrival: Arrival, sink: &mut impl Sink) {
         self.over = true;
         self.goaway_at.get_or_insert(arrival.at);
+        self.goaway_stream = Some(last_stream);
         self.announced_by.get_or_insert(Side::Server);
         let refused: Vec<u32> = self
             .ids

@@ -2,15 +2,13 @@
 
 use crate::cmd::builtin::Builtin;
 use crate::cmd::serve;
+use crate::cmd::server_command::{NotListening, PATIENCE, await_listening};
 use anyhow::{Context, bail};
 use intact_link::document::Served;
 use intact_link::{Link, LinkEnd, SERVER_NAME, SERVER_V4};
 use std::io;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-/// The longest that a server's command may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(20);
 const PLAIN: u16 = 80;
 const TLS: u16 = 443;
 
@@ -115,31 +113,31 @@ impl ServerSide {
         port: Option<u16>,
     ) -> anyhow::Result<Vec<u16>> {
         let ports = port.map_or_else(|| vec![PLAIN, TLS], |port| vec![port]);
-        let give_up = Instant::now() + PATIENCE;
-        loop {
+        let Running::Command(ExternalServer(child)) = &mut self.server else {
+            return Ok(Vec::new());
+        };
+        let look = || {
             let mut listening = Vec::new();
             for &port in &ports {
                 if link.is_listening(port)? {
                     listening.push(port);
                 }
             }
-            if !listening.is_empty() {
-                return Ok(listening);
+            Ok((!listening.is_empty()).then_some(listening))
+        };
+        match await_listening(child, look).context("--server")? {
+            Ok(listening) => Ok(listening),
+            Err(NotListening::Ended(status)) => {
+                bail!("--server {command:?} has ended ({status}) before it listened")
             }
-            if let Running::Command(ExternalServer(child)) = &mut self.server
-                && let Some(status) = child.try_wait().context("--server")?
-            {
-                bail!("--server {command:?} has ended ({status}) before it listened");
-            }
-            if Instant::now() > give_up {
+            Err(NotListening::TooLate) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                 bail!(
                     "--server {command:?} does not listen on port {} of {SERVER_V4} after {} s: let it listen on 0.0.0.0 (not only on localhost), or name its port with --port",
                     ports.join(" or "),
                     PATIENCE.as_secs()
-                );
+                )
             }
-            std::thread::sleep(Duration::from_millis(10));
         }
     }
 }

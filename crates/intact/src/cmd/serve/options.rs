@@ -186,6 +186,9 @@ struct Limits {
     /// How connections are closed
     #[arg(long, value_name = "HOW", default_value = "goaway", value_parser = one_of::<Close>())]
     close: Close,
+    /// How long connections may finish after the signal that ends the server; 0s: they are cut off
+    #[arg(long, value_name = "TIME", value_parser = or_seconds, default_value = "5s")]
+    drain_time: Duration,
 }
 
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -274,6 +277,11 @@ impl Config {
             split: args.answers.split_h2,
             accept: args.wrongs.accept,
             close: args.limits.close,
+            drain: match self.place {
+                Place::Chosen => args.limits.drain_time,
+                // a server of our own command ends with it
+                Place::FreePorts | Place::Link => Duration::ZERO,
+            },
             faults: args.wrongs.fault.clone(),
             names: args.tls.name.clone(),
         })

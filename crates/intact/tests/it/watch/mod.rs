@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod broken_reuse;
 mod clients;
 mod container;
 mod full;

@@ -1,7 +1,8 @@
 """A name server on 127.0.0.53 and a web server on port 80, then a command that uses them; in namespaces of its own.
 
 names.py FOLDER COMMAND...: FOLDER/questions is written with one line for each question that came. Names that begin with `moving`
-lead to 127.0.0.1 the first time they are asked for and to 127.0.0.2 ever after.
+lead to 127.0.0.1 the first time they are asked for and to 127.0.0.2 ever after; those that begin with `several` lead to
+127.0.0.1 to 127.0.0.3.
 """
 
 import collections
@@ -36,13 +37,15 @@ def answer(question, client):
         return
     time.sleep(0.01)
     missing = name.startswith(b"\7missing")
-    count = 1 if kind == 1 and not missing else 0
+    hosts = [1, 2, 3] if name.startswith(b"\7several") else [1]
+    count = len(hosts) if kind == 1 and not missing else 0
     head = question[:2] + struct.pack("!HHHHH", 0x8183 if missing else 0x8180, 1, count, 0, 0)
     is_moving = name.startswith(b"moving", 1)
     asked[name] += count
-    host, ttl = (2 if asked[name] > 1 else 1, 1) if is_moving else (1, 60)
-    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", ttl, 4) + bytes([127, 0, 0, host])
-    names.sendto(head + question[12 : end + 5] + record * count, client)
+    hosts, ttl = ([2 if asked[name] > 1 else 1], 1) if is_moving else (hosts, 60)
+    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", ttl, 4) + bytes([127, 0, 0])
+    records = b"".join(record + bytes([host]) for host in hosts[:count])
+    names.sendto(head + question[12 : end + 5] + records, client)
 
 
 def serve_names():

@@ -297,7 +297,8 @@ impl<'a> Relay<'a> {
             has_spoken,
         } = &mut **link;
         let clock = self.clock;
-        if back.readable {
+        // a client that gives up shows what its request met
+        if back.readable || out.has_spoken() {
             note_retransmissions(far, observed, clock.now());
         }
         let run = &mut self.run;
@@ -378,6 +379,7 @@ impl<'a> Relay<'a> {
         let Some(mut link) = self.links.remove(&id) else {
             return;
         };
+        note_retransmissions(&link.far, &mut link.observed, self.clock.now());
         self.end_observation(self.clock.now(), &mut link.observed);
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn measure(
         .run(Clock::start(), None, &mut watch)
         .map_err(|error| match error {
             CheckError::Config(error) => pointless(&error),
-            CheckError::Loop(error) => again(&error),
+            CheckError::Loop(error) | CheckError::Server(error) => again(&error),
         })?;
     unless_interrupted(interrupt)?;
     let is_late = watch.is_late();

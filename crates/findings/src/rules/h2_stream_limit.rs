@@ -1,9 +1,9 @@
-//! `stream-limit-reached`: requests wait in the client until the server's limit of concurrent streams lets them through.
+//! `h2-stream-limit`: requests wait in the client until the server's limit of concurrent streams lets them through.
 
 use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
 use crate::overlap::Overlap;
-use crate::statement::{Value, requests, statement};
+use crate::statement::{Value, nanos, requests, statement};
 use crate::traffic::{Context, HAND_BACK};
 use crate::unobserved::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Nanos, Span};
@@ -17,15 +17,15 @@ const MANY: f64 = 0.05;
 const ENDS: usize = 512;
 
 pub(super) static DOC: Doc = Doc {
-    id: "stream-limit-reached",
+    id: "h2-stream-limit",
     what: "As many streams run on an HTTP/2 connection as the server allows (SETTINGS_MAX_CONCURRENT_STREAMS), and the next request is sent when one ends. Until then it waits in the client, which no figure of the wire shows.",
-    evidence: "The peak of concurrent streams on a connection against the limit that the server announced; streams that began within 5 ms of the end of another.",
+    evidence: "The peak of concurrent streams on a connection against the limit that the server announced; streams that began within 5 ms of the end of another. The time given is the most that is possible: from the beginning of the burst on.",
     threshold: "The peak is the limit, and 10 streams took the place of another. A warning where these are 5 % of the requests.",
     false_positives: "A client that itself limits its concurrency to the same number.",
     fix: "Raise the server's limit (nginx `http2_max_concurrent_streams`, Go `http.HTTP2Config.MaxConcurrentStreams`, Node `settings.maxConcurrentStreams`), or let the client open another connection when the limit is reached",
     risk: "More streams at the same time are more work at the same time for the server",
-    needs: &[Evidence::Ends],
-    fold: || Box::<StreamLimitReached>::default(),
+    needs: &[Evidence::Attempts, Evidence::Announcements],
+    fold: || Box::<H2StreamLimit>::default(),
 };
 
 /// The streams of one connection.
@@ -34,7 +34,14 @@ struct Streams {
     overlap: Overlap,
     /// The latest ends.
     ends: VecDeque<Nanos>,
+    newest_end: Nanos,
     followed: u64,
+    /// The burst that goes on: when it began, and its streams.
+    burst: (Nanos, u64),
+    /// Streams of the largest burst.
+    largest: u64,
+    /// The time from the beginning of their burst to the streams that followed another, in nanoseconds.
+    waited: u64,
 }
 
 impl Streams {
@@ -42,7 +49,19 @@ impl Streams {
         let at = exchange.at;
         let mut before = self.ends.iter().rev().skip_while(|end| **end > at);
         let latest = before.next();
-        self.followed += u64::from(latest.is_some_and(|end| at <= end.after(HAND_BACK)));
+        let is_followed = latest.is_some_and(|end| at <= end.after(HAND_BACK));
+        let (began, streams) = self.burst;
+        self.burst = if at > self.newest_end.after(HAND_BACK) || streams == 0 {
+            (at, 1)
+        } else {
+            (began.min(at), streams + 1)
+        };
+        self.newest_end = self.newest_end.max(exchange.end);
+        self.largest = self.largest.max(self.burst.1);
+        if is_followed {
+            self.followed += 1;
+            self.waited = self.waited.saturating_add(at.since(self.burst.0));
+        }
         self.overlap.add(Span::new(at, exchange.end));
         if self.ends.len() == ENDS {
             self.ends.pop_front();
@@ -56,6 +75,8 @@ impl Streams {
 struct Seen {
     limit: u64,
     followed: u64,
+    largest: u64,
+    waited: u64,
 }
 
 impl Seen {
@@ -63,17 +84,19 @@ impl Seen {
         if streams.overlap.peak() >= limit {
             self.limit = self.limit.max(limit);
             self.followed += streams.followed;
+            self.largest = self.largest.max(streams.largest);
+            self.waited = self.waited.saturating_add(streams.waited);
         }
     }
 }
 
 #[derive(Default)]
-struct StreamLimitReached {
+struct H2StreamLimit {
     open: HashMap<ConnectionId, (usize, u64, Streams)>,
     seen: BTreeMap<usize, Seen>,
 }
 
-impl Fold for StreamLimitReached {
+impl Fold for H2StreamLimit {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         match (event, context.live) {
             (Event::Exchange(exchange), Some(live)) => {
@@ -122,14 +145,18 @@ impl Fold for StreamLimitReached {
                 "{followed} of {requests} were sent within 5 ms of the end of another: until then they may have waited in the client",
                 followed = Value::Number(seen.followed),
                 requests = requests(total)
-            );
-            findings.push(Finding::by(
-                &DOC,
-                severity,
-                bill.name(destination),
-                said,
-                evidence,
+            )
+            .and(statement!(
+                "together they waited {waited} at most",
+                waited = nanos(seen.waited as f64)
             ));
+            let enough = statement!(
+                "{sufficient} at the same time would have carried the largest burst without waiting",
+                sufficient = Value::Count(seen.largest, "stream")
+            );
+            let mut finding = Finding::by(&DOC, severity, bill.name(destination), said, evidence);
+            finding.fix = finding.fix.and(enough);
+            findings.push(finding);
         }
         findings
     }

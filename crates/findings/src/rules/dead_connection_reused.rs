@@ -1,8 +1,8 @@
-//! `dead-connection`: requests waited for a response on a connection that carried nothing any more.
+//! `dead-connection-reused`: requests waited for a response on a connection that carried nothing any more.
 
 use super::{Attribution, Doc, Fold, KEPT, Remedy};
 use crate::finding::{Finding, Severity};
-use crate::statement::{connections, nanos, requests, statement, timer_nanos};
+use crate::statement::{Value, connections, nanos, requests, statement, timer_nanos};
 use crate::traffic::{Context, Counts};
 use crate::unobserved::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Failure, Nanos, Outcome};
@@ -10,19 +10,21 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A shorter wait is that of an impatient client, in nanoseconds.
 const LONG: u64 = 500_000_000;
+/// Segments sent again from which on none was acknowledged: one may be a probe for a late acknowledgement (RFC 8985 section 7).
+const RESENT: u64 = 2;
 /// How many times the mean latency of complete requests a request must have waited.
 const TIMES: f64 = 10.0;
 
 pub(super) static DOC: Doc = Doc {
-    id: "dead-connection",
-    what: "Requests waited on a connection that had carried responses before, got not one byte, and the client gave up. The path drops the packets (a NAT, a firewall, a host that is gone), or the server hangs.",
-    evidence: "The last exchanges on a used connection: no byte of a response, ended by the client's timeout or by its close; how long they waited, against the complete requests to the destination.",
-    threshold: "One request that waited 500 ms and ten times the mean of complete requests. A later response on the same connection clears it. A request that the end of the run cut does not count, nor does an inferred one.",
-    false_positives: "A server that hangs on this request only: where several in a row got no byte, the connection is the likely cause.",
+    id: "dead-connection-reused",
+    what: "Requests were sent on a connection that had carried responses before, got not one byte, and the client gave up. The path drops the packets: a NAT, a firewall or a balancer has forgotten the connection, or the host is gone.",
+    evidence: "The last exchanges on a used connection: no byte of a response, ended by the client's timeout, by its close or by the end of the recording; how long they waited, against the complete requests to the destination; the segments of the request that were sent again, because no acknowledgement came.",
+    threshold: "One request that waited 500 ms and ten times the mean of complete requests. A later response on the same connection clears it, and so does an acknowledgement: where no segment was sent again, the path works and the server hangs. A request that the end of the recording cut counts where two segments were sent again. An inferred one does not count.",
+    false_positives: "A server that hangs, where segments are not observed: where several requests in a row got no byte, the connection is the likely cause.",
     fix: "Let the client check connections that are silent (HTTP/2 PING, TCP keep-alive, TCP_USER_TIMEOUT), and close a connection after a timeout instead of using it again",
     risk: "A check that is too impatient closes connections to a server that is merely slow",
-    needs: &[Evidence::Durations],
-    fold: || Box::<DeadConnection>::default(),
+    needs: &[Evidence::Attempts, Evidence::Durations],
+    fold: || Box::<DeadConnectionReused>::default(),
 };
 
 /// Requests without a byte of response at the end of a connection.
@@ -37,6 +39,10 @@ struct Silence {
     longest: u64,
     /// Idle time before the first, in nanoseconds.
     idle: Option<u64>,
+    /// Segments that were sent again; `None` where that was not observed of any.
+    resent: Option<u64>,
+    /// One of them ended with the recording.
+    is_aborted: bool,
 }
 
 /// What the silent connections of a destination add up to.
@@ -47,27 +53,48 @@ struct Seen {
     waited: u64,
     longest: u64,
     idle: Option<u64>,
+    resent: Option<u64>,
 }
 
 impl Seen {
     fn add(&mut self, silence: &Silence) {
+        if !silence.shows_dead_connection() {
+            return;
+        }
         self.connections += 1;
         self.requests += silence.requests;
         self.waited = self.waited.saturating_add(silence.waited);
         self.longest = self.longest.max(silence.longest);
         self.idle = self.idle.max(silence.idle);
+        self.resent = sum(self.resent, silence.resent);
     }
 }
 
+impl Silence {
+    /// Whether the server's TCP did not acknowledge the requests, as far as that was observed.
+    fn shows_dead_connection(&self) -> bool {
+        match self.resent {
+            Some(0) => false,
+            resent => !self.is_aborted || resent >= Some(RESENT),
+        }
+    }
+}
+
+/// The sum of two counts, of which either may not have been observed.
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    let known = one.into_iter().chain(other);
+    known.reduce(u64::saturating_add)
+}
+
 #[derive(Default)]
-struct DeadConnection {
+struct DeadConnectionReused {
     /// Connections that are silent so far.
     silent: HashMap<ConnectionId, Silence>,
     /// Those that ended so.
     seen: BTreeMap<usize, Seen>,
 }
 
-impl DeadConnection {
+impl DeadConnectionReused {
     fn take(&mut self, exchange: &Exchange, context: &Context<'_>) {
         let (Some(id), Some(destination)) = (exchange.connection, context.destination) else {
             return;
@@ -85,11 +112,16 @@ impl DeadConnection {
                 waited: 0,
                 longest: 0,
                 idle: context.gap,
+                resent: None,
+                is_aborted: false,
             });
             silence.since = silence.since.min(exchange.at);
             silence.requests += 1;
             silence.waited = silence.waited.saturating_add(exchange.latency());
             silence.longest = silence.longest.max(exchange.latency());
+            let resent = exchange.retransmissions.map(u64::from);
+            silence.resent = sum(silence.resent, resent);
+            silence.is_aborted |= exchange.outcome == Outcome::Failed(Failure::Aborted);
             self.silent.insert(id, silence);
         } else if self
             .silent
@@ -101,11 +133,11 @@ impl DeadConnection {
     }
 }
 
-/// Whether the client gave up before a byte of the response came.
+/// Whether the client gave up, or the recording ended, before a byte of the response came.
 fn is_silent(exchange: &Exchange) -> bool {
     let gave_up = matches!(
         exchange.outcome,
-        Outcome::Failed(Failure::ClientClosed | Failure::Timeout)
+        Outcome::Failed(Failure::ClientClosed | Failure::Timeout | Failure::Aborted)
     );
     gave_up
         && exchange.certainty.is_exact()
@@ -114,7 +146,7 @@ fn is_silent(exchange: &Exchange) -> bool {
         && exchange.bytes.body == 0
 }
 
-impl Fold for DeadConnection {
+impl Fold for DeadConnectionReused {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         match event {
             Event::Exchange(exchange) => self.take(exchange, context),
@@ -137,7 +169,7 @@ impl Fold for DeadConnection {
         }
         let mut findings = Vec::new();
         for (&destination, seen) in &all {
-            if seen.longest < least(bill.counts(destination)) {
+            if seen.connections == 0 || seen.longest < least(bill.counts(destination)) {
                 continue;
             }
             let said = statement!(
@@ -147,9 +179,16 @@ impl Fold for DeadConnection {
                 connections = connections(seen.connections)
             );
             let mut evidence = statement!(
-                "the client gave up after up to {longest}",
+                "the longest wait was {longest}",
                 longest = timer_nanos(seen.longest)
             );
+            evidence = evidence.and(match seen.resent {
+                Some(resent) if resent >= RESENT => statement!(
+                    "no acknowledgement came, and {resent:#} sent again",
+                    resent = Value::Count(resent, "segment")
+                ),
+                _ => "whether the server's TCP acknowledged them is unknown".into(),
+            });
             if let Some(idle) = seen.idle {
                 evidence = evidence.and(statement!(
                     "the connection had been idle for {idle} before",

@@ -1,0 +1,399 @@
+//! The time from the signal to the end of the process: requests on kept and on new connections at a low rate, and what comes of each.
+
+use super::super::{Ended, ProbeContext};
+use super::nanos;
+use crate::line::{Answered, Line};
+use crate::prober::{PendingDial, Prober, StopReason};
+use crate::server_process::{EndSignal, ServerProcess};
+use intact_client::{Plan, RequestSpec};
+use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};
+use intact_ledger::{Failure, Nanos, Protocol, Side};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The tag of the exchanges of a drain.
+const TAG: &str = "drain";
+/// From one request to the next on a connection that is used, and from one new connection to the next; and the same later.
+const PERIOD: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+/// How long the shorter period lasts.
+const DENSE: Duration = Duration::from_secs(3);
+/// The first new connection after the signal.
+const FIRST_NEW: Duration = Duration::from_millis(10);
+/// How long the server's close is waited for after an announcement, as clients do.
+const LINGER: Duration = Duration::from_secs(1);
+/// How long connections are watched after the last process of the group ended: what still responds then is in another one.
+const AFTERMATH: Duration = Duration::from_millis(500);
+/// The longest wait for killed processes to be gone.
+const REAP: Duration = Duration::from_secs(5);
+/// How often the process is looked at.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Turns of one connection, or of new ones, in at most this time.
+pub(super) fn turns(limit: Duration) -> u32 {
+    let all = limit + REAP + AFTERMATH;
+    let dense = all.min(DENSE).as_millis() / PERIOD[0].as_millis();
+    let sparse = all.saturating_sub(DENSE).as_millis() / PERIOD[1].as_millis();
+    u32::try_from(dense + sparse).unwrap_or(u32::MAX / 16) + 2
+}
+
+/// A connection under measurement; its record is at the same place in [`Drain::connections`].
+struct Member {
+    /// Until it is closed.
+    line: Option<Line>,
+    /// When the request in flight was sent.
+    sent_at: Option<Nanos>,
+    /// When the next request is due, where it is used.
+    due: Nanos,
+}
+
+/// Connections, what was recorded of them, and the tries of new ones.
+pub(super) struct Measurement {
+    pub(super) drain: Drain,
+    members: Vec<Member>,
+    usual: RequestSpec,
+    /// How new connections are opened, in turn.
+    plans: Vec<Arc<Plan>>,
+    next_plan: usize,
+    next_new: Nanos,
+    /// Dials under way, each with the place of its record.
+    dials: Vec<PendingDial>,
+    dialled: Vec<usize>,
+    is_signalled: bool,
+}
+
+impl Measurement {
+    pub(super) fn new(
+        drain: Drain,
+        usual: RequestSpec,
+        spoken: &[(Protocol, bool)],
+        bench: &ProbeContext<'_>,
+    ) -> Result<Measurement, Ended> {
+        let mut plans = Vec::new();
+        for &(version, _) in spoken {
+            plans.push(bench.plans.plan(version, None, false)?);
+        }
+        Ok(Measurement {
+            drain,
+            members: Vec::new(),
+            usual,
+            plans,
+            next_plan: 0,
+            next_new: Nanos(u64::MAX),
+            dials: Vec::new(),
+            dialled: Vec::new(),
+            is_signalled: false,
+        })
+    }
+
+    /// Whether the signal was sent.
+    pub(super) fn is_signalled(&self) -> bool {
+        self.is_signalled
+    }
+
+    /// Takes an open connection in.
+    pub(super) fn add(&mut self, line: Line, http: Protocol, role: DrainRole) {
+        self.drain.connections.push(DrainConnection {
+            role,
+            http,
+            at: line.connection().at,
+            failed: None,
+            announced_at: None,
+            last_stream: None,
+            ended: None,
+        });
+        self.members.push(Member {
+            line: Some(line),
+            sent_at: None,
+            due: Nanos(u64::MAX),
+        });
+    }
+
+    /// Sends this request on every `nth` connection that is to have one in flight and has none.
+    pub(super) fn send_in_flight(
+        &mut self,
+        caller: &mut Prober<'_>,
+        request: &RequestSpec,
+        nth: usize,
+    ) -> Result<(), StopReason> {
+        let mut seen = 0;
+        for at in 0..self.members.len() {
+            let member = &self.members[at];
+            if self.drain.connections[at].role != DrainRole::InFlight || member.sent_at.is_some() {
+                continue;
+            }
+            seen += 1;
+            if seen % nth == 0 {
+                self.send(caller, at, request)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request on a connection that can take one.
+    fn send(
+        &mut self,
+        caller: &mut Prober<'_>,
+        at: usize,
+        request: &RequestSpec,
+    ) -> Result<(), StopReason> {
+        self.pump(caller, at);
+        let member = &mut self.members[at];
+        if let Some(line) = member.line.as_mut().filter(|line| line.is_usable())
+            && member.sent_at.is_none()
+        {
+            member.sent_at = Some(caller.begin(line, request, true)?);
+        }
+        Ok(())
+    }
+
+    /// Sends the signal.
+    pub(super) fn signal(
+        &mut self,
+        caller: &mut Prober<'_>,
+        server: &mut dyn ServerProcess,
+        signal: EndSignal,
+    ) -> Result<(), StopReason> {
+        server.ask_to_end(signal).map_err(StopReason::Server)?;
+        let at = caller.clock.now();
+        self.drain.at = at;
+        self.is_signalled = true;
+        self.next_new = at.after(nanos(FIRST_NEW));
+        // responses that had come before the signal are none of the drain's
+        self.drain.requests.clear();
+        let roles = self.drain.connections.iter().map(|one| one.role);
+        let used: Vec<usize> = roles
+            .enumerate()
+            .filter(|(_, role)| *role == DrainRole::Used)
+            .map(|(at, _)| at)
+            .collect();
+        let step = nanos(PERIOD[0]) / used.len().max(1) as u64;
+        for (nth, &member) in used.iter().enumerate() {
+            self.members[member].due = at.after(step * nth as u64);
+        }
+        Ok(())
+    }
+
+    /// Records until the process is gone.
+    pub(super) fn run(
+        &mut self,
+        caller: &mut Prober<'_>,
+        server: &mut dyn ServerProcess,
+    ) -> Result<(), StopReason> {
+        let kill_at = self.drain.at.after(self.drain.limit_ns);
+        let give_up_at = kill_at.after(nanos(REAP));
+        loop {
+            caller.may_go_on()?;
+            let more = self.pump_all(caller);
+            self.drive_dials(caller)?;
+            self.send_due(caller)?;
+            let now = caller.clock.now();
+            let is_left = self.look_at(server, now)?;
+            if self.is_over(is_left, now) || now >= give_up_at {
+                break;
+            }
+            if now >= kill_at && self.drain.process.killed_at.is_none() {
+                server.kill().map_err(StopReason::Server)?;
+                self.drain.process.killed_at = Some(now);
+            }
+            caller.observer.waiting(caller.clock.until(kill_at));
+            if !more {
+                caller.wait(now.after(nanos(GLANCE)))?;
+                caller.drive(&mut self.dials);
+            }
+        }
+        self.drain.over_at = caller.clock.now();
+        Ok(())
+    }
+
+    /// Reads what comes until then.
+    pub(super) fn wait_until(
+        &mut self,
+        caller: &mut Prober<'_>,
+        until: Nanos,
+    ) -> Result<(), StopReason> {
+        while caller.clock.now() < until {
+            caller.may_go_on()?;
+            if !self.pump_all(caller) {
+                caller.wait(until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what is left of the process. Returns whether a part of it is.
+    fn look_at(&mut self, server: &mut dyn ServerProcess, now: Nanos) -> Result<bool, StopReason> {
+        let state = server.state().map_err(StopReason::Server)?;
+        let process = &mut self.drain.process;
+        let by_itself = process.killed_at.is_none();
+        if process.status.is_none() && state.ended.is_some() {
+            process.command_at = by_itself.then_some(now);
+            process.status = state.ended;
+        }
+        if !state.is_left && by_itself {
+            process.group_at.get_or_insert(now);
+        }
+        Ok(state.is_left)
+    }
+
+    /// Whether nothing more can come: the processes are gone, and the connections ended or were watched for a while longer.
+    fn is_over(&self, is_left: bool, now: Nanos) -> bool {
+        let process = &self.drain.process;
+        if is_left {
+            return false;
+        }
+        let all_ended = self.dials.is_empty() && self.members.iter().all(|one| one.line.is_none());
+        let gone_at = process.group_at.or(process.killed_at).unwrap_or(now);
+        all_ended || now >= gone_at.after(nanos(AFTERMATH))
+    }
+
+    fn pump_all(&mut self, caller: &mut Prober<'_>) -> bool {
+        let mut more = false;
+        for at in 0..self.members.len() {
+            more |= self.pump(caller, at);
+        }
+        more
+    }
+
+    /// Reads what is there on a connection, and closes one that is over. Returns whether more may be there.
+    fn pump(&mut self, caller: &mut Prober<'_>, at: usize) -> bool {
+        let Some(line) = &mut self.members[at].line else {
+            return false;
+        };
+        let (answered, more) = caller.pump(line, Some(TAG));
+        let was_answered = answered.is_some();
+        self.note(at, answered);
+        let member = &self.members[at];
+        let record = &self.drain.connections[at];
+        let now = caller.clock.now();
+        let is_idle = member.sent_at.is_none();
+        let was_waited_for = |since: Nanos| now >= since.after(nanos(LINGER));
+        let is_over = record.ended.is_some()
+            || is_idle && record.announced_at.is_some_and(was_waited_for)
+            || was_answered && record.role == DrainRole::New;
+        if is_over && let Some(line) = self.members[at].line.take() {
+            caller.close(line);
+        }
+        more
+    }
+
+    /// Records what a connection shows, and the exchange that ended on it.
+    fn note(&mut self, at: usize, answered: Option<Answered>) {
+        let member = &mut self.members[at];
+        let record = &mut self.drain.connections[at];
+        let Some(line) = &member.line else { return };
+        record.last_stream = line.http.goaway_stream();
+        if let Some(goaway) = line.http.goaway_at() {
+            record.announced_at.get_or_insert(goaway);
+        }
+        // a GOAWAY ends the use of a connection, and the stream goes on
+        if let Some(ended) = line.http.ended() {
+            record.ended = line.ended().map(|(_, how)| (ended.at, how));
+        }
+        let Some(answered) = answered else { return };
+        let exchange = &answered.exchange;
+        let announced = line.http.announced_by() == Some(Side::Server);
+        if announced {
+            record.announced_at.get_or_insert(exchange.end);
+        }
+        if let Some(sent_at) = member.sent_at.take()
+            && (!self.is_signalled || exchange.end > self.drain.at)
+        {
+            self.drain.requests.push(DrainRequest {
+                connection: at,
+                sent_at,
+                ended_at: exchange.end,
+                outcome: exchange.outcome,
+                status: exchange.status,
+                announced,
+            });
+        }
+    }
+
+    /// Sends what is due on kept connections, and tries a new one.
+    fn send_due(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
+        let now = caller.clock.now();
+        let period = PERIOD[usize::from(now.since(self.drain.at) >= nanos(DENSE))];
+        let usual = self.usual.clone();
+        for at in 0..self.members.len() {
+            if now >= self.members[at].due {
+                self.members[at].due = now.after(nanos(period));
+                self.send(caller, at, &usual)?;
+            }
+        }
+        if now >= self.next_new && !self.plans.is_empty() {
+            self.next_new = now.after(nanos(period));
+            let plan = &self.plans[self.next_plan % self.plans.len()];
+            self.next_plan += 1;
+            self.dialled.push(self.drain.connections.len());
+            self.drain.connections.push(DrainConnection {
+                role: DrainRole::New,
+                http: plan.protocol,
+                at: now,
+                failed: None,
+                announced_at: None,
+                last_stream: None,
+                ended: None,
+            });
+            self.members.push(Member {
+                line: None,
+                sent_at: None,
+                due: Nanos(u64::MAX),
+            });
+            self.dials.push(caller.dial(plan));
+        }
+        Ok(())
+    }
+
+    /// Takes what dials established, and sends a request on each.
+    fn drive_dials(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
+        let mut nth = 0;
+        while nth < self.dials.len() {
+            let is_late = caller.clock.now() >= self.dials[nth].deadline;
+            let opened = match caller.opened(&mut self.dials[nth]) {
+                None if !is_late => {
+                    nth += 1;
+                    continue;
+                }
+                opened => opened,
+            };
+            let pending = self.dials.swap_remove(nth);
+            let at = self.dialled.swap_remove(nth);
+            let opened =
+                opened.unwrap_or_else(|| Err(caller.give_up_dial(pending, Failure::Timeout)));
+            match opened {
+                Ok(line) => {
+                    self.members[at].line = Some(line);
+                    let usual = self.usual.clone();
+                    self.send(caller, at, &usual)?;
+                }
+                Err(connection) => {
+                    self.drain.connections[at].failed = connection.failed.map(|one| one.kind);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is still in flight, and closes every connection.
+    pub(super) fn close_all(&mut self, caller: &mut Prober<'_>) {
+        for pending in self.dials.drain(..) {
+            caller.give_up_dial(pending, Failure::Aborted);
+        }
+        for at in 0..self.members.len() {
+            let member = &mut self.members[at];
+            let Some(line) = &mut member.line else {
+                continue;
+            };
+            let answered = if member.sent_at.is_some() {
+                line.give_up(Failure::Timeout, caller.clock.now());
+                caller.take_answered(line, Some(TAG))
+            } else {
+                None
+            };
+            self.note(at, answered);
+            if let Some(line) = self.members[at].line.take() {
+                caller.close(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Drain: the signal that ends the server's process, under kept connections. Some stay idle, some carry a request now and then, some
+//! have a request in flight at the signal, and new ones are tried. Everything that happens until the process is gone is recorded.
+//!
+//! This file opens the connections and sends the signal; `measurement` has the time after it. Must not conclude.
+
+mod measurement;
+
+use super::{Ended, ProbeContext};
+use crate::line::Line;
+use crate::server_process::ServerProcess;
+use intact_client::RequestSpec;
+use intact_ledger::Protocol;
+use intact_ledger::server_profile::{Drain, DrainRole, ServerEnd};
+use measurement::Measurement;
+use std::time::Duration;
+
+/// Connections of each kind, for HTTP/1 and for HTTP/2.
+const CONNECTIONS: [(DrainRole, usize, usize); 3] = [
+    (DrainRole::Idle, 2, 1),
+    (DrainRole::Used, 4, 2),
+    (DrainRole::InFlight, 2, 1),
+];
+/// How long a slow request is left alone before the signal, so that the server has begun with it.
+const HEAD_START: Duration = Duration::from_millis(200);
+/// The longest wait for a response in a version that the server may not speak.
+const TRIAL: Duration = Duration::from_secs(2);
+
+/// Requests that a drain of at most this length may take.
+pub(crate) fn most_requests(limit: Duration) -> u32 {
+    let per_version = |http1: bool| -> u32 {
+        let many = |wanted: DrainRole| {
+            let row = CONNECTIONS.iter().find(|(role, ..)| *role == wanted);
+            row.map_or(0, |(_, one, two)| if http1 { *one } else { *two }) as u32
+        };
+        // the trial, the first request of each connection, one or two in flight
+        let before =
+            1 + many(DrainRole::Idle) + many(DrainRole::Used) + 4 * many(DrainRole::InFlight);
+        before + many(DrainRole::Used) * measurement::turns(limit)
+    };
+    per_version(true) + per_version(false) + measurement::turns(limit)
+}
+
+pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let Some(drain) = bench.config.drain.clone() else {
+        return Ok(());
+    };
+    let Some(server) = bench.server.take() else {
+        return Ok(());
+    };
+    let versions = match bench.config.http {
+        Some(version) => vec![version],
+        None => vec![Protocol::Http11, Protocol::Http2],
+    };
+    let spoken = spoken(bench, &versions)?;
+    let usual = bench.keeping_request();
+    let slow = drain.slow.as_ref().map(|slow| bench.extra_request(slow));
+    let blank = Drain {
+        signal: drain.signal.name().to_owned(),
+        at: bench.caller.clock.now(),
+        limit_ns: nanos(drain.limit),
+        connections: Vec::new(),
+        requests: Vec::new(),
+        process: ServerEnd::default(),
+        over_at: bench.caller.clock.now(),
+    };
+    let mut measured = Measurement::new(blank, usual, &spoken, bench)?;
+    let done = measure(bench, &mut measured, slow.as_ref(), &spoken, server);
+    measured.close_all(&mut bench.caller);
+    // without the signal nothing was measured
+    if measured.is_signalled() {
+        bench.card.drain = Some(measured.drain);
+    }
+    done
+}
+
+/// The versions of which a request was answered, and whether the connection could be used again after it.
+fn spoken(
+    bench: &mut ProbeContext<'_>,
+    versions: &[Protocol],
+) -> Result<Vec<(Protocol, bool)>, Ended> {
+    let patience = bench.caller.patience();
+    let request = bench.keeping_request();
+    let mut spoken = Vec::new();
+    for &version in versions {
+        let plan = bench.plans.plan(version, None, false)?;
+        bench.caller.be_patient_for(patience.min(TRIAL));
+        let tried = bench.caller.open(&plan);
+        if let Ok(mut line) = tried? {
+            let answered = bench.caller.ask(&mut line, &request, None);
+            let is_usable = line.is_usable();
+            bench.caller.close(line);
+            if answered?.is_ok() {
+                spoken.push((version, is_usable));
+            }
+        }
+        bench.caller.be_patient_for(patience);
+    }
+    Ok(spoken)
+}
+
+/// Opens the connections, has requests in flight, sends the signal, and records what follows.
+fn measure(
+    bench: &mut ProbeContext<'_>,
+    measured: &mut Measurement,
+    slow: Option<&RequestSpec>,
+    spoken: &[(Protocol, bool)],
+    server: &mut dyn ServerProcess,
+) -> Result<(), Ended> {
+    for &(version, keeps) in spoken {
+        for (role, one, two) in CONNECTIONS {
+            let many = if version == Protocol::Http2 { two } else { one };
+            // a connection that the server does not keep can only have a request in flight
+            let many = if keeps || role == DrainRole::InFlight {
+                many
+            } else {
+                0
+            };
+            let many = many
+                * if role == DrainRole::InFlight && slow.is_some() {
+                    2
+                } else {
+                    1
+                };
+            for _ in 0..many {
+                if let Some(line) = line_up(bench, version, keeps)? {
+                    measured.add(line, version, role);
+                }
+            }
+        }
+    }
+    if let Some(slow) = slow {
+        measured.send_in_flight(&mut bench.caller, slow, 2)?;
+        let until = bench.caller.clock.now().after(nanos(HEAD_START));
+        measured.wait_until(&mut bench.caller, until)?;
+    }
+    let usual = bench.keeping_request();
+    measured.send_in_flight(&mut bench.caller, &usual, 1)?;
+    let Some(drain) = &bench.config.drain else {
+        return Ok(());
+    };
+    measured.signal(&mut bench.caller, server, drain.signal)?;
+    Ok(measured.run(&mut bench.caller, server)?)
+}
+
+/// A connection of this version, which has carried a request where the server keeps connections.
+fn line_up(
+    bench: &mut ProbeContext<'_>,
+    version: Protocol,
+    keeps: bool,
+) -> Result<Option<Line>, Ended> {
+    let plan = bench.plans.plan(version, None, false)?;
+    let Ok(mut line) = bench.caller.open(&plan)? else {
+        return Ok(None);
+    };
+    if keeps {
+        let request = bench.keeping_request();
+        let answered = bench.caller.ask(&mut line, &request, None);
+        if !matches!(&answered, Ok(answered) if answered.is_ok()) || !line.is_usable() {
+            bench.caller.close(line);
+            answered?;
+            return Ok(None);
+        }
+    }
+    Ok(Some(line))
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,190 @@
+//! The end of a server under a check: as a probe, with a process that the test plays, and in the middle of other probes.
+
+use crate::hostile::Told;
+use intact_check::{
+    Check, CheckProgress, Config, DrainConfig, EndSignal, ExtraRequest, ProbeKind, ProcessState,
+    ServerProcess, ServerProfile,
+};
+use intact_client::Clock;
+use intact_ledger::server_profile::{Drain, DrainRole};
+use intact_ledger::{Event, Protocol};
+use intact_serve::{TestServer, Totals};
+use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Far more than any of these tests takes.
+const HANG: Duration = Duration::from_secs(60);
+
+/// A server that ends as a process would.
+struct Played {
+    server: Option<TestServer>,
+    ending: Option<JoinHandle<Totals>>,
+    ignores: bool,
+    killed: bool,
+}
+
+impl Played {
+    fn start(drain: Duration, ignores: bool) -> (Played, String) {
+        let server = TestServer::start(intact_serve::Config {
+            drain,
+            ..intact_serve::Config::default()
+        })
+        .unwrap();
+        let url = format!("http://{}/", server.addresses().plain.unwrap());
+        let played = Played {
+            server: Some(server),
+            ending: None,
+            ignores,
+            killed: false,
+        };
+        (played, url)
+    }
+
+    fn end(&mut self) {
+        let server = self.server.take();
+        self.ending = server.map(|server| std::thread::spawn(|| server.end().unwrap()));
+    }
+}
+
+impl ServerProcess for Played {
+    fn ask_to_end(&mut self, _: EndSignal) -> io::Result<()> {
+        if !self.ignores {
+            self.end();
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> io::Result<ProcessState> {
+        let is_over = self.ending.as_ref().is_some_and(JoinHandle::is_finished);
+        Ok(ProcessState {
+            ended: is_over.then(|| "exit code 0".to_owned()),
+            is_left: !is_over,
+        })
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        self.killed = true;
+        self.end();
+        Ok(())
+    }
+}
+
+/// The check of a server that ends, with a request that takes half a second.
+fn measure(played: &mut Played, url: &str, limit: Duration) -> (Drain, Told, u32) {
+    let mut config = Config::new(url).unwrap();
+    config.drain = Some(DrainConfig {
+        limit,
+        slow: Some("/delay/500".parse::<ExtraRequest>().unwrap()),
+        ..DrainConfig::default()
+    });
+    let check = Check::new(config).unwrap();
+    let mut told = Told::default();
+    let card = check.run_drain(Clock::start(), played, &mut told).unwrap();
+    assert!(card.requests_sent <= check.budget().requests());
+    (card.drain.unwrap(), told, card.requests_sent)
+}
+
+#[test]
+fn a_drain_in_good_order_is_recorded_connection_by_connection() {
+    let (mut played, url) = Played::start(HANG, false);
+    let (drain, told, sent) = measure(&mut played, &url, HANG);
+    let totals = played.ending.unwrap().join().unwrap();
+    assert!(
+        drain.requests.iter().all(|one| one.outcome.is_ok()),
+        "{drain:?}"
+    );
+    let in_flight: Vec<_> = drain
+        .requests
+        .iter()
+        .filter(|one| one.sent_at <= drain.at)
+        .collect();
+    assert!(
+        in_flight.len() >= 3,
+        "one of each connection: {in_flight:?}"
+    );
+    let slow = |version| {
+        in_flight.iter().any(|one| {
+            let connection = &drain.connections[one.connection];
+            connection.role == DrainRole::InFlight && connection.http == version && one.announced
+        })
+    };
+    assert!(slow(Protocol::Http11) && slow(Protocol::Http2));
+    let goaways = drain
+        .connections
+        .iter()
+        .filter(|one| one.last_stream.is_some());
+    assert!(goaways.count() >= 4, "every connection of HTTP/2");
+    assert!(drain.process.group_at > Some(drain.at) && drain.process.killed_at.is_none());
+    // both sides count the same requests
+    assert_eq!(told.exchanges.len(), sent as usize);
+    assert_eq!(totals.requests.total, u64::from(sent));
+    assert_eq!(totals.requests.ok, totals.requests.total);
+}
+
+#[test]
+fn a_server_that_ignores_the_signal_is_killed_in_time_and_goes_on_until_then() {
+    let (mut played, url) = Played::start(Duration::ZERO, true);
+    let limit = Duration::from_secs(1);
+    let (drain, ..) = measure(&mut played, &url, limit);
+    assert!(played.killed);
+    let killed = drain.process.killed_at.unwrap();
+    assert!(killed.since(drain.at) >= limit.as_nanos() as u64);
+    assert_eq!(
+        (drain.process.command_at, drain.process.group_at),
+        (None, None)
+    );
+    let used = |one: &&intact_ledger::server_profile::DrainRequest| {
+        one.outcome.is_ok() && drain.connections[one.connection].role == DrainRole::Used
+    };
+    assert!(drain.requests.iter().filter(used).count() >= 2);
+    let is_new = |one: &&intact_ledger::server_profile::DrainRequest| {
+        one.outcome.is_ok() && drain.connections[one.connection].role == DrainRole::New
+    };
+    assert!(drain.requests.iter().filter(is_new).count() >= 1);
+    assert!(
+        drain
+            .connections
+            .iter()
+            .all(|one| one.announced_at.is_none())
+    );
+}
+
+/// Ends the server when the requests on one connection begin.
+struct EndsIt {
+    played: Played,
+    told: Told,
+}
+
+impl CheckProgress for EndsIt {
+    fn event(&mut self, event: Event<'_>) {
+        self.told.event(event);
+    }
+    fn stage(&mut self, stage: ProbeKind, _: &ServerProfile) {
+        if stage == ProbeKind::Requests {
+            self.played.end();
+        }
+    }
+    fn waiting(&mut self, _: Duration) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_server_that_drains_in_the_middle_of_a_check_does_not_hang_it() {
+    let (played, url) = Played::start(HANG, false);
+    let mut config = Config::new(&url).unwrap();
+    config.timeout = Duration::from_secs(1);
+    config.idle_limit = Duration::from_secs(1);
+    let check = Check::new(config).unwrap();
+    let told = Told::default();
+    let mut ends = EndsIt { played, told };
+    let begun = Instant::now();
+    let card = check.run(Clock::start(), None, &mut ends).unwrap();
+    assert!(begun.elapsed() < HANG);
+    let totals = ends.played.ending.unwrap().join().unwrap();
+    // a request that was refused with its connection is not at the server, and none is there twice
+    assert!(totals.requests.total <= u64::from(card.requests_sent));
+    assert_eq!(totals.requests.ok, totals.requests.total);
+}
