@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_short_watch_confirms_what_it_can_see() {
-        let is_idle = |claimed, found| super::is_idle(claimed, found, Duration::from_secs(7));
+        let is_idle = |claimed, found| is_idle(claimed, found, Duration::from_secs(7));
         let kept = |for_s| Some(Idle::Kept { for_s });
         let closed = |after_s| Some(Idle::Closed { after_s });
         assert!(is_idle(kept(130.0), kept(7.0)));
