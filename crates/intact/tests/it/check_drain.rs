@@ -114,11 +114,11 @@ fn what_cannot_be_measured_is_an_error_with_its_remedy() {
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
     let background = format!(
-        "{INTACT} serve --listen 127.0.0.1:{port} --tls-listen 127.0.0.1:0 & while ! kill -0 $!; do :; done; sleep 0.1"
+        "{INTACT} serve --listen 127.0.0.1:{port} --tls-listen 127.0.0.1:0 & until : < /dev/tcp/127.0.0.1/{port}; do :; done"
     );
     let server = crate::program::Server::start(&[]);
     for (url, command, code, words) in [
-        (&*url, &["sh", "-c", &*background][..], 3, "foreground"),
+        (&*url, &["bash", "-c", &*background][..], 3, "foreground"),
         (
             &url,
             &["sh", "-c", "exit 7"],

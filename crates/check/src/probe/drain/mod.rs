@@ -20,7 +20,8 @@ const CONNECTIONS: [(DrainRole, usize, usize); 3] = [
     (DrainRole::Used, 4, 2),
     (DrainRole::InFlight, 2, 1),
 ];
-/// How long a slow request is left alone before the signal, so that the server has begun with it.
+/// The pause before the signal: the server begins with a slow request, connections idle, and a command that puts its server into the
+/// background ends.
 const HEAD_START: Duration = Duration::from_millis(200);
 /// The longest wait for a response in a version that the server may not speak.
 const TRIAL: Duration = Duration::from_secs(2);
@@ -130,9 +131,9 @@ fn measure(
     }
     if let Some(slow) = slow {
         measured.send_in_flight(&mut bench.caller, slow, 2)?;
-        let until = bench.caller.clock.now().after(nanos(HEAD_START));
-        measured.wait_until(&mut bench.caller, until)?;
     }
+    let until = bench.caller.clock.now().after(nanos(HEAD_START));
+    measured.wait_until(&mut bench.caller, until)?;
     let usual = bench.keeping_request();
     measured.send_in_flight(&mut bench.caller, &usual, 1)?;
     let Some(drain) = &bench.config.drain else {
