@@ -399,6 +399,8 @@ impl Rows {
         }
         let is_silent = carried.bytes == ConnectionBytes::default();
         let is_counted = carried.is_inferred || is_silent || self.is_read();
+        // what a server does after the client's end takes as long as the path, and a recording may end before
+        let is_by_server = self.end.is_some_and(|end| end.by == Some(Side::Server));
         let closed = Closed {
             connection: self.connection.row.id,
             variant: self.connection.row.variant,
@@ -407,7 +409,7 @@ impl Rows {
                 at: self.end.map_or(at, |end| end.at),
                 by: self.end.and_then(|end| end.by),
                 how: self.end.map(|end| end.how),
-                other_end: self.other_end,
+                other_end: self.other_end.filter(|_| is_by_server),
                 announced_by: self.announced_by,
                 moment: self.moment(is_counted),
                 exchanges: is_counted.then_some(self.done),

@@ -316,8 +316,10 @@ impl TcpConnection {
                 observed.note_acknowledged(acknowledged);
             }
             observed.note_end(by, how, context.scope.nanos(at));
-            let other = flow.stream(by.other()).facts();
-            if let Some(at) = other.fin_at.into_iter().chain(other.rst_at).min() {
+            // a RST behind the FIN of the same side ends both directions
+            let [own, other] = [by, by.other()].map(|side| flow.stream(side).facts());
+            let ends = [other.fin_at, other.rst_at, own.rst_at];
+            if let Some(at) = ends.into_iter().flatten().min() {
                 observed.note_end(by.other(), CloseKind::Fin, context.scope.nanos(at));
             }
         }

@@ -54,14 +54,14 @@ impl ClosePoint {
     }
 }
 
-/// The end of the side that did not close first.
+/// The client's end of a connection that the server closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherEnd {
     /// It was closed at this moment.
     ClosedAt(Nanos),
-    /// It was open when the recording ended: a client that holds it is in CLOSE_WAIT.
+    /// It was open when the recording ended: the client is in CLOSE_WAIT.
     Open,
 }
 
@@ -77,7 +77,7 @@ pub struct Close {
     /// What was seen on the wire; absent when nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<CloseKind>,
-    /// What the other side did; absent where it was not observed.
+    /// What the client did after the server's end; absent where it closed first, or where that was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_end: Option<OtherEnd>,
     /// Who announced it (`Connection: close`, GOAWAY) beforehand.

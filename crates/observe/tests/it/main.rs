@@ -469,7 +469,7 @@ fn an_unsolicited_response_is_no_exchange_and_announces_the_end() {
 }
 
 #[test]
-fn the_other_end_is_that_of_the_side_that_closed_second() {
+fn the_other_end_is_that_of_a_client_that_closed_second() {
     let other_end = |one: Observed| one.finish(90, Ending::Observed).closed.unwrap().close;
     let used = || Observed::new().client(3, GET).server(4, OK);
     let closed = used().end(Server, CloseKind::Fin, 10);
@@ -483,6 +483,12 @@ fn the_other_end_is_that_of_the_side_that_closed_second() {
     assert_eq!(held.other_end, Some(OtherEnd::Open));
     let reset = other_end(used().end(Server, CloseKind::Rst, 10));
     assert_eq!(reset.other_end, Some(OtherEnd::ClosedAt(Nanos(10 * MS))));
+    let first = used().end(Client, CloseKind::Fin, 10);
+    let first = other_end(first.end(Server, CloseKind::Fin, 20));
+    assert_eq!(
+        (first.by, first.other_end),
+        (Some(LedgerSide::Client), None)
+    );
     let stopped = other_end(used());
     assert_eq!((stopped.by, stopped.other_end), (None, None));
 }

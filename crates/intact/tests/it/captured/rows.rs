@@ -16,7 +16,9 @@ use super::Capture;
 use crate::peers::program;
 use crate::program::intact;
 use intact_ledger::store::Reader;
-use intact_ledger::{Close, Connection, Exchange, Failure, Outcome, Phase, Reuse, Row, Side, Span};
+use intact_ledger::{
+    Close, Connection, Exchange, Failure, OtherEnd, Outcome, Phase, Reuse, Row, Side, Span,
+};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -168,6 +170,9 @@ fn assert_same_close(name: &str, watched: &Close, audited: &Close) {
     let plain = |close: &Close| {
         let mut close = close.clone();
         close.at = intact_ledger::Nanos(0);
+        if let Some(OtherEnd::ClosedAt(at)) = &mut close.other_end {
+            *at = intact_ledger::Nanos(0);
+        }
         close.probes.tcp_keepalive_s = None;
         close.probes.user_timeout_ms = None;
         close.bytes.received = 0;
