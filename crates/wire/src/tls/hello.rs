@@ -92,6 +92,14 @@ const RETRY_RANDOM: [u8; 32] = [
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
+/// The longest id of a session (RFC 5246 section 7.4.1.2, RFC 8446 section 4.1.2).
+const LONGEST_SESSION_ID: usize = 32;
+
+fn read_session_id(body: &mut Cursor<'_>) -> Option<Vec<u8>> {
+    let id = body.vec8()?.0;
+    (id.len() <= LONGEST_SESSION_ID).then(|| id.to_vec())
+}
+
 impl ClientHello {
     /// Reads the body of the message.
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
@@ -104,7 +112,7 @@ impl ClientHello {
             random: body.array()?,
             ..Self::default()
         };
-        hello.session_id = body.vec8()?.0.to_vec();
+        hello.session_id = read_session_id(&mut body)?;
         hello.cipher_suites = body.vec16()?.u16s()?;
         let _compression = body.vec8()?;
         each_extension(body, |kind, data| {
@@ -169,7 +177,7 @@ impl ServerHello {
             ..Self::default()
         };
         hello.retry = hello.random == RETRY_RANDOM;
-        hello.session_id = body.vec8()?.0.to_vec();
+        hello.session_id = read_session_id(&mut body)?;
         hello.cipher_suite = body.u16()?;
         let _compression = body.u8()?;
         each_extension(body, |kind, mut data| {

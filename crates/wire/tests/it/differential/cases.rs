@@ -206,6 +206,23 @@ fn the_hello_of_a_client_reads_the_same() {
     none(&wrong);
 }
 
+#[test]
+fn a_session_id_of_more_than_32_bytes_is_no_hello() {
+    let tape = Pair::new(&Setup::new(&version::TLS13)).talk();
+    let mut pieces = tape.pieces.iter();
+    let (_, hello) = pieces.find(|(side, _)| *side == Side::Client).unwrap();
+    let mut longer = hello.clone();
+    // a header of 5 bytes, one of 4, the version, 32 random bytes, then the length of the id
+    assert_eq!(longer[43], 32);
+    longer[43] += 1;
+    longer.insert(44, 0);
+    for low in [4, 8] {
+        assert!(longer[low] < 255, "no carry");
+        longer[low] += 1;
+    }
+    assert_eq!(agree(tls::compare(&longer), &longer), Verdict::Same);
+}
+
 fn none(wrong: &[String]) {
     let shown = &wrong[..wrong.len().min(5)];
     assert!(
