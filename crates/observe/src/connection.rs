@@ -266,6 +266,7 @@ impl ObservedConnection {
 
     /// Notes the FIN or RST that ends the connection, of which more bytes may follow.
     pub fn note_end(&mut self, by: Side, how: CloseKind, at: Nanos) {
+        self.rows.has_server_fin |= by == Side::Server && how == CloseKind::Fin;
         let end = self.first_end(by, how, at);
         let first = *self.rows.end.get_or_insert(end);
         // a RST ends both directions

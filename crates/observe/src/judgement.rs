@@ -11,6 +11,8 @@ const CLIENT_CLOSED: &str = "the client closed the connection before the respons
 pub(crate) struct Circumstances {
     /// How the connection began to end.
     pub(crate) end: Option<FirstEnd>,
+    /// The server sent a FIN.
+    pub(crate) has_server_fin: bool,
     /// The end of the connection was not observed, or bytes before it are missing.
     pub(crate) is_unobserved: bool,
     /// Bytes may be missing in the middle.
@@ -71,6 +73,8 @@ impl Circumstances {
         let is_by_client = self
             .end
             .is_some_and(|end| end.by == Some(LedgerSide::Client));
+        // a client that half closes reads on until the server's FIN
+        let is_open = self.end.is_none() || is_by_client && !self.has_server_fin;
         let failed = Judgement::failed;
         match outcome {
             SeenOutcome::Malformed if !self.is_partial => Judgement {
@@ -81,8 +85,11 @@ impl Circumstances {
                 Judgement::client_closed(CLIENT_CLOSED)
             }
             SeenOutcome::UntilClose if self.request.by_reset => failed(Failure::Reset),
-            SeenOutcome::UntilClose if self.end.is_none() && self.is_unobserved => {
+            SeenOutcome::UntilClose if is_open && self.is_unobserved => {
                 Judgement::inferred(Outcome::Ok, "its end was not observed")
+            }
+            SeenOutcome::UntilClose if is_open && is_by_client => {
+                Judgement::client_closed(CLIENT_CLOSED)
             }
             SeenOutcome::UntilClose if self.end.is_none() => failed(Failure::Aborted),
             SeenOutcome::Complete | SeenOutcome::UntilClose | SeenOutcome::Malformed => Judgement {

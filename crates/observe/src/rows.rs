@@ -52,6 +52,8 @@ pub(crate) struct Rows {
     server_announced_at: Option<Nanos>,
     pub(crate) segments: SegmentEvents,
     pub(crate) end: Option<FirstEnd>,
+    /// The server sent a FIN: what it sends until then is whole.
+    pub(crate) has_server_fin: bool,
     /// What the other side did after that.
     pub(crate) other_end: Option<OtherEnd>,
     /// The time at the end of the recording in which the server's TCP acknowledged nothing.
@@ -87,6 +89,7 @@ impl Rows {
             server_announced_at: None,
             segments: SegmentEvents::default(),
             end: None,
+            has_server_fin: false,
             other_end: None,
             unheard: None,
             acknowledged: Acknowledged::Unknown,
@@ -302,6 +305,7 @@ impl Rows {
         let setup = &self.connection.row.setup;
         let judgement = Circumstances {
             end: self.end,
+            has_server_fin: self.has_server_fin,
             is_unobserved,
             is_partial: self.is_late || self.has_gap || is_unobserved,
             request: UnansweredRequest {

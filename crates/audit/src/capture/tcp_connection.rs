@@ -318,9 +318,11 @@ impl TcpConnection {
             observed.note_end(by, how, context.scope.nanos(at));
             // a RST behind the FIN of the same side ends both directions
             let [own, other] = [by, by.other()].map(|side| flow.stream(side).facts());
-            let ends = [other.fin_at, other.rst_at, own.rst_at];
-            if let Some(at) = ends.into_iter().flatten().min() {
-                observed.note_end(by.other(), CloseKind::Fin, context.scope.nanos(at));
+            let resets = other.rst_at.into_iter().chain(own.rst_at).min();
+            let ends = [(other.fin_at, CloseKind::Fin), (resets, CloseKind::Rst)];
+            let ends = ends.into_iter().filter_map(|(at, how)| Some((at?, how)));
+            if let Some((at, how)) = ends.min_by_key(|(at, _)| *at) {
+                observed.note_end(by.other(), how, context.scope.nanos(at));
             }
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));

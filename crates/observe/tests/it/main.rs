@@ -161,6 +161,11 @@ fn a_body_until_close_is_whole_unless_the_connection_broke() {
     assert_eq!(ended(Client, CloseKind::Fin), Outcome::Ok);
     let hung_up = Outcome::Failed(Failure::ClientClosed);
     assert_eq!(ended(Client, CloseKind::Rst), hung_up);
+    // no FIN of the server ends the body
+    let closed = || begun().end(Client, CloseKind::Fin, 5);
+    assert_eq!(outcome(closed(), Ending::Observed), hung_up);
+    let refused = closed().end(Client, CloseKind::Rst, 6);
+    assert_eq!(outcome(refused, Ending::Observed), hung_up);
     let reset = Outcome::Failed(Failure::Reset);
     assert_eq!(ended(Server, CloseKind::Rst), reset);
     let aborted = Outcome::Failed(Failure::Aborted);

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Sends one request to each peer, all at once, and reads until the peer ends, says nothing for 2 s, or has sent 1 MiB.
+/// Sends one request to each peer, all at once, and reads until the peer ends, says nothing for 2 s, or has sent 1 MiB. It ends with a
+/// reset: a FIN could be that of a client that reads on, and a body without a length is whole where the server then closes.
 const CLIENT: &str = r#"
-import socket, ssl, sys, threading
+import socket, ssl, struct, sys, threading
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000 04 00 00000000")
 def request(port, tls, h2):
     host = b"localhost:%d" % port
@@ -24,6 +25,7 @@ def request(port, tls, h2):
 def talk(port, tls, h2):
     try:
         stream = socket.create_connection(("127.0.0.1", port), timeout=2)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         if tls:
             context = ssl.create_default_context()
             context.check_hostname = False
