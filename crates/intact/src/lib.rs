@@ -127,9 +127,14 @@ pub fn main() -> ExitCode {
             console::fail(&failed.to_string());
             failed.code()
         }
-        Err(error) => console::print_clap(&with_remedy(without_hidden_names(error))),
+        Err(error) => refuse(error),
     };
     console::exit_code(code, is_wrapper)
+}
+
+/// Prints the help that was asked for, or why the command line makes no sense.
+fn refuse(error: clap::Error) -> ExitCode {
+    console::print_clap(&with_remedy(without_hidden_names(error)))
 }
 
 /// The same error, without the suggestion of an option that the help does not show.
@@ -198,9 +203,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
 fn run_words(words: Vec<std::ffi::OsString>) -> Result<ExitCode, Failed> {
     match Cli::try_parse_from(words) {
         Ok(line) => run(line),
-        Err(error) => Ok(console::print_clap(&with_remedy(without_hidden_names(
-            error,
-        )))),
+        Err(error) => Ok(refuse(error)),
     }
 }
 
