@@ -1,6 +1,6 @@
 //! Quantities: durations, sizes, rates, shares and counts, read and printed in one place.
 //!
-//! Options, plans and link specs are read by [`duration`], [`size`], [`share`] and [`bit_rate`]. Pages and messages print figures with
+//! Options, plans and link specs are read by [`duration`], [`size`], [`share`], [`rate`] and [`bit_rate`]. Pages and messages print figures with
 //! [`number`], [`plural`] and [`date`], so that a sentence and the table below it show the same digits. [`foreign_text`] escapes what others
 //! wrote. [`suggest`] finds the known name that a misspelt one is nearest to. Must not know a document, a command or a ledger.
 
@@ -12,6 +12,7 @@ pub mod foreign_text;
 pub mod number;
 pub mod plural;
 mod quantity;
+pub mod rate;
 pub mod share;
 pub mod size;
 pub mod suggest;
