@@ -1,9 +1,30 @@
-//! An alarm with a descriptor (timerfd_create(2)), finer than the millisecond of a poll's timeout.
+//! Waiting with the precision of the kernel's timers, finer than the millisecond of a poll's timeout: an alarm with a descriptor
+//! (timerfd_create(2)), and a wait for one descriptor (ppoll(2)).
 
 use crate::checked;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Waits until `descriptor` is readable, at most for `limit`. Returns whether it is. How late it returns depends on the timer slack of
+/// the thread (prctl(2), PR_SET_TIMERSLACK).
+///
+/// # Errors
+/// Those of ppoll(2), an interruption included.
+pub fn wait_readable(descriptor: &impl AsRawFd, limit: Duration) -> io::Result<bool> {
+    let mut one = libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+    };
+    // SAFETY: the kernel reads and writes one pollfd and reads one timespec; both outlive the call.
+    let ready = unsafe { libc::ppoll(&raw mut one, 1, &raw const limit, std::ptr::null()) };
+    Ok(checked(ready)? > 0)
+}
 
 /// One alarm; its descriptor is readable from the set time on.
 pub struct Timer {
@@ -65,5 +86,23 @@ impl Timer {
 impl AsRawFd for Timer {
     fn as_raw_fd(&self) -> RawFd {
         self.descriptor.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_wait_ends_with_data_or_when_its_limit_is_over() {
+        let (mut writer, reader) = UnixStream::pair().unwrap();
+        let limit = Duration::from_micros(300);
+        let begun = Instant::now();
+        assert!(!wait_readable(&reader, limit).unwrap());
+        assert!(begun.elapsed() >= limit);
+        writer.write_all(b"x").unwrap();
+        assert!(wait_readable(&reader, Duration::from_secs(60)).unwrap());
     }
 }
