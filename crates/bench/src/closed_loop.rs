@@ -1,26 +1,7 @@
-//! When the next exchange may start: closed loop, with limits on the rates.
+//! Closed loop: the next exchange starts when the last is over, with limits on the rates. Also the pace of an open loop's warm-up.
 
+use crate::pace::{NextExchange, Start};
 use intact_ledger::Nanos;
-
-/// The exchange that the engine would start next.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NextExchange {
-    /// It is outside of the figures, so it does not use up the round's budget.
-    pub(crate) warmup: bool,
-    /// It opens a connection.
-    pub(crate) opens: bool,
-}
-
-/// When the next exchange starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// Now.
-    Now,
-    /// Not before that time.
-    At(Nanos),
-    /// Not in this round.
-    Never,
-}
 
 /// Closed loop: the next exchange starts when the last is over, until a number or a time is used up. One per thread.
 #[derive(Clone, Debug)]
@@ -109,6 +90,7 @@ mod tests {
     const MEASURED: NextExchange = NextExchange {
         warmup: false,
         opens: false,
+        free_since: Nanos(0),
     };
 
     #[test]

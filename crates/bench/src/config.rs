@@ -209,6 +209,7 @@ impl Config {
             concurrency: choice.concurrency as usize,
             streams: choice.streams as usize,
             timeout: self.timeout.as_nanos() as u64,
+            open_loop: choice.open_loop,
             // without the kernel's stamps the wait would be in the latency
             gather: plan_stamps
                 && match self.coalesce {

@@ -8,6 +8,8 @@ mod config;
 mod default_length;
 mod endpoint;
 mod engine;
+mod open_loop;
+mod pace;
 mod recorder;
 mod rounds;
 mod validation;

@@ -17,11 +17,24 @@ pub(crate) fn thread_cpu() -> Option<u64> {
     None
 }
 
+/// Waits until the poll has events, for at most `limit`; returns whether it has. The wait ends to the microsecond.
+#[cfg(target_os = "linux")]
+pub(crate) fn wait_readable(poll: &mio::Poll, limit: std::time::Duration) -> std::io::Result<bool> {
+    intact_sys::timer::wait_readable(poll, limit)
+}
+
+/// Elsewhere the poll itself waits, to the millisecond.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn wait_readable(_: &mio::Poll, limit: std::time::Duration) -> std::io::Result<bool> {
+    std::thread::sleep(limit.min(std::time::Duration::from_micros(200)));
+    Ok(true)
+}
+
 /// Makes short sleeps of the calling thread end on time; the kernel's default slack is 50 us.
 #[cfg(target_os = "linux")]
 pub(crate) fn sharpen_timer() {
     // without it the pauses are longer, and shown as they are
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 /// There is no slack to take away here.

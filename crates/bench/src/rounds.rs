@@ -1,6 +1,8 @@
 //! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
 
 use crate::closed_loop::ClosedLoop;
+use crate::open_loop::OpenLoop;
+use crate::pace::Pace;
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
 use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
@@ -10,9 +12,9 @@ use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
-use intact_experiment::variants;
+use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
 use intact_ledger::{
-    Caveat, Event, Failure, Nanos, Round, Row, Rows, Run, Sink, Span, Tally, Variant,
+    Caveat, Event, Failure, Nanos, Round, RoundSchedule, Row, Rows, Run, Sink, Span, Tally, Variant,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -109,14 +111,19 @@ impl Bench {
         self.rounds
     }
 
-    /// The most requests and connections that will be made, preflight and warm-up included; absent where time decides.
+    /// The most requests and connections that will be made, preflight and warm-up included; absent where time or chance
+    /// decides.
     pub fn budget(&self) -> Option<(u64, u64)> {
-        let Length::Exchanges(exchanges) = self.config.length else {
-            return None;
-        };
         let mut requests = 0;
         let mut connections = 0;
         for recipe in &self.recipes {
+            let exchanges = match (self.config.length, recipe.open_loop) {
+                (Length::Exchanges(exchanges), _) => exchanges,
+                (Length::Time(time), Some(open)) if open.arrivals == Arrivals::Constant => {
+                    (open.rate.mean() * time.as_secs_f64()).ceil() as u64
+                }
+                (Length::Time(_), _) => return None,
+            };
             let first = recipe.concurrency as u64 * u64::from(self.rounds);
             let (warmup, opened) = if recipe.keepalive {
                 (first, first)
@@ -300,6 +307,8 @@ impl RoundRunner<'_> {
                 continue;
             };
             let fastest = recipe.concurrency as f64 / (latency / 1e9);
+            let requested = recipe.open_loop.map(|open| open.rate.mean());
+            let fastest = requested.map_or(fastest, |rate| rate.min(fastest));
             let rate = self
                 .bench
                 .config
@@ -361,7 +370,7 @@ impl RoundRunner<'_> {
                 recipe: recipe.clone(),
                 round,
                 connections: share(connections as u64, thread, threads) as usize,
-                closed_loop: self.closed_loop(round, thread, threads),
+                pace: self.pace(recipe, round, (thread, threads)),
                 warm_up: warm_up.clone(),
             };
             let hand = thread::Builder::new()
@@ -377,16 +386,18 @@ impl RoundRunner<'_> {
             self.look(round, variant as u32);
         }
         let mut span: Option<Span> = None;
+        let mut due: Option<Span> = None;
+        let mut used = 0;
         let mut cpu = Some(0);
         for (thread, hand) in hands.into_iter().enumerate() {
             let (engine, done) = hand.join().map_err(|_| BenchError::Thread)?;
             self.crew[thread] = Some(engine);
             let done = done?;
             self.tally.merge(&done.tally);
+            due = widest(due, done.scheduled);
+            used += done.used as u32;
             if let Some(mine) = done.span {
-                span = Some(span.map_or(mine, |all| {
-                    Span::new(all.start.min(mine.start), all.end.max(mine.end))
-                }));
+                span = widest(span, Some(mine));
                 cpu = cpu.zip(done.cpu).map(|(all, mine)| all + mine);
             }
         }
@@ -396,6 +407,7 @@ impl RoundRunner<'_> {
             variant: variant as u32,
             round,
             span: span.unwrap_or(Span::new(started, self.clock.now())),
+            schedule: due.map(|due| RoundSchedule { due, at_once: used }),
             client_cpu: cpu.filter(|_| span.is_some()),
             client_threads: Some(threads as u32),
             server_cpu: server_before
@@ -407,24 +419,47 @@ impl RoundRunner<'_> {
         Ok(())
     }
 
-    fn closed_loop(&self, round: u32, thread: usize, threads: usize) -> ClosedLoop {
+    /// When one of the threads starts exchanges.
+    fn pace(&self, recipe: &VariantPlan, round: u32, thread: (usize, usize)) -> Pace {
+        if round == 0 {
+            return Pace::Closed(self.limited(ClosedLoop::new(Some(1), None), thread.1));
+        }
         let config = &self.bench.config;
-        let mut closed = if round == 0 {
-            ClosedLoop::new(Some(1), None)
-        } else {
-            let rounds = self.bench.rounds;
-            let of_thread = |all: u64| {
-                let in_round = share(all, round as usize - 1, rounds as usize);
-                share(in_round, thread, threads)
-            };
+        let rounds = self.bench.rounds;
+        let in_round = |all: u64| share(all, round as usize - 1, rounds as usize);
+        let in_round_nanos = |all: Duration| (all / rounds).as_nanos() as u64;
+        let Some(open) = recipe.open_loop else {
+            let of_thread = |all: u64| share(in_round(all), thread.0, thread.1);
             let (exchanges, nanos) = match config.length {
                 Length::Exchanges(all) => {
                     (Some(config.most.map_or(all, |most| all.min(most))), None)
                 }
-                Length::Time(all) => (config.most, Some((all / rounds).as_nanos() as u64)),
+                Length::Time(all) => (config.most, Some(in_round_nanos(all))),
             };
-            ClosedLoop::new(exchanges.map(of_thread), nanos)
+            let closed = ClosedLoop::new(exchanges.map(of_thread), nanos);
+            return Pace::Closed(self.limited(closed, thread.1));
         };
+        // a ramp goes over all rounds, so that those of one number are alike in all variants
+        let rate = open.rate.part(round - 1, rounds);
+        let (length, nanos) = match config.length {
+            Length::Exchanges(all) => {
+                let nanos = in_round(all) as f64 / rate.mean() * 1e9;
+                (ScheduleLength::Requests(in_round(all)), nanos as u64)
+            }
+            Length::Time(all) => {
+                let nanos = in_round_nanos(all);
+                (ScheduleLength::Nanos(nanos), nanos)
+            }
+        };
+        let seed = config.seed.wrapping_add(u64::from(round) << 32);
+        let schedule = Schedule::new(rate, open.arrivals, length, thread, seed);
+        let limits = self.limited(ClosedLoop::new(None, None), thread.1);
+        Pace::Open(Box::new(OpenLoop::new(schedule, nanos, limits)))
+    }
+
+    /// Adds the limits on rates, which the threads share.
+    fn limited(&self, mut closed: ClosedLoop, threads: usize) -> ClosedLoop {
+        let config = &self.bench.config;
         let now = self.clock.now();
         if let Some(per_second) = config.opening_per_s {
             closed = closed.limit_opening(per_second / threads as f64, now);
@@ -499,6 +534,13 @@ fn time_left(
     let each = begun.checked_div(u64::from(done)).or(planned)?;
     let left = (each * u64::from(all - done)).saturating_sub(in_turn);
     Some(Duration::from_nanos(left))
+}
+
+/// From the first start to the last end.
+fn widest(one: Option<Span>, other: Option<Span>) -> Option<Span> {
+    let both = one.zip(other);
+    let both = both.map(|(one, other)| Span::new(one.start.min(other.start), one.end.max(other.end)));
+    both.or(one).or(other)
 }
 
 /// The part of `whole` that falls to one of `parts`.

@@ -2,18 +2,29 @@
 
 use crate::config::{Config, ConfigError, Length};
 use crate::machine;
-use intact_experiment::{AxisValues, TlsChoice};
+use intact_experiment::{AxisValues, RequestRate, TlsChoice, WhenBusy};
 use intact_ledger::Protocol;
 
 /// Rounds when nothing else is said.
 const ROUNDS: u32 = 20;
+/// The least requests that fall due in a round of an open loop whose rounds are not set.
+const LEAST_DUE: f64 = 10.0;
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round.
+/// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round. An open loop at one rate is not
+/// interrupted if there is nothing to compare it with.
 pub(crate) fn rounds_for(config: &Config, choices: &[AxisValues]) -> u32 {
     if let Some(rounds) = config.rounds {
         return rounds;
+    }
+    let rates = || choices.iter().filter_map(|one| Some(one.open_loop?.rate));
+    if let Some(lowest) = rates().map(RequestRate::mean).reduce(f64::min) {
+        if choices.len() == 1 && !rates().any(RequestRate::is_ramp) {
+            return 1;
+        }
+        let due = due_in(config.length, lowest);
+        return (due / LEAST_DUE).clamp(1.0, f64::from(ROUNDS)) as u32;
     }
     let Length::Exchanges(exchanges) = config.length else {
         return ROUNDS;
@@ -24,6 +35,44 @@ pub(crate) fn rounds_for(config: &Config, choices: &[AxisValues]) -> u32 {
         .max()
         .unwrap_or(1);
     (exchanges / (2 * places)).clamp(1, u64::from(ROUNDS)) as u32
+}
+
+/// How many requests fall due at this mean rate.
+fn due_in(length: Length, per_second: f64) -> f64 {
+    match length {
+        Length::Exchanges(exchanges) => exchanges as f64,
+        Length::Time(time) => per_second * time.as_secs_f64(),
+    }
+}
+
+/// Refuses a schedule without a request in a round, and options of an open loop that have no effect.
+fn check_open_loop(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
+    let refuse = |option, reason: String| Err(ConfigError::Value { option, reason });
+    let axes = &config.axes;
+    if axes.load.when_busy == WhenBusy::Open && axes.keepalive.iter().all(|kept| !kept) {
+        let words = "without keep-alive each request opens a connection; add --keepalive on";
+        return refuse("--when-busy", words.to_owned());
+    }
+    let rounds = rounds_for(config, choices);
+    for rate in &axes.load.rate {
+        if rate.is_ramp() && matches!(config.length, Length::Exchanges(_)) {
+            let words = "the rate changes over the time of the run; set it with -z";
+            return refuse("--ramp", words.to_owned());
+        }
+        let usable = |rate: f64| rate.is_finite() && rate > 0.0;
+        if !usable(rate.from) || !usable(rate.to) {
+            return refuse("--rate", format!("{rate} is no rate; write 500/s"));
+        }
+        if due_in(config.length, rate.from.min(rate.to)) < f64::from(rounds) {
+            return refuse(
+                "--rate",
+                format!(
+                    "at {rate} less than one request falls due in each of {rounds} rounds; raise -z or lower --rounds"
+                ),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Refuses options that no variant can use. One that some variants can use applies to those; the others run once.
@@ -53,6 +102,7 @@ fn check_axes(config: &Config) -> Result<(), ConfigError> {
 /// Refuses values that make no sense, options without effect, and more connections than descriptors.
 pub(crate) fn check(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
     check_axes(config)?;
+    check_open_loop(config, choices)?;
     let positive = |option, value: u64| {
         if value > 0 {
             return Ok(());

@@ -1,6 +1,7 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
 use intact_client::{Plan, Request};
+use intact_experiment::{OpenLoop, WhenBusy};
 use intact_ledger::{Exchange, Nanos};
 use std::sync::Arc;
 
@@ -21,14 +22,18 @@ pub(crate) struct VariantPlan {
     pub(crate) streams: usize,
     /// The limit for one exchange and for one dial, in nanoseconds.
     pub(crate) timeout: u64,
+    /// When requests are due; absent in a closed loop.
+    pub(crate) open_loop: Option<OpenLoop>,
     /// Whether answers may be gathered into batches.
     pub(crate) gather: bool,
 }
 
 impl VariantPlan {
-    /// Whether the first exchange on each connection that `round` opens at its start is warm-up. The whole preflight, round 0, is.
+    /// Whether the first exchange on each connection that `round` opens at its start is warm-up. The whole preflight, round 0, is. Connections that
+    /// requests of an open loop open because all others are busy are not.
     pub(crate) fn warms_up(&self, round: u32) -> bool {
-        self.keepalive && round > 0
+        let opens_when_busy = |open: OpenLoop| open.when_busy == WhenBusy::Open;
+        self.keepalive && round > 0 && !self.open_loop.is_some_and(opens_when_busy)
     }
 
     /// What all its exchanges have in common.

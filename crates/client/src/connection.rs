@@ -18,7 +18,7 @@ pub use response_info::ResponseInfo;
 
 use crate::channel::{Channel, ReadResult};
 use crate::clock::TimestampConverter;
-use crate::{Arrival, Clock, Established, Request, ResponseError};
+use crate::{Arrival, Clock, Due, Established, Request, ResponseError};
 use http1::Http1;
 use http2::Http2;
 use intact_ledger::{
@@ -150,13 +150,13 @@ impl HttpConnection {
         self.channel.session()
     }
 
-    /// Begins an exchange that is due `at`. The first one waits for the setup. [`HttpConnection::send`] sends its request.
+    /// Begins an exchange that is `due`. The first one waits for the setup. [`HttpConnection::send`] sends its request.
     #[inline]
-    pub fn begin(&mut self, request: &Arc<Request>, id: u64, at: Nanos, warmup: bool) {
+    pub fn begin(&mut self, request: &Arc<Request>, id: u64, due: impl Into<Due>, warmup: bool) {
         let setup = (self.http.exchanges() == 0).then_some(&self.connection.setup);
         let (http, out) = (&mut self.http, &mut self.out);
         let before = self.channel.taken() + out.len() as u64;
-        http.begin(request, id, at, warmup, setup, out);
+        http.begin(request, id, due.into(), warmup, setup, out);
         http.note_sent_before(before);
     }
 
@@ -500,20 +500,20 @@ impl HttpState {
         }
     }
 
-    /// Begins an exchange that is due `at`. Its request goes to `out`. `setup` is the setup of a new connection.
+    /// Begins an exchange that is `due`. Its request goes to `out`. `setup` is the setup of a new connection.
     #[inline]
     fn begin(
         &mut self,
         request: &Arc<Request>,
         id: u64,
-        at: Nanos,
+        due: Due,
         warmup: bool,
         setup: Option<&Setup>,
         out: &mut Vec<u8>,
     ) {
         match self {
-            HttpState::Http1(http1) => http1.begin(request, id, at, warmup, setup, out),
-            HttpState::Http2(http2) => http2.begin(request, id, at, warmup, setup, out),
+            HttpState::Http1(http1) => http1.begin(request, id, due, warmup, setup, out),
+            HttpState::Http2(http2) => http2.begin(request, id, due, warmup, setup, out),
         }
     }
 

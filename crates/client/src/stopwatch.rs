@@ -35,17 +35,18 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts an exchange that is due at `exchange.at`, at the position `exchange.ordinal` on its connection. `setup` is the setup of
+    /// Starts an exchange that is due at `exchange.at` and begins after `blocked`, at the position `exchange.ordinal` on its connection. `setup` is the setup of
     /// the new connection that it waits for.
     #[inline]
     pub(crate) fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
         let at = exchange.at;
         let waited = setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at));
         exchange.reuse = Reuse::of(waited, exchange.ordinal);
+        let begun = exchange.spans.blocked.map_or(at, |blocked| blocked.end);
         // the request leaves in the moment that the setup ends
         let from = setup
             .and_then(|setup| setup.ssl.or(setup.connect))
-            .map_or(at, |span| span.end.max(at));
+            .map_or(begun, |span| span.end.max(begun));
         exchange.spans.send = Some(Span::new(from, from));
         Stopwatch::default()
     }

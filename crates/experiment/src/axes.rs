@@ -1,5 +1,6 @@
 //! The axes of a bench and their product, the variants.
 
+use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion, Variant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ impl TlsChoice {
 }
 
 /// The values of each axis, in the order in which they were given. None is empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axes {
     /// Are connections kept?
     pub keepalive: Vec<bool>,
@@ -41,10 +42,23 @@ pub struct Axes {
     pub concurrency: Vec<u32>,
     /// Streams per connection.
     pub streams: Vec<u32>,
+    /// When requests are due.
+    pub load: Load,
+}
+
+/// When the requests of all variants are due. The default is a closed loop: each follows a response.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Rates of an open loop, an axis; empty: a closed one.
+    pub rate: Vec<RequestRate>,
+    /// How the requests of an open loop are spaced.
+    pub arrivals: Arrivals,
+    /// What they do if every connection is busy.
+    pub when_busy: WhenBusy,
 }
 
 /// One value of each axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisValues {
     /// Whether connections are kept.
     pub keepalive: bool,
@@ -58,6 +72,8 @@ pub struct AxisValues {
     pub concurrency: u32,
     /// Streams per connection.
     pub streams: u32,
+    /// The open loop; absent: a closed one.
+    pub open_loop: Option<OpenLoop>,
 }
 
 /// Why the axes of a variant cannot be read.
@@ -113,20 +129,28 @@ impl AxisValues {
             resume: axes.on_off("resume")?,
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
+            open_loop: axes.open_loop()?,
         })
     }
 
     /// The axes as the ledger has them; [`AxisValues::read`] reads them back.
     pub fn axes(&self) -> BTreeMap<String, String> {
         let on_off = |on| if on { "on" } else { "off" }.to_owned();
-        BTreeMap::from([
+        let mut axes = BTreeMap::from([
             ("keepalive".to_owned(), on_off(self.keepalive)),
             ("http".to_owned(), self.http.as_str().to_owned()),
             ("tls".to_owned(), self.tls.as_str().to_owned()),
             ("resume".to_owned(), on_off(self.resume)),
             ("c".to_owned(), self.concurrency.to_string()),
             ("streams".to_owned(), self.streams.to_string()),
-        ])
+        ]);
+        if let Some(open) = &self.open_loop {
+            axes.insert("rate".to_owned(), open.rate.to_string());
+            let (arrivals, when_busy) = (open.arrivals.as_str(), open.when_busy.as_str());
+            axes.insert("arrivals".to_owned(), arrivals.to_owned());
+            axes.insert("when-busy".to_owned(), when_busy.to_owned());
+        }
+        axes
     }
 }
 
@@ -161,6 +185,25 @@ impl AxisReader<'_> {
         })
     }
 
+    /// The axes of an open loop, which a closed one does not have.
+    fn open_loop(&self) -> Result<Option<OpenLoop>, AxisError> {
+        if !self.axes.contains_key("rate") {
+            return Ok(None);
+        }
+        let named = |all: &[&'static str], value: &str| all.iter().position(|one| *one == value);
+        Ok(Some(OpenLoop {
+            rate: self.one("rate", "a rate such as 500/s", |value| value.parse().ok())?,
+            arrivals: self.one("arrivals", "constant or poisson", |value| {
+                let place = named(&Arrivals::ALL.map(Arrivals::as_str), value)?;
+                Some(Arrivals::ALL[place])
+            })?,
+            when_busy: self.one("when-busy", "queue or open", |value| {
+                let place = named(&WhenBusy::ALL.map(WhenBusy::as_str), value)?;
+                Some(WhenBusy::ALL[place])
+            })?,
+        }))
+    }
+
     fn on_off(&self, axis: &'static str) -> Result<bool, AxisError> {
         self.one(axis, "on or off", |value| match value {
             "on" => Some(true),
@@ -191,11 +234,34 @@ impl TlsChoice {
     }
 }
 
+impl Load {
+    /// An open loop for each rate, or the closed one.
+    fn loops(&self) -> Vec<Option<OpenLoop>> {
+        let open = |&rate| OpenLoop {
+            rate,
+            arrivals: self.arrivals,
+            when_busy: self.when_busy,
+        };
+        let open = self.rate.iter().map(open).map(Some);
+        match self.rate.is_empty() {
+            true => vec![None],
+            false => open.collect(),
+        }
+    }
+}
+
 impl Axes {
     /// The product. Where a value has no meaning beside another (resumption without TLS, streams without HTTP/2), the
     /// combinations fall together and are measured once.
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();
+        for open_loop in self.load.loops() {
+            self.add_choices(open_loop, &mut choices);
+        }
+        choices
+    }
+
+    fn add_choices(&self, open_loop: Option<OpenLoop>, choices: &mut Vec<AxisValues>) {
         // an A/A comparison names a value twice and wants it measured twice
         for &concurrency in &self.concurrency {
             for &http in &self.http {
@@ -216,6 +282,7 @@ impl Axes {
                                     resume: resume && tls != TlsChoice::None,
                                     concurrency,
                                     streams: if http == Protocol::Http2 { streams } else { 1 },
+                                    open_loop,
                                 });
                             }
                         }
@@ -223,7 +290,6 @@ impl Axes {
                 }
             }
         }
-        choices
     }
 
     /// How many combinations there are, those included that fall together.
@@ -239,7 +305,7 @@ impl Axes {
         varied.map(|(axis, _)| axis.to_owned()).collect()
     }
 
-    fn lengths(&self) -> [(&'static str, usize); 6] {
+    fn lengths(&self) -> [(&'static str, usize); 7] {
         [
             ("keepalive", self.keepalive.len()),
             ("http", self.http.len()),
@@ -247,6 +313,7 @@ impl Axes {
             ("resume", self.resume.len()),
             ("c", self.concurrency.len()),
             ("streams", self.streams.len()),
+            ("rate", self.load.rate.len().max(1)),
         ]
     }
 }
@@ -284,6 +351,7 @@ mod tests {
             resume: vec![false],
             concurrency: vec![1],
             streams: vec![1],
+            load: Load::default(),
         }
     }
 
@@ -322,10 +390,27 @@ mod tests {
         all.resume = vec![false, true];
         all.concurrency = vec![1, 10];
         all.streams = vec![1, 32];
-        let choices = all.choices();
-        for (choice, variant) in choices.iter().zip(variants(&choices, &all.varied())) {
-            assert_eq!(AxisValues::of(&variant).as_ref(), Ok(choice));
+        let closed = all.clone();
+        all.load.rate = vec!["500/s".parse().unwrap(), "1/s..2.5/s".parse().unwrap()];
+        all.load.arrivals = Arrivals::Poisson;
+        all.load.when_busy = WhenBusy::Open;
+        for all in [closed, all] {
+            let choices = all.choices();
+            assert_eq!(choices.len() % all.load.rate.len().max(1), 0);
+            for (choice, variant) in choices.iter().zip(variants(&choices, &all.varied())) {
+                assert_eq!(AxisValues::of(&variant).as_ref(), Ok(choice));
+            }
         }
+    }
+
+    #[test]
+    fn each_rate_is_a_variant() {
+        let mut axes = axes();
+        axes.load.rate = vec!["500/s".parse().unwrap(), "800/s".parse().unwrap()];
+        let variants = variants(&axes.choices(), &axes.varied());
+        assert_eq!(variants.len(), 4);
+        assert_eq!(variants[2].name, "keepalive=on rate=800/s");
+        assert_eq!(variants[2].axes["when-busy"], "queue");
     }
 
     #[test]

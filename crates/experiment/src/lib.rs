@@ -1,12 +1,17 @@
-//! Experiments: the axes and variants of a bench, the balanced random order of rounds, and the seeded generator.
+//! Experiments: the axes and variants of a bench, the balanced random order of rounds, the schedule of an open loop, and the
+//! seeded generator.
 //!
 //! In the ledger an axis is open text, so that an older reader survives a new axis. [`AxisValues`] writes and reads the axes of a
 //! bench; a value that it cannot read is an error, never a default. Must not run or time anything, and draws no seed of its own: the
 //! caller passes one and records it in the run.
 
 mod axes;
+mod open_loop;
 pub mod order;
 mod rng;
 
-pub use axes::{Axes, AxisError, AxisValues, TlsChoice, variants};
+pub use axes::{Axes, AxisError, AxisValues, Load, TlsChoice, variants};
+pub use open_loop::{
+    Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, WhenBusy,
+};
 pub use rng::Rng;

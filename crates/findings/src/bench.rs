@@ -8,6 +8,7 @@ mod compare;
 mod findings;
 mod measured_rounds;
 mod metrics;
+mod open_loop;
 mod populations;
 mod saturation;
 mod variant;
@@ -20,6 +21,7 @@ pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
+pub use open_loop::OpenLoopFacts;
 pub use saturation::Saturation;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,

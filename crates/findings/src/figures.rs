@@ -232,15 +232,24 @@ impl Latency {
     }
 
     pub(crate) fn of(histogram: &Histogram) -> Latency {
+        Latency::beyond(histogram, 0)
+    }
+
+    /// The same where `beyond` more exchanges took longer than all of these, how long is not known.
+    pub(crate) fn beyond(histogram: &Histogram, beyond: u64) -> Latency {
         let ms = |nanos: f64| nanos / NANOS_PER_MS;
-        let at = |q| histogram.supported_quantile(q).map(ms);
+        let at = |q| histogram.supported_quantile_with(q, beyond).map(ms);
+        let is_whole = beyond == 0;
         Latency {
-            mean: histogram.mean().map(ms),
+            mean: histogram.mean().filter(|_| is_whole).map(ms),
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
             p999: at(0.999),
-            max: histogram.max().map(|max| ms(max as f64)),
+            max: histogram
+                .max()
+                .filter(|_| is_whole)
+                .map(|max| ms(max as f64)),
         }
     }
 }

@@ -28,6 +28,16 @@ pub struct Closed {
     pub close: Close,
 }
 
+/// What an open loop adds to a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundSchedule {
+    /// When requests were due.
+    pub due: Span,
+    /// Connections that were used at once, at the most.
+    pub at_once: u32,
+}
+
 /// The bounds and the cost of one round of one variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -36,8 +46,11 @@ pub struct Round {
     pub variant: u32,
     /// The round, from 1; 0 is the preflight.
     pub round: u32,
-    /// From the first start to the last end.
+    /// From the first start to the last end; in an open loop at least the time of the schedule.
     pub span: Span,
+    /// The schedule of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<RoundSchedule>,
     /// CPU time of the client, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu: Option<u64>,

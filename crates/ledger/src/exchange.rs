@@ -243,6 +243,10 @@ pub struct Exchange {
     /// From the kernel's receive stamp of the last byte to our reading it: the client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
+    /// In an open loop, where a request is due `at` a moment of the schedule: from then, or from when a connection was free for it if
+    /// that was later, to its start. The time before this span it waited for a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduling_error: Option<Span>,
     /// Segments that were sent again: those of the client's kernel before the response, in a capture those of both sides. Absent
     /// where the kernel was not asked, as for fast responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -303,6 +307,7 @@ impl Exchange {
             status: None,
             spans: Spans::default(),
             client_delay: None,
+            scheduling_error: None,
             retransmissions: None,
             delayed_acks: None,
             bytes: ExchangeBytes::default(),

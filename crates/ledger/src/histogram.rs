@@ -153,11 +153,15 @@ impl Histogram {
 
     /// As [`Histogram::quantile`], but only where at least ten values lie beyond it.
     pub fn supported_quantile(&self, q: f64) -> Option<f64> {
-        let beyond = self.count as f64 * (1.0 - q);
-        if beyond + 1e-9 < 10.0 {
-            return None;
-        }
-        self.quantile(q)
+        self.supported_quantile_with(q, 0)
+    }
+
+    /// The same where `beyond` more values are larger than all of these; absent if it is one of them.
+    pub fn supported_quantile_with(&self, q: f64, beyond: u64) -> Option<f64> {
+        let total = self.count.saturating_add(beyond) as f64;
+        let rank = (q.clamp(0.0, 1.0) * total).ceil() as u64;
+        let is_supported = total * (1.0 - q) + 1e-9 >= 10.0;
+        (is_supported && rank <= self.count).then(|| self.ranked(rank))?
     }
 
     /// The filled buckets in order, as (lowest value, highest value, count).
@@ -371,6 +375,18 @@ mod tests {
         histogram.record(5);
         assert_eq!(histogram.supported_quantile(0.99), Some(5.0));
         assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+
+    #[test]
+    fn values_beyond_all_others_move_a_quantile_up_or_out() {
+        let mut histogram = Histogram::new();
+        histogram.record_many(3, 900);
+        histogram.record_many(7, 90);
+        assert_eq!(histogram.supported_quantile_with(0.99, 9), None);
+        assert_eq!(histogram.supported_quantile_with(0.99, 10), Some(7.0));
+        assert_eq!(histogram.supported_quantile_with(0.9, 10), Some(3.0));
+        assert_eq!(histogram.supported_quantile_with(0.9, 11), Some(7.0));
+        assert_eq!(histogram.supported_quantile_with(0.9, 200), None);
     }
 
     #[test]

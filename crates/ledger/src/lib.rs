@@ -38,7 +38,7 @@ pub use connection::{
     Handshake, KeepAliveTerms, OtherEnd, Owner, Probes, Protocol, RIGHT_AFTER, Setup, Side, Tls,
     TlsVersion, Transport,
 };
-pub use event::{Caveat, Closed, Event, Round, Row, Sink, Sockets};
+pub use event::{Caveat, Closed, Event, Round, RoundSchedule, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
@@ -54,5 +54,5 @@ pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};
-pub use tally::{Cell, Connections, Group, GroupKey, Tally};
+pub use tally::{Cell, Connections, Group, GroupKey, OpenLoopTimes, Tally};
 pub use time::{Nanos, Span};

@@ -11,7 +11,7 @@ mod warm_up;
 pub(crate) use readiness::Readiness;
 pub(crate) use warm_up::WarmUp;
 
-use crate::closed_loop::ClosedLoop;
+use crate::pace::Pace;
 use crate::variant_plan::VariantPlan;
 use intact_ledger::{Span, Tally};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct RoundTask {
     /// Connections of this thread.
     pub(crate) connections: usize,
     /// When exchanges start.
-    pub(crate) closed_loop: ClosedLoop,
+    pub(crate) pace: Pace,
     /// The warm-up of all threads, before which nothing is measured.
     pub(crate) warm_up: Arc<WarmUp>,
 }
@@ -36,12 +36,16 @@ pub(crate) struct RoundResult {
     pub(crate) tally: Tally,
     /// From the first measured start to the last end; absent when nothing was measured.
     pub(crate) span: Option<Span>,
+    /// The part of it in which requests were due by a schedule; absent in a closed loop.
+    pub(crate) scheduled: Option<Span>,
+    /// Slots that dialed.
+    pub(crate) used: usize,
     /// CPU time of the thread over that span, in nanoseconds.
     pub(crate) cpu: Option<u64>,
 }
 
 /// Drives the connections of one thread through a round.
 pub(crate) trait Engine {
-    /// Runs until the closed loop starts nothing more and nothing is in flight.
+    /// Runs until the pace starts nothing more and nothing is in flight.
     fn run(&mut self, assignment: RoundTask) -> std::io::Result<RoundResult>;
 }

@@ -1,12 +1,12 @@
 //! One place for a connection: what it is doing, and what it waits for.
 
-use intact_client::{Dial, HttpConnection};
+use intact_client::{Dial, Due, HttpConnection};
 use intact_ledger::Nanos;
 
 /// The exchange that was granted and waits for its connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingExchange {
-    pub(crate) wanted: Nanos,
+    pub(crate) due: Due,
     pub(crate) warmup: bool,
 }
 
@@ -37,6 +37,12 @@ pub(crate) struct Slot {
     pub(crate) warms_up: bool,
     /// Whether it waits for the end of the round's warm-up.
     pub(crate) parked: bool,
+    /// Whether its first dial in this round is counted among those under way.
+    pub(crate) is_opening: bool,
+    /// Whether it waits for a request of an open loop to be due.
+    pub(crate) is_free: bool,
+    /// Since when it could take one: the arrival of the response that made room.
+    pub(crate) free_since: Nanos,
     /// Events in a row on its connection that moved nothing.
     pub(crate) idle_turns: u32,
 }
@@ -52,6 +58,9 @@ impl Slot {
             failures: 0,
             warms_up,
             parked: false,
+            is_opening: false,
+            is_free: false,
+            free_since: Nanos(0),
             idle_turns: 0,
         }
     }

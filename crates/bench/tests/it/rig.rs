@@ -3,7 +3,7 @@
 use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
 use intact_client::tls::Credentials;
 use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, TlsChoice};
+use intact_experiment::{Axes, Load, TlsChoice};
 use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -42,6 +42,7 @@ pub(crate) fn config(url: &str) -> Config {
             resume: vec![false],
             concurrency: vec![1],
             streams: vec![1],
+            load: Load::default(),
         },
         length: Length::Exchanges(20),
         rounds: Some(2),

@@ -1,13 +1,13 @@
 //! An exchange record that serves one exchange after the other, the same for every HTTP version.
 
-use crate::Stopwatch;
-use intact_ledger::{Body, Exchange, KeepAliveTerms, Nanos, Outcome, Setup, Spans};
+use crate::{Due, Stopwatch};
+use intact_ledger::{Body, Exchange, KeepAliveTerms, Outcome, Setup, Spans};
 
-/// Begins an exchange that is due `at` and clears the record of the last one. `setup` is the setup of a new connection.
+/// Begins an exchange that is `due` and clears the record of the last one. `setup` is the setup of a new connection.
 #[inline]
-pub(super) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -> Stopwatch {
-    exchange.at = at;
+pub(super) fn begin(exchange: &mut Exchange, due: Due, setup: Option<&Setup>) -> Stopwatch {
     exchange.spans = Spans::default();
+    due.note(exchange);
     exchange.status = None;
     exchange.client_delay = None;
     exchange.retransmissions = None;

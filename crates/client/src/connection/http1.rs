@@ -1,7 +1,7 @@
 //! HTTP/1.0 and 1.1 on one connection, one exchange at a time.
 
 use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
-use crate::{Arrival, Request, ResponseError, Stopwatch, judge, names_tls_port};
+use crate::{Arrival, Due, Request, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Setup, Side, Sink,
 };
@@ -58,7 +58,7 @@ impl Http1 {
         &mut self,
         request: &Arc<Request>,
         id: u64,
-        at: Nanos,
+        due: Due,
         warmup: bool,
         setup: Option<&Setup>,
         out: &mut Vec<u8>,
@@ -71,7 +71,7 @@ impl Http1 {
         self.served += 1;
         self.in_flight = true;
         exchange.ordinal = Some(self.served);
-        self.watch = exchange_record::begin(exchange, at, setup);
+        self.watch = exchange_record::begin(exchange, due, setup);
         exchange.id = id;
         exchange.warmup = warmup;
         let (head, body) = (request.http1_head_len(), request.body.len());

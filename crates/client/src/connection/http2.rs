@@ -6,7 +6,7 @@ mod ending;
 mod receive;
 
 use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
-use crate::{Request, Stopwatch};
+use crate::{Due, Request, Stopwatch};
 use intact_ledger::{
     ClosePoint, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Setup, Side, Sink,
 };
@@ -144,7 +144,7 @@ impl Http2 {
         &mut self,
         request: &Arc<Request>,
         id: u64,
-        at: Nanos,
+        due: Due,
         warmup: bool,
         setup: Option<&Setup>,
         out: &mut Vec<u8>,
@@ -174,7 +174,7 @@ impl Http2 {
             request.describe(exchange);
         }
         exchange.ordinal = Some(self.begun as u32);
-        stream.watch = exchange_record::begin(exchange, at, setup);
+        stream.watch = exchange_record::begin(exchange, due, setup);
         stream.unsent = true;
         stream.interim = 0;
         stream.body_sent = 0;

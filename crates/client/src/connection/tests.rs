@@ -54,7 +54,7 @@ fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSumma
     let mut out = Vec::new();
     let mut http = state(protocol, Detail::Fields, 1, &mut out);
     let mut sink = FirstExchange::default();
-    http.begin(&get(), 1, Nanos(0), false, None, &mut out);
+    http.begin(&get(), 1, Nanos(0).into(), false, None, &mut out);
     let mut rest = bytes;
     let mut lengths = pieces.iter().cycle();
     while let (Some(&length), false) = (lengths.next(), rest.is_empty()) {
@@ -239,7 +239,7 @@ fn requests_that_change_between_each_other_and_between_settings_stay_readable() 
             writer::write_settings(&mut settings, &[(Setting::HeaderTableSize, 50)]);
             http.receive(&settings, at(1), &mut sink, &mut out);
         }
-        http.begin(request, nth as u64, Nanos(0), false, None, &mut out);
+        http.begin(request, nth as u64, Nanos(0).into(), false, None, &mut out);
         paths.push(if Arc::ptr_eq(request, &a) {
             "/"
         } else {
@@ -426,7 +426,7 @@ fn an_announced_length_without_a_body_is_fine_where_none_may_come() {
     let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
     let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
     let head = request(Method::HEAD, "/", b"");
-    http.begin(&head, 1, Nanos(0), false, None, &mut sent);
+    http.begin(&head, 1, Nanos(0).into(), false, None, &mut sent);
     http.receive(&bytes, at(1), &mut sink, &mut sent);
     assert_eq!(sink.0.unwrap().outcome, Outcome::Ok);
     let unchanged = block(&[(":status", "304"), ("content-length", "5")]);
@@ -476,7 +476,7 @@ fn frames_without_a_response_fail_with_no_progress() {
 fn replies_that_the_server_does_not_read_do_not_pile_up() {
     let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
     let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
-    http.begin(&get(), 1, Nanos(0), false, None, &mut sent);
+    http.begin(&get(), 1, Nanos(0).into(), false, None, &mut sent);
     let mut round = Vec::new();
     (0..1_000).for_each(|_| writer::write_ping(&mut round, false, [0; 8]));
     writer::write_data(&mut round, 1, b"a", false);

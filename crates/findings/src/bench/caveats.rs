@@ -3,7 +3,7 @@
 use super::saturation::{Saturation, slowdown};
 use super::variant::VariantFacts;
 use intact_ledger::Caveat;
-use intact_units::number::{time, whole_percent};
+use intact_units::number::{per_second, time, whole_percent};
 
 /// The share of client delay in the latency from which it distorts the throughput.
 const LATE: f64 = 0.25;
@@ -12,6 +12,13 @@ const SLOW_WARMUP: f64 = 2.0;
 /// The least time by which it takes longer, in milliseconds.
 const SLOW_WARMUP_MS: f64 = 1.0;
 
+/// The share of requests that wait for a connection from which it is worth a caveat.
+const QUEUED: f64 = 0.01;
+/// A request that takes this many times as long as the median one may be a pause of the server.
+const PAUSE: f64 = 10.0;
+/// The least time by which it takes longer, in milliseconds.
+const PAUSE_MS: f64 = 100.0;
+
 /// An id, whether it is true of a variant and what to add to the variant's name, and the words.
 type Rule = (
     &'static str,
@@ -19,10 +26,10 @@ type Rule = (
     &'static str,
 );
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 11] = [
     (
         "client-saturated",
-        |variant| is(variant, Saturation::Client),
+        |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
         "the client used its processors to the full: requests/s is its limit (--threads)",
     ),
     (
@@ -62,12 +69,71 @@ const RULES: [Rule; 6] = [
     (
         "few-requests",
         |variant| {
+            if variant.open_loop.is_some() {
+                return None;
+            }
             let places = variant.concurrency * variant.streams * variant.rounds.len() as u64;
             (variant.requests.total < places).then(String::new)
         },
         "fewer requests in a round than places for them, so that fewer were at once than -c and --streams name: raise -n",
     ),
+    (
+        "client-late",
+        |variant| {
+            let open = variant.open_loop.as_ref()?;
+            let share = open.scheduling_error_share?;
+            open.client_is_late().then(|| whole_percent(share))
+        },
+        "the client's own lateness as a share of the latency: requests started after they were due although a connection was free (--threads, or a lower --rate)",
+    ),
+    (
+        "client-behind-schedule",
+        |variant| {
+            is(variant, Saturation::Client)?;
+            behind(variant)
+        },
+        "fewer than fell due, and the client was the limit: these figures say nothing about how fast the server is (--threads)",
+    ),
+    (
+        "behind-schedule",
+        |variant| match variant.saturation {
+            Some(Saturation::Client) => None,
+            _ => behind(variant),
+        },
+        "fewer than fell due: requests waited longer and longer, so the latency depends on the length of the run",
+    ),
+    (
+        "connections-busy",
+        |variant| {
+            let share = variant.open_loop.as_ref()?.queued_share()?;
+            (share > QUEUED).then(|| whole_percent(share))
+        },
+        "that share of the requests was due while every connection was busy; the wait is in the latency (a larger -c shows whether the connections were the limit)",
+    ),
+    (
+        "closed-loop",
+        |variant| {
+            let (p50, max) = (variant.latency_ms.p50?, variant.latency_ms.max?);
+            let is_long = max > PAUSE * p50 && max - p50 > PAUSE_MS;
+            (is_long && variant.open_loop.is_none()).then(|| time(max))
+        },
+        "the longest request; its connection sent nothing meanwhile, so the percentiles leave out the requests of that time (coordinated omission); --rate has them due by a schedule",
+    ),
 ];
+
+/// Fewer complete requests a second than fell due.
+fn behind(variant: &VariantFacts) -> Option<String> {
+    let open = variant.open_loop.as_ref()?;
+    let (achieved, requested) = (variant.rate_per_s?, open.requested_per_s?);
+    let words = || {
+        format!(
+            "{} of {} requests/s",
+            per_second(achieved),
+            per_second(requested)
+        )
+    };
+    (!open.is_reached()).then(words)
+}
 
 /// The caveats; `rounds` were completed by every variant.
 pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
@@ -128,6 +194,7 @@ mod tests {
             resume: false,
             concurrency,
             streams: 1,
+            open_loop: None,
         };
         run.variants.push(Variant {
             name: "kept".to_owned(),
@@ -163,6 +230,7 @@ mod tests {
             variant: 0,
             round: 1,
             span: Span::new(Nanos(0), Nanos(100_000 * US)),
+            schedule: None,
             client_cpu: Some(client_cpu * US),
             client_threads: Some(threads),
             server_cpu: Some(server_cpu * US),

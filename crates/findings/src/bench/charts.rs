@@ -273,6 +273,7 @@ mod tests {
                     resume: false,
                     concurrency: c,
                     streams: 1,
+                    open_loop: None,
                 }
                 .axes(),
             });
@@ -300,6 +301,7 @@ mod tests {
                     variant: index as u32,
                     round,
                     span: Span::new(Nanos(begin), Nanos(begin + 1000 * MS / u64::from(c))),
+                    schedule: None,
                     client_cpu: None,
                     client_threads: None,
                     server_cpu: None,

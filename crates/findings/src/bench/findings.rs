@@ -176,9 +176,22 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
     };
     let mut kinds = measured.failed.clone();
     add_counts(&mut kinds, &warmup.failed);
+    let mut evidence = failure_kinds(&kinds);
+    let unsent = variant.open_loop.as_ref().map_or(0, |open| open.unsent);
+    if unsent > 0 {
+        let words = statement!(
+            "{unsent} of them never sent, because no connection was free",
+            unsent = Value::Number(unsent)
+        );
+        evidence = evidence.then("; ", words);
+    }
+    let fix = match variant.open_loop {
+        Some(_) => "a percentile counts timeouts as longer than all other requests; the other failures are in no latency",
+        None => "the latency leaves out their time: look at them before the figures",
+    };
     Some(Finding {
-        evidence: failure_kinds(&kinds),
-        fix: "the latency leaves out their time: look at them before the figures".into(),
+        evidence,
+        fix: fix.into(),
         ..Finding::new(
             "failed-requests",
             Severity::Error,

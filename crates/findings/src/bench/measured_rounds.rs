@@ -2,7 +2,7 @@
 
 use super::variant::{RoundFigures, Warmup};
 use crate::figures::{Connections, Latency, NANOS_PER_MS, Requests};
-use intact_ledger::{Cell, Group, Outcome, Tally};
+use intact_ledger::{Cell, Failure, Group, Outcome, Round, Tally};
 
 /// The sums over the rounds of a variant.
 pub(super) struct MeasuredRounds {
@@ -12,7 +12,11 @@ pub(super) struct MeasuredRounds {
     pub(super) warmup: Warmup,
     /// Time measured, in nanoseconds.
     nanos: u64,
-    /// The same for each thread of the client.
+    /// Time in which requests fell due by the schedule of an open loop, in nanoseconds.
+    scheduled_nanos: u64,
+    /// Connections used at once, summed over the rounds of an open loop.
+    at_once: Option<u64>,
+    /// Time measured, in nanoseconds, for each thread of the client.
     thread_nanos: u64,
     /// The fastest response of the preflight, without the setup, in nanoseconds: nothing else was under way.
     pub(super) lone: Option<u64>,
@@ -28,6 +32,8 @@ impl MeasuredRounds {
             rounds: Vec::new(),
             warmup: Warmup::default(),
             nanos: 0,
+            scheduled_nanos: 0,
+            at_once: None,
             thread_nanos: 0,
             lone: None,
             client_cpu: Some(0),
@@ -77,9 +83,14 @@ impl MeasuredRounds {
             self.nanos = self.nanos.saturating_add(nanos);
             let of_threads = nanos.saturating_mul(threads);
             self.thread_nanos = self.thread_nanos.saturating_add(of_threads);
+            if let Some(schedule) = &bounds.schedule {
+                let due = schedule.due.nanos();
+                self.scheduled_nanos = self.scheduled_nanos.saturating_add(due);
+                *self.at_once.get_or_insert(0) += u64::from(schedule.at_once);
+            }
             self.client_cpu = add(self.client_cpu, bounds.client_cpu);
             self.server_cpu = add(self.server_cpu, bounds.server_cpu);
-            let figures = round_figures(round, cell, bounds.span.nanos());
+            let figures = round_figures(round, cell, bounds);
             self.rounds.push(figures);
         }
     }
@@ -97,7 +108,19 @@ impl MeasuredRounds {
         (requests, reused)
     }
 
-    /// Connections; every round needs `each`.
+    /// Measured requests whose connection is known; requests that were never sent have none.
+    pub(super) fn reuse_known(&self) -> u64 {
+        let groups = self.all.groups.iter();
+        let known = groups.filter(|one| !one.key.warmup && one.key.reuse.is_some());
+        known.map(Group::count).sum()
+    }
+
+    /// Requests that fell due, a second of the schedule; absent in a closed loop.
+    pub(super) fn requested_per_s(&self, due: u64) -> Option<f64> {
+        per_second(due, self.scheduled_nanos)
+    }
+
+    /// Connections; every round needs `each`, in an open loop as many as it used at once.
     pub(super) fn connections(&self, each: u64) -> Connections {
         let counts = &self.all.connections;
         let failed = counts.failed.iter();
@@ -106,7 +129,7 @@ impl MeasuredRounds {
             opened: counts.opened,
             failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
             ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
-            needed: each * self.rounds.len() as u64,
+            needed: self.at_once.unwrap_or(each * self.rounds.len() as u64),
         }
     }
 
@@ -149,11 +172,16 @@ fn busy(cpu: Option<u64>, nanos: u64) -> Option<f64> {
     Some(cpu as f64 / nanos as f64)
 }
 
+fn per_second(count: u64, nanos: u64) -> Option<f64> {
+    (nanos > 0).then(|| count as f64 / (nanos as f64 / 1e9))
+}
+
 /// A round without bounds was cut off and has no figures.
-fn round_figures(round: u32, cell: &Cell, nanos: u64) -> RoundFigures {
+fn round_figures(round: u32, cell: &Cell, bounds: &Round) -> RoundFigures {
     let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
     let latency = ok.as_ref().map(|group| Latency::of(&group.latency));
     let requests = ok.as_ref().map_or(0, Group::count);
+    let all = cell.merged(|key| !key.warmup).map_or(0, |all| all.count());
     RoundFigures {
         round,
         requests,
@@ -161,8 +189,17 @@ fn round_figures(round: u32, cell: &Cell, nanos: u64) -> RoundFigures {
         mean_ms: latency.as_ref().and_then(|latency| latency.mean),
         p50_ms: latency.as_ref().and_then(|latency| latency.p50),
         p99_ms: latency.and_then(|latency| latency.p99),
-        rate_per_s: (nanos > 0).then(|| requests as f64 / (nanos as f64 / 1e9)),
+        requested_per_s: bounds
+            .schedule
+            .and_then(|schedule| per_second(all, schedule.due.nanos())),
+        rate_per_s: per_second(requests, bounds.span.nanos()),
     }
+}
+
+fn timeouts(cell: &Cell) -> u64 {
+    let groups = cell.groups.iter().filter(|group| !group.key.warmup);
+    let late = groups.filter(|group| group.key.outcome.failure() == Some(Failure::Timeout));
+    late.map(Group::count).sum()
 }
 
 /// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused requests, weighted by their numbers. One
@@ -171,6 +208,11 @@ fn typical(cell: &Cell) -> Option<f64> {
     let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
     let groups = || cell.groups.iter().filter(measured);
     let requests: u64 = groups().map(Group::count).sum();
+    let is_open = cell.bounds.as_ref().is_some_and(|one| one.schedule.is_some());
+    // in an open loop the median is unknown if as many requests were not over in time
+    if is_open && timeouts(cell) >= requests {
+        return None;
+    }
     let medians = groups().filter_map(|group| Some(group.latency.median()? * group.count() as f64));
     (requests > 0).then(|| medians.sum::<f64>() / requests as f64)
 }

@@ -1,10 +1,10 @@
 //! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
 
 use super::compare::{opposite_mean, without_reuse};
-use super::{BenchFacts, VariantFacts};
+use super::{BenchFacts, OpenLoopFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
-    LoadMetric, Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
+    LoadMetric, Measured, Metric, MetricSource, NoData, Statistic, Subject, TrafficMetric, TrafficSource,
 };
 use crate::time_difference::{TimeDifference, TimeStatistic, saved, uncompared};
 use crate::unobserved::Unobserved;
@@ -39,6 +39,13 @@ impl MetricSource for BenchFacts {
                     ("resume", on_off(variant.resume)),
                     ("concurrency", variant.concurrency.to_string()),
                     ("streams", variant.streams.to_string()),
+                    (
+                        "rate",
+                        variant
+                            .open_loop
+                            .as_ref()
+                            .map_or_else(|| "closed".to_owned(), |open| open.rate.clone()),
+                    ),
                 ],
             })
             .collect()
@@ -109,6 +116,17 @@ impl BenchFacts {
                 .server_cpu_us_per_request
                 .map(each)
                 .ok_or(NoData::NotMeasured("name the server with --server-pid")),
+            Metric::Load(LoadMetric::Achieved) => open_loop(variant)?
+                .achieved
+                .ok_or(NoData::NothingHappened),
+            Metric::Load(LoadMetric::SchedulingError) => {
+                let open = open_loop(variant)?;
+                let sent = open.due - open.unsent;
+                open.scheduling_error_ms.nanos(Statistic::P99, sent)
+            }
+            Metric::Load(LoadMetric::Queued) => open_loop(variant)?
+                .queued_share()
+                .ok_or(NoData::NothingHappened),
             Metric::CpuPerRequest => variant
                 .cpu_us_per_request
                 .map(each)
@@ -149,6 +167,11 @@ impl BenchFacts {
     }
 }
 
+fn open_loop(variant: &VariantFacts) -> Result<&OpenLoopFacts, NoData> {
+    let open = variant.open_loop.as_ref();
+    open.ok_or(NoData::NotMeasured("requests have no schedule without --rate"))
+}
+
 /// Warm-up is no part of the counts, except that a requirement on failures counts every request that failed.
 fn with_warmup(measured: Measured, variant: &VariantFacts, metric: TrafficMetric) -> Measured {
     let failed = &variant.warmup.failed;
@@ -162,20 +185,21 @@ fn with_warmup(measured: Measured, variant: &VariantFacts, metric: TrafficMetric
     Measured::between(measured.low() + more as f64, measured.high() + more as f64)
 }
 
-/// Requests and connections; the reuse state of every request is known.
+/// Requests and connections; the reuse state of every request that was sent is known.
 fn traffic(
     variant: &VariantFacts,
     metric: TrafficMetric,
     unobserved: &Unobserved,
 ) -> Result<Measured, NoData> {
     let connections = &variant.connections;
+    let unsent = variant.open_loop.as_ref().map_or(0, |open| open.unsent);
     let present = |value: Option<f64>| value.ok_or(NoData::NothingHappened);
     let bytes = variant.bytes_per_request;
     let source = TrafficSource {
         counts: &variant.counts,
         runs: 1.0,
         avoidable: connections.opened.saturating_sub(connections.needed),
-        reuse_known: variant.requests.total,
+        reuse_known: variant.requests.total - unsent,
         lookups: variant.lookups,
         requests_per_connection: variant.requests_per_connection,
         resumed_share: variant.resumed_share.map(|share| [share, share]),
@@ -224,6 +248,7 @@ mod tests {
                     resume: false,
                     concurrency: 1,
                     streams: 1,
+                    open_loop: None,
                 }
                 .axes(),
             });
@@ -250,6 +275,7 @@ mod tests {
                     variant,
                     round,
                     span: Span::new(Nanos(0), Nanos(100_000_000)),
+                    schedule: None,
                     client_cpu: None,
                     client_threads: None,
                     server_cpu: None,

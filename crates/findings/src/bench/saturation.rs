@@ -1,6 +1,7 @@
 //! Whether a side of a bench was saturated, so that a latency is mostly waiting and throughput is the figure to compare. Must not
 //! compare variants.
 
+use super::open_loop::OpenLoopFacts;
 use super::variant::VariantFacts;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ const QUEUEING: f64 = 3.0;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Saturation {
-    /// The client used its threads' processors to the full.
+    /// The client used its threads' processors to the full, or was late for the schedule of an open loop and did not reach its rate.
     Client,
     /// The server used a processor to the full.
     Server,
@@ -29,7 +30,11 @@ pub enum Saturation {
 impl Saturation {
     /// Judges by processor time where it is known, else by the latency without setup compared with that of a lone request.
     pub(super) fn of(variant: &VariantFacts) -> Option<Saturation> {
-        if variant.client_busy.is_some_and(|busy| busy > CLIENT_BUSY) {
+        if variant.client_is_busy() {
+            return Some(Saturation::Client);
+        }
+        let is_late = |open: &OpenLoopFacts| open.client_is_late() && !open.is_reached();
+        if variant.open_loop.as_ref().is_some_and(is_late) {
             return Some(Saturation::Client);
         }
         if variant.server_busy.is_some_and(|busy| busy > SERVER_BUSY) {
@@ -38,6 +43,13 @@ impl Saturation {
         let at_once = variant.concurrency * variant.streams;
         let slowdown = slowdown(variant).filter(|_| at_once >= LEAST_AT_ONCE)?;
         (slowdown >= QUEUEING).then_some(Saturation::Queueing)
+    }
+}
+
+impl VariantFacts {
+    /// Whether the client used its threads' processors to the full.
+    pub(super) fn client_is_busy(&self) -> bool {
+        self.client_busy.is_some_and(|busy| busy > CLIENT_BUSY)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The figures of one variant.
 
 use super::measured_rounds::MeasuredRounds;
+use super::open_loop::OpenLoopFacts;
 use super::populations;
 use super::saturation::Saturation;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
@@ -9,7 +10,7 @@ use crate::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
 use crate::population::buckets_ms;
 use intact_experiment::{AxisError, AxisValues, TlsChoice};
 use intact_ledger::{
-    Cell, Exchange, ExpectedStatus, Group, Histogram, Phase, Reuse, Tally, Variant,
+    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Phase, Reuse, Tally, Variant,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ pub struct RoundFigures {
     pub p50_ms: Option<f64>,
     /// 99th percentile, in milliseconds, where ten exchanges lie beyond it.
     pub p99_ms: Option<f64>,
+    /// Requests a second that fell due; absent in a closed loop.
+    pub requested_per_s: Option<f64>,
     /// Requests a second.
     pub rate_per_s: Option<f64>,
 }
@@ -156,6 +159,8 @@ pub struct VariantFacts {
     pub concurrency: u64,
     /// Streams per connection.
     pub streams: u64,
+    /// The open loop; absent in a closed one.
+    pub open_loop: Option<OpenLoopFacts>,
     /// The counts of measured requests.
     #[serde(flatten)]
     pub counts: TrafficCounts,
@@ -171,7 +176,8 @@ pub struct VariantFacts {
     pub server_closed_after: Option<f64>,
     /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants are compared by it.
     pub typical_ms: Option<f64>,
-    /// Latency of complete exchanges, setup included.
+    /// Latency of complete exchanges, setup included. In an open loop it counts from the moment a request was due, and a percentile counts
+    /// requests that were not over in time as longer than all others.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
@@ -245,6 +251,13 @@ impl VariantFacts {
         let connections = measured.connections(axes.concurrency.into());
         let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
         let seconds = measured.seconds();
+        let open_loop = axes
+            .open_loop
+            .map(|open| OpenLoopFacts::new(&open, &measured, &requests));
+        let unfinished = match &open_loop {
+            Some(_) => requests.failed_with(Failure::Timeout),
+            None => 0,
+        };
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
         let evidence = calls.iter().map(|call| CallEvidence::of(call));
@@ -264,8 +277,11 @@ impl VariantFacts {
             requests_per_connection: all.connections.exchanges.mean(),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
             typical_ms: measured.typical_ms(),
-            latency_ms: latency(ok.as_ref().map(|group| &group.latency)),
-            latency_without_setup_ms: latency(ok.as_ref().map(|group| &group.without_setup)),
+            latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),
+            latency_without_setup_ms: latency(
+                ok.as_ref().map(|group| &group.without_setup),
+                unfinished,
+            ),
             phases_ms: phases(ok.as_ref()),
             setup_ms: mean_ms(all.connections.setup_total.mean()),
             client_delay_ms: ok.as_ref().and_then(client_delay),
@@ -285,8 +301,9 @@ impl VariantFacts {
             tiers: FirstCallTiers::of(&evidence, CallNoun("the first", "calls")),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
+            open_loop,
             counts: TrafficCounts {
-                reuse: share(reused, requests.total),
+                reuse: share(reused, measured.reuse_known()),
                 reused,
                 requests,
                 connections,
@@ -346,8 +363,10 @@ fn no_success(requests: &Requests, expected: Option<ExpectedStatus>) -> Option<&
     }
 }
 
-fn latency(histogram: Option<&Histogram>) -> Latency {
-    histogram.map(Latency::of).unwrap_or_default()
+/// The latency where `unfinished` more requests took longer than all of these.
+fn latency(histogram: Option<&Histogram>, unfinished: u64) -> Latency {
+    let latency = histogram.map(|all| Latency::beyond(all, unfinished));
+    latency.unwrap_or_default()
 }
 
 fn phases(ok: Option<&Group>) -> BTreeMap<&'static str, Option<PhaseTime>> {

@@ -110,6 +110,12 @@ pub enum LoadMetric {
     ClientDelay,
     /// `server-cpu-per-request`
     ServerCpuPerRequest,
+    /// `schedule.achieved`
+    Achieved,
+    /// `schedule.error`
+    SchedulingError,
+    /// `schedule.queued`
+    Queued,
 }
 
 /// Invocations of a function.

@@ -26,6 +26,7 @@ fn run(keepalive: &[bool]) -> Run {
                 resume: false,
                 concurrency: 1,
                 streams: 1,
+                open_loop: None,
             }
             .axes(),
         });
@@ -38,6 +39,7 @@ fn round(tally: &mut Tally, variant: u32) {
         variant,
         round: 1,
         span: Span::new(Nanos(0), Nanos(1_000 * MS)),
+        schedule: None,
         client_cpu: None,
         client_threads: None,
         server_cpu: None,

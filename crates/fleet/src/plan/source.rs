@@ -2,7 +2,7 @@
 
 use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
-use intact_experiment::{Axes, TlsChoice};
+use intact_experiment::{Axes, Load, TlsChoice};
 use intact_ledger::{Protocol, TlsVersion, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
@@ -325,6 +325,7 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         resume: values("resume", &source.resume, false, |text| one_of(ON_OFF, text))?,
         concurrency: values("c", &source.c, 1, count)?,
         streams: values("streams", &source.streams, 1, count)?,
+        load: Load::default(),
     };
     if axes.product() > MOST_VARIANTS {
         return Err(format!("more than {MOST_VARIANTS} variants"));

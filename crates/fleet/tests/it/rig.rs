@@ -87,6 +87,7 @@ impl Measure for Fake {
             variant: message.variant.unwrap(),
             round: 1,
             span: Span::new(Nanos(0), Nanos(100_000_000)),
+            schedule: None,
             client_cpu: None,
             client_threads: None,
             server_cpu: None,

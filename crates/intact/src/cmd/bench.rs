@@ -319,6 +319,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         resume: on(&args.axes.resume),
         concurrency: args.axes.concurrency.clone(),
         streams: args.axes.streams.clone(),
+        load: args.open_loop.load(),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::exchange::{Exchange, ExchangeBytes, Phase};
 use crate::failure::Outcome;
 use crate::histogram::Histogram;
 use crate::reuse::Reuse;
+use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
 /// What separates one group of exchanges from another within a cell.
@@ -16,6 +17,36 @@ pub struct GroupKey {
     pub warmup: bool,
     /// How they ended.
     pub outcome: Outcome,
+}
+
+/// What the exchanges of an open loop have in addition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenLoopTimes {
+    /// How late the client started those that were started, beginning when a connection was free.
+    pub scheduling_error: Histogram,
+    /// How long those waited that were due while every connection was busy.
+    pub queued: Histogram,
+    /// From when they were due to when the client read the response, of those that have a kernel stamp.
+    pub until_read: Histogram,
+}
+
+impl OpenLoopTimes {
+    fn record(&mut self, exchange: &Exchange, error: Span) {
+        self.scheduling_error.record(error.nanos());
+        if error.start > exchange.at {
+            self.queued.record(error.start.since(exchange.at));
+        }
+        if let Some(delay) = exchange.client_delay {
+            self.until_read.record(delay.end.since(exchange.at));
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &OpenLoopTimes) {
+        self.scheduling_error.merge(&other.scheduling_error);
+        self.queued.merge(&other.queued);
+        self.until_read.merge(&other.until_read);
+    }
 }
 
 /// The exchanges of one kind in one cell.
@@ -32,6 +63,9 @@ pub struct Group {
     pub client_delay: Histogram,
     /// Each phase over the exchanges that had it, in the order of [`Phase::ALL`].
     pub phases: [Histogram; 8],
+    /// Times of an open loop; absent in a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<Box<OpenLoopTimes>>,
     /// Sums of bytes on the wire; `decoded` is not kept.
     pub bytes: ExchangeBytes,
 }
@@ -44,6 +78,7 @@ impl Group {
             without_setup: Histogram::new(),
             client_delay: Histogram::new(),
             phases: Default::default(),
+            open_loop: None,
             bytes: ExchangeBytes::default(),
         }
     }
@@ -71,6 +106,10 @@ impl Group {
                 self.phases[phase as usize].record(span.nanos());
             }
         }
+        if let Some(error) = exchange.scheduling_error {
+            let times = self.open_loop.get_or_insert_default();
+            times.record(exchange, error);
+        }
         self.add_bytes(&exchange.bytes);
     }
 
@@ -82,6 +121,9 @@ impl Group {
         for (ours, theirs) in self.phases.iter_mut().zip(&other.phases) {
             ours.merge(theirs);
         }
+        if let Some(theirs) = &other.open_loop {
+            self.open_loop.get_or_insert_default().merge(theirs);
+        }
         self.add_bytes(&other.bytes);
     }
 
@@ -92,11 +134,20 @@ impl Group {
             without_setup,
             client_delay,
             phases,
+            open_loop,
             ..
         } = self;
+        let scheduled = open_loop.as_deref_mut().map(|times| {
+            [
+                &mut times.scheduling_error,
+                &mut times.queued,
+                &mut times.until_read,
+            ]
+        });
         [latency, without_setup, client_delay]
             .into_iter()
             .chain(phases)
+            .chain(scheduled.into_iter().flatten())
             .for_each(Histogram::pack);
     }
 

@@ -6,7 +6,7 @@ mod group;
 
 pub use cell::Cell;
 pub use connections::Connections;
-pub use group::{Group, GroupKey};
+pub use group::{Group, GroupKey, OpenLoopTimes};
 
 use crate::event::{Caveat, Event, Sink, Sockets};
 use serde::{Deserialize, Serialize};

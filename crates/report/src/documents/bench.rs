@@ -8,7 +8,7 @@ use super::{populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, FirstCall, PerConnection, TimeDifference, TimeStatistic, VariantFacts,
+    BenchFacts, Charts, FirstCall, OpenLoopFacts, PerConnection, TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
 use intact_ledger::{Reuse, Run};
@@ -59,6 +59,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     }
     page.section(findings(&facts.findings, ""));
     if facts.requests.total > 0 {
+        page.section(schedule(&facts.variants));
         page.section(latency(one));
         page.section(phases(one));
         page.section(first_calls(&facts.variants));
@@ -204,6 +205,46 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .ranked(8, "p99.9", |one| one.latency_ms.p999.map(Time))
         .ranked(7, "max", |one| one.latency_ms.max.map(Time))
         .table()
+}
+
+/// What an open loop requested, and what waited or was late.
+fn schedule(variants: &[VariantFacts]) -> Section {
+    let open = variants.iter().filter_map(|one| Some((one, one.open_loop.as_ref()?)));
+    let rows: Vec<(&VariantFacts, &OpenLoopFacts)> = open.collect();
+    let manner = rows.first().map(|(_, open)| {
+        let busy = match open.when_busy {
+            "open" => "opened another connection, and waited once there were -c of them",
+            _ => "waited",
+        };
+        let words = "Requests were due by a schedule ({} arrivals), and latency counts from then. A request that was due while every connection was busy {}. What was \
+                     not over within the time limit of a request failed, sent or not; percentiles count it as longer than all others.";
+        note(text!(words, open.arrivals, busy))
+    });
+    let table = Rows::of(&rows)
+        .column("variant", |row| &row.0.name)
+        .column("due/s", |row| row.1.requested_per_s.map(Rate))
+        .about("requests that fell due a second")
+        .column("req/s", |row| row.0.rate_per_s.map(Rate))
+        .about("complete requests a second")
+        .ranked(3, "achieved", |row| row.1.achieved.map(Share))
+        .about("complete requests a second as a share of those that fell due")
+        .if_any("never sent", |row| Cell::failures(row.1.unsent))
+        .ranked(1, "waited", |row| row.1.queued_share().map(Share))
+        .about("share of the requests that were due while every connection was busy")
+        .ranked(5, "wait p99", |row| row.1.queued_ms.p99.map(Time))
+        .about("for a connection, of those that waited")
+        .ranked(2, "late p99", |row| row.1.scheduling_error_ms.p99.map(Time))
+        .about("the client's own scheduling error: from when a request was due and a connection was free to its start")
+        .ranked(4, "late", |row| row.1.scheduling_error_share.map(Share))
+        .about("sum of the scheduling errors as a share of the latency")
+        .ranked(2, "arrived p99", |row| row.0.latency_ms.p99.map(Time))
+        .about("from due to the kernel's receive timestamp: the latency")
+        .ranked(2, "read p99", |row| row.1.until_read_ms.p99.map(Time))
+        .about("from due to the client's reading the response")
+        .table();
+    Section::new("schedule", "Schedule: requests that were due, and when they started")
+        .summary(table)
+        .summary(manner)
 }
 
 fn connections(variants: &[VariantFacts]) -> Table {
@@ -603,7 +644,14 @@ fn how(facts: &BenchFacts) -> Vec<Text> {
          of the first calls and not in the latencies. A connection that is opened later, because the server closed one, counts: that cost is the server's. \
          Latency includes the setup that a request waited for. A percentile with fewer than ten requests beyond it is left out.",
     );
-    rounds.into_iter().chain([connections]).collect()
+    let is_closed = facts.variants.iter().any(|one| one.open_loop.is_none());
+    let closed = is_closed.then(|| {
+        Text::plain(
+            "The loop is closed: each connection sends its next request after a response. So a pause of the server delays as many requests as there are connections, and the \
+             percentiles leave out those that users would have sent meanwhile (coordinated omission). `--rate` has requests due by a schedule.",
+        )
+    });
+    rounds.into_iter().chain([connections]).chain(closed).collect()
 }
 
 /// Every round of every variant.
@@ -621,6 +669,7 @@ fn rounds_table(facts: &BenchFacts) -> Table {
         .column("p99", |row| row.1.p99_ms.map(Time));
     table
         .column("rate per s", |row| row.1.rate_per_s.map(Rate))
+        .if_any("due per s", |row| row.1.requested_per_s.map(Rate))
         .table()
 }
 

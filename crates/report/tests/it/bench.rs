@@ -111,6 +111,7 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 variant,
                 round,
                 span: Span::new(Nanos(0), Nanos(3_000 * MS)),
+                schedule: None,
                 client_cpu: Some(3 * MS),
                 client_threads: None,
                 server_cpu: Some(6 * MS),

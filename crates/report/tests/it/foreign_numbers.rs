@@ -155,6 +155,7 @@ fn in_rounds(lines: &[Value]) -> Vec<Row> {
             variant,
             round,
             span: Span::new(Nanos(0), Nanos(3_000 * MS)),
+            schedule: None,
             client_cpu: Some(3 * MS),
             client_threads: Some(2),
             server_cpu: Some(6 * MS),

@@ -64,6 +64,7 @@ impl Round<'_> {
                 self.done += 1;
             }
         }
+        self.give_up_waiting(now, stop);
         let abort = self
             .stopped_at
             .is_some_and(|stopped| now.since(stopped) >= GRACE);
@@ -98,8 +99,8 @@ impl Round<'_> {
         };
         let slot = &mut self.slots[index];
         match &mut slot.phase {
-            Phase::Dialing(dial, _) => {
-                if let Some(kind) = overdue(dial.at()) {
+            Phase::Dialing(dial, granted) => {
+                if let Some(kind) = overdue(granted.due.at) {
                     let connection = *dial.give_up(&self.engine.clock, kind);
                     self.dial_failed(index, connection);
                 }

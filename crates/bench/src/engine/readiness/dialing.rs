@@ -4,7 +4,7 @@ use super::exchanges::MOST_IDLE_TURNS;
 use super::{Round, parts_of};
 use crate::engine::slot::{PendingExchange, Phase};
 use crate::variant_plan::VariantPlan;
-use intact_client::{Detail, Dial, Established, HttpConnection, Progress};
+use intact_client::{Detail, Dial, Due, Established, HttpConnection, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Failure, Outcome, Reuse, Sink};
 use mio::Token;
 
@@ -12,7 +12,7 @@ use mio::Token;
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 impl Round<'_> {
-    pub(super) fn dial(&mut self, index: usize, warmup: bool) {
+    pub(super) fn dial(&mut self, index: usize, due: Due, warmup: bool) {
         let id = ConnectionId(self.engine.id());
         let slot = &mut self.slots[index];
         slot.generation = slot.generation.wrapping_add(1);
@@ -30,7 +30,7 @@ impl Round<'_> {
             &engine.clock,
         );
         let granted = PendingExchange {
-            wanted: dial.at(),
+            due: due.begun(dial.at()),
             warmup,
         };
         self.slots[index].phase = Phase::Dialing(Box::new(dial), granted);
@@ -88,13 +88,6 @@ impl Round<'_> {
         }
     }
 
-    fn first_dial_over(&mut self, index: usize) {
-        if self.slots[index].dials == 1 {
-            self.opening -= 1;
-            self.open_more();
-        }
-    }
-
     fn open(&mut self, index: usize, mut established: Established) {
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
@@ -123,12 +116,12 @@ impl Round<'_> {
             self.blank.clone(),
         ));
         let id = self.engine.id();
-        open.begin(request, id, granted.wanted, granted.warmup);
+        open.begin(request, id, granted.due, granted.warmup);
         let slot = &mut self.slots[index];
         slot.failures = 0;
         slot.idle_turns = 0;
         slot.phase = Phase::Open(open);
-        self.first_dial_over(index);
+        self.finish_opening(index);
         self.advance(index);
     }
 
@@ -142,12 +135,12 @@ impl Round<'_> {
         let mut exchange = self.blank.clone();
         exchange.id = self.engine.id();
         exchange.connection = Some(connection.id);
-        exchange.at = granted.wanted;
+        granted.due.note(&mut exchange);
         exchange.end = now;
         exchange.warmup = granted.warmup;
         exchange
             .spans
-            .wait_for_setup(&connection.setup, granted.wanted);
+            .wait_for_setup(&connection.setup, granted.due.at);
         exchange.reuse = Some(Reuse::Fresh);
         if let Some(failed) = &connection.failed {
             exchange.outcome = Outcome::Failed(failed.kind);
@@ -161,7 +154,9 @@ impl Round<'_> {
         slot.failures += 1;
         // a dead target is not hammered
         let pause = (1_000_000u64 << slot.failures.min(10)).min(LONGEST_PAUSE);
-        self.wake_at(index, now.after(pause));
-        self.first_dial_over(index);
+        let wake = now.after(pause);
+        self.slots[index].free_since = wake;
+        self.wake_at(index, wake);
+        self.finish_opening(index);
     }
 }

@@ -4,7 +4,7 @@ use super::Round;
 use super::counting_sink::{CountingSink, Seen};
 use crate::engine::slot::Phase;
 use intact_client::clock::TimestampConverter;
-use intact_client::{HttpConnection, Received};
+use intact_client::{Due, HttpConnection, Received, State};
 use intact_ledger::{Event, Exchange, Nanos, Sink};
 use std::io;
 
@@ -60,11 +60,11 @@ impl Round<'_> {
 
     /// Begins an exchange on the slot's open connection; [`Round::send`] sends it.
     #[inline]
-    pub(super) fn exchange(&mut self, index: usize, at: Nanos) {
+    pub(super) fn exchange(&mut self, index: usize, due: Due) {
         let id = self.engine.id();
         let warmup = self.round == 0;
         if let Phase::Open(open) = &mut self.slots[index].phase {
-            open.begin(&self.recipe.request, id, at, warmup);
+            open.begin(&self.recipe.request, id, due, warmup);
         }
     }
 
@@ -95,6 +95,7 @@ impl Round<'_> {
         let engine = &mut *self.engine;
         let mut tap = CountingSink::new(&mut engine.recorder);
         let before = open.moved();
+        let was_busy = open.state() == State::Busy;
         open.flush();
         let (mut reads, mut has_ended) = (0, false);
         let more = loop {
@@ -133,6 +134,9 @@ impl Round<'_> {
             }
         }
         let seen = tap.seen;
+        if let Some(end) = seen.last_end.filter(|_| was_busy) {
+            slot.free_since = end;
+        }
         self.count(seen);
         if more {
             let generation = self.slots[index].generation;

@@ -8,25 +8,28 @@ mod counting_sink;
 mod deadlines;
 mod dialing;
 mod exchanges;
+mod schedule;
 
 use super::coalescer::Coalescer;
 use super::slot::{Phase, Slot};
 use super::{Engine, RoundResult, RoundTask, WarmUp};
-use crate::closed_loop::{ClosedLoop, NextExchange, Start};
 use crate::machine;
+use crate::pace::{NextExchange, Pace, Start};
 use crate::recorder::Recorder;
 use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
 use exchanges::Hint;
 use intact_client::clock::TimestampConverter;
-use intact_client::{Clock, HttpConnection, Resolver, State};
+use intact_client::{Clock, Due, HttpConnection, Resolver, State};
 use intact_ledger::{Exchange, Nanos, Span};
 use mio::{Events, Poll, Token, Waker};
+use schedule::FreeSlots;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Bytes read at once.
 const BUFFER: usize = 256 * 1024;
@@ -105,7 +108,7 @@ impl Engine for Readiness {
             engine: self,
             recipe: assignment.recipe,
             round,
-            closed_loop: assignment.closed_loop,
+            pace: assignment.pace,
             warm_up: assignment.warm_up,
             blank,
             gather,
@@ -117,6 +120,7 @@ impl Engine for Readiness {
             lingering: HashMap::new(),
             wakes: BinaryHeap::new(),
             unfinished: Vec::new(),
+            free: FreeSlots::default(),
             to_open: (0..assignment.connections).collect(),
             opening: 0,
             done: 0,
@@ -127,7 +131,11 @@ impl Engine for Readiness {
         };
         let result = turn.run(&mut events);
         let gathered = turn.gather.as_ref().is_some_and(Coalescer::was_used);
+        let used = turn.slots.iter().filter(|slot| slot.dials > 0).count();
+        let scheduled = turn.pace.open().and_then(|open| open.scheduled());
+        let last = scheduled.map(|scheduled| scheduled.end);
         let span = turn.measured;
+        let span = span.map(|span| Span::new(span.start, span.end.max(last.unwrap_or(span.end))));
         let cpu = turn
             .cpu_from
             .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from)));
@@ -142,6 +150,8 @@ impl Engine for Readiness {
         Ok(RoundResult {
             tally: self.recorder.finish_round(),
             span,
+            scheduled,
+            used,
             cpu,
         })
     }
@@ -152,7 +162,7 @@ struct Round<'a> {
     engine: &'a mut Readiness,
     recipe: Arc<VariantPlan>,
     round: u32,
-    closed_loop: ClosedLoop,
+    pace: Pace,
     warm_up: Arc<WarmUp>,
     blank: Exchange,
     gather: Option<Coalescer>,
@@ -167,6 +177,8 @@ struct Round<'a> {
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Open connections with more to read than their turn took: slot, its generation, and what the event said of the end.
     unfinished: Vec<(usize, u32, Hint)>,
+    /// Slots that wait for a request of an open loop.
+    free: FreeSlots,
     /// Slots that have not opened their first connection.
     to_open: VecDeque<usize>,
     /// First connections being opened.
@@ -185,6 +197,10 @@ impl Round<'_> {
         self.open_more();
         while self.done < self.slots.len() || !self.lingering.is_empty() {
             let mut timeout = self.time_to_wait(swept);
+            let mut is_precise = false;
+            if let Some(due) = self.until_due().filter(|due| *due <= timeout) {
+                (timeout, is_precise) = (due, true);
+            }
             if let Some(pause) = self
                 .gather
                 .as_mut()
@@ -193,11 +209,12 @@ impl Round<'_> {
                 std::thread::sleep(pause);
                 timeout -= pause;
             }
-            match self.engine.poll.poll(events, Some(timeout)) {
+            match self.wait(events, timeout, is_precise) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
+            self.start_due();
             let bridge = TimestampConverter::read(&self.engine.clock);
             for event in events.iter() {
                 if event.token() == RESOLVER {
@@ -246,6 +263,32 @@ impl Round<'_> {
         Ok(())
     }
 
+    /// Waits for events. `is_precise`: the end of the wait matters to less than a millisecond.
+    fn wait(
+        &mut self,
+        events: &mut Events,
+        timeout: Duration,
+        is_precise: bool,
+    ) -> io::Result<()> {
+        let poll = &mut self.engine.poll;
+        if is_precise && !timeout.is_zero() {
+            if !machine::wait_readable(poll, timeout)? {
+                events.clear();
+                return Ok(());
+            }
+            return poll.poll(events, Some(Duration::ZERO));
+        }
+        poll.poll(events, Some(timeout))
+    }
+
+    /// Measuring begins.
+    fn begin_span(&mut self, at: Nanos) {
+        if self.measured.is_none() {
+            self.cpu_from = machine::thread_cpu();
+            self.measured = Some(Span::new(at, at));
+        }
+    }
+
     fn now(&self) -> Nanos {
         self.engine.clock.now()
     }
@@ -261,6 +304,7 @@ impl Round<'_> {
                 return;
             };
             self.opening += 1;
+            self.slots[index].is_opening = true;
             self.advance(index);
         }
     }
@@ -292,7 +336,7 @@ impl Round<'_> {
         loop {
             let now = self.now();
             let stopped = self.is_stopped();
-            let slot = &mut self.slots[index];
+            let slot = &self.slots[index];
             let next = match &slot.phase {
                 Phase::Open(open) => {
                     let used = !self.recipe.keepalive && open.exchanges() > 0;
@@ -309,6 +353,7 @@ impl Round<'_> {
                         State::Ready => NextExchange {
                             warmup: false,
                             opens: false,
+                            free_since: self.free_since(index),
                         },
                     }
                 }
@@ -317,6 +362,7 @@ impl Round<'_> {
                 Phase::Vacant => NextExchange {
                     warmup: slot.warms_up && slot.dials == 0,
                     opens: true,
+                    free_since: self.free_since(index),
                 },
                 Phase::Dialing(..) | Phase::Done => return,
             };
@@ -328,11 +374,12 @@ impl Round<'_> {
                     }
                     return;
                 }
+                self.begin_schedule(now);
             }
             let start = if stopped {
                 Start::Never
             } else {
-                self.closed_loop.next(now, next)
+                self.pace.next(now, next)
             };
             match start {
                 Start::Never => {
@@ -347,18 +394,24 @@ impl Round<'_> {
                     self.wake_at(index, wake);
                     return self.send(index);
                 }
-                Start::Now => {
-                    if !next.warmup && self.measured.is_none() {
-                        self.cpu_from = machine::thread_cpu();
-                        self.measured = Some(Span::new(now, now));
-                    }
-                    if next.opens {
-                        self.dial(index, self.round == 0 || next.warmup);
-                    } else {
-                        self.exchange(index, now);
-                    }
+                Start::WhenDue => {
+                    self.set_free(index);
+                    return self.send(index);
                 }
+                Start::Now => self.begin(index, next, now.into()),
+                Start::Due(due) => self.begin(index, next, due),
             }
+        }
+    }
+
+    fn begin(&mut self, index: usize, next: NextExchange, due: Due) {
+        if !next.warmup {
+            self.begin_span(due.at);
+        }
+        if next.opens {
+            self.dial(index, due, self.round == 0 || next.warmup);
+        } else {
+            self.exchange(index, due);
         }
     }
 
@@ -367,7 +420,12 @@ impl Round<'_> {
         self.finish_warm_up(index);
         self.slots[index].phase = Phase::Done;
         self.done += 1;
-        if self.slots[index].dials == 0 {
+        self.finish_opening(index);
+    }
+
+    /// The slot's first dial is over, or there will be none: another slot may dial.
+    fn finish_opening(&mut self, index: usize) {
+        if std::mem::take(&mut self.slots[index].is_opening) {
             self.opening -= 1;
             self.open_more();
         }

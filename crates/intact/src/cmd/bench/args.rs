@@ -6,8 +6,9 @@ use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
 use crate::cmd::options;
 use clap::ValueEnum;
-use intact_experiment::TlsChoice;
+use intact_experiment::{Arrivals, Load, RequestRate, TlsChoice, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion};
+use intact_units::rate::RateError;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(in crate::cmd) axes: AxisOptions,
+    #[command(flatten)]
+    pub(in crate::cmd) open_loop: OpenLoopOptions,
     #[command(flatten)]
     pub(in crate::cmd) request: RequestOptions,
     #[command(flatten)]
@@ -133,6 +136,35 @@ pub(crate) struct AxisOptions {
     pub(in crate::cmd) streams: Vec<u32>,
 }
 
+/// When requests are due in an open loop.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Open loop (requests are due by a schedule)")]
+pub(crate) struct OpenLoopOptions {
+    /// Requests per second (500/s, 30/min), several to compare; latency counts from the moment a request was due
+    #[arg(long, value_name = "RATE,..", value_delimiter = ',', value_parser = rate, group = "schedule")]
+    pub(in crate::cmd) rate: Vec<RequestRate>,
+    /// A rate that changes linearly over -z, from round to round
+    #[arg(long, value_name = "RATE..RATE", value_parser = ramp, group = "schedule")]
+    pub(in crate::cmd) ramp: Option<RequestRate>,
+    /// At equal distances, or at random as from many users [default: constant]
+    #[arg(long, value_name = "constant|poisson", value_parser = arrivals, requires = "schedule")]
+    pub(in crate::cmd) arrivals: Option<Arrivals>,
+    /// If every connection is busy, a request waits, or opens another one up to -c [default: queue]
+    #[arg(long, value_name = "queue|open", value_parser = when_busy, requires = "schedule")]
+    pub(in crate::cmd) when_busy: Option<WhenBusy>,
+}
+
+impl OpenLoopOptions {
+    /// What they choose; without a rate a closed loop.
+    pub(in crate::cmd) fn load(&self) -> Load {
+        Load {
+            rate: self.rate.iter().copied().chain(self.ramp).collect(),
+            arrivals: self.arrivals.unwrap_or_default(),
+            when_busy: self.when_busy.unwrap_or_default(),
+        }
+    }
+}
+
 /// The request that every exchange sends.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Request")]
@@ -169,6 +201,8 @@ const EXAMPLES: &str = "Examples:
   intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
   intact bench https://my.server/ --keepalive off --resume off,on
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
+  intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
+  intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
   intact bench --json | jq '.comparisons[0].saved_ms'
@@ -215,6 +249,26 @@ pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
         "2" | "2.0" => Ok(Protocol::Http2),
         _ => Err("one of 1.0, 1.1, 2".to_owned()),
     }
+}
+
+fn rate(word: &str) -> Result<RequestRate, RateError> {
+    intact_units::rate::read(word).map(RequestRate::constant)
+}
+
+fn ramp(word: &str) -> Result<RequestRate, String> {
+    RequestRate::ramp(word).map_err(|error| format!("{error}; a ramp is written 100/s..2000/s"))
+}
+
+fn arrivals(word: &str) -> Result<Arrivals, String> {
+    let mut all = Arrivals::ALL.into_iter();
+    let known = all.find(|one| one.as_str() == word);
+    known.ok_or_else(|| "one of constant, poisson".to_owned())
+}
+
+fn when_busy(word: &str) -> Result<WhenBusy, String> {
+    let mut all = WhenBusy::ALL.into_iter();
+    let known = all.find(|one| one.as_str() == word);
+    known.ok_or_else(|| "one of queue, open".to_owned())
 }
 
 fn tls_choice(word: &str) -> Result<TlsChoice, String> {

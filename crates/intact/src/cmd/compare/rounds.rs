@@ -121,6 +121,7 @@ impl Rounds<'_> {
             variant,
             round,
             span: outcome.span,
+            schedule: None,
             client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
             client_threads: None,
             server_cpu: None,

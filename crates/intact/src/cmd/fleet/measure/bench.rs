@@ -4,7 +4,7 @@ use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
 use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
 use intact_client::Clock;
-use intact_experiment::{Axes, AxisValues};
+use intact_experiment::{Axes, AxisValues, Load};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
@@ -101,6 +101,7 @@ fn config(message: &Message) -> Result<Config, String> {
             resume: vec![values.resume],
             concurrency: vec![concurrency],
             streams: vec![streams],
+            load: Load::default(),
         },
         length: Length::Time(Duration::from_millis(recipe.ms)),
         rounds: Some(1),

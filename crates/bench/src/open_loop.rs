@@ -1,0 +1,186 @@
+//! Open loop: each exchange starts when it is due, if a connection is free.
+//!
+//! The queue is the part of the schedule that is due and not started, so it takes no memory. Warm-up and new connections keep to the
+//! limits of a [`ClosedLoop`]. Must not wait or choose a connection.
+
+use crate::closed_loop::ClosedLoop;
+use crate::pace::{NextExchange, Start};
+use intact_client::Due;
+use intact_experiment::Schedule;
+use intact_ledger::{Nanos, Span};
+
+/// The requests of one thread in one round, by the moments at which they are due.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenLoop {
+    schedule: Schedule,
+    /// How long requests are due, in nanoseconds.
+    length: u64,
+    limits: ClosedLoop,
+    start: Option<Nanos>,
+    next: Option<Nanos>,
+    last: Option<Nanos>,
+    stopped: Option<Nanos>,
+}
+
+impl OpenLoop {
+    /// A schedule of `length` nanoseconds. `limits` hold for warm-up and for new connections.
+    pub(crate) fn new(schedule: Schedule, length: u64, limits: ClosedLoop) -> OpenLoop {
+        OpenLoop {
+            schedule,
+            length,
+            limits,
+            start: None,
+            next: None,
+            last: None,
+            stopped: None,
+        }
+    }
+
+    /// Whether the schedule has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// Begins the schedule.
+    pub(crate) fn begin(&mut self, start: Nanos) {
+        self.start = Some(start);
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        let start = self.start.unwrap_or_default();
+        self.last = self.next.or(self.last);
+        self.next = self.schedule.next().map(|offset| start.after(offset));
+    }
+
+    /// When the next request is due, or was; absent before the start and after the last one.
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        self.next
+    }
+
+    /// Whether all requests were started or taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_begun() && self.next.is_none()
+    }
+
+    /// Takes a request that was due at `until` or before, without starting it.
+    pub(crate) fn take_due(&mut self, until: Nanos) -> Option<Nanos> {
+        let due = self.next.filter(|due| *due <= until)?;
+        self.advance();
+        Some(due)
+    }
+
+    /// Ends the schedule: nothing that is due after `now` is taken.
+    pub(crate) fn stop(&mut self, now: Nanos) {
+        self.stopped = Some(now);
+        self.next = None;
+        self.start.get_or_insert(now);
+    }
+
+    /// The time in which requests were due.
+    pub(crate) fn scheduled(&self) -> Option<Span> {
+        let start = self.start?;
+        let end = start.after(self.length).max(self.last.unwrap_or(start));
+        Some(Span::new(start, self.stopped.unwrap_or(end).min(end)))
+    }
+
+    /// See [`crate::pace::Pace::next`].
+    pub(crate) fn next(&mut self, now: Nanos, next: NextExchange) -> Start {
+        if next.warmup {
+            return self.limits.next(now, next);
+        }
+        let Some(due) = self.next else {
+            return Start::Never;
+        };
+        if due > now {
+            return Start::WhenDue;
+        }
+        match self.limits.next(now, next) {
+            Start::Now => {}
+            later => return later,
+        }
+        self.advance();
+        Start::Due(Due {
+            at: due,
+            scheduling_error: Some(Span::new(due.max(next.free_since), now)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_experiment::{Arrivals, RequestRate, ScheduleLength};
+
+    const MS: u64 = 1_000_000;
+
+    /// Ten requests a millisecond apart, from 100 ms on.
+    fn begun() -> OpenLoop {
+        let length = ScheduleLength::Nanos(10 * MS);
+        let rate = RequestRate::constant(1_000.0);
+        let schedule = Schedule::new(rate, Arrivals::Constant, length, (0, 1), 0);
+        let mut open = OpenLoop::new(schedule, 10 * MS, ClosedLoop::new(None, None));
+        open.begin(Nanos(100 * MS));
+        open
+    }
+
+    fn reused(free_since: u64) -> NextExchange {
+        NextExchange {
+            warmup: false,
+            opens: false,
+            free_since: Nanos(free_since),
+        }
+    }
+
+    fn due(start: Start) -> (u64, u64, u64) {
+        let Start::Due(due) = start else {
+            panic!("{start:?}")
+        };
+        let error = due.scheduling_error.unwrap();
+        (due.at.0, error.start.0, error.end.0)
+    }
+
+    #[test]
+    fn the_client_is_late_from_when_a_connection_was_free_on() {
+        let mut open = begun();
+        assert_eq!(open.next(Nanos(99 * MS), reused(0)), Start::WhenDue);
+        // free all along: all of the delay is the client's
+        let first = open.next(Nanos(100 * MS + 7), reused(0));
+        assert_eq!(due(first), (100 * MS, 100 * MS, 100 * MS + 7));
+        // free since 105.5 ms: before that the request waited for the connection
+        let second = open.next(Nanos(105 * MS + 600), reused(105 * MS + 500));
+        assert_eq!(due(second), (101 * MS, 105 * MS + 500, 105 * MS + 600));
+    }
+
+    #[test]
+    fn what_is_due_is_started_taken_or_left_by_a_stop_and_nothing_twice() {
+        let mut open = begun();
+        assert_eq!(open.take_due(Nanos(99 * MS)), None);
+        assert_eq!(open.take_due(Nanos(103 * MS)), Some(Nanos(100 * MS)));
+        let next = open.next(Nanos(103 * MS), reused(0));
+        assert_eq!(due(next).0, 101 * MS);
+        assert_eq!(open.take_due(Nanos(103 * MS)), Some(Nanos(102 * MS)));
+        assert_eq!(open.take_due(Nanos(103 * MS)), Some(Nanos(103 * MS)));
+        assert_eq!(open.take_due(Nanos(103 * MS)), None);
+        assert!(!open.is_over());
+        open.stop(Nanos(105 * MS));
+        assert!(open.is_over());
+        assert_eq!(open.next(Nanos(200 * MS), reused(0)), Start::Never);
+        let scheduled = Span::new(Nanos(100 * MS), Nanos(105 * MS));
+        assert_eq!(open.scheduled(), Some(scheduled));
+    }
+
+    #[test]
+    fn a_limit_on_new_connections_holds() {
+        let mut open = begun();
+        open.limits = ClosedLoop::new(None, None).limit_opening(1.0, Nanos(0));
+        let opens = NextExchange {
+            opens: true,
+            ..reused(0)
+        };
+        assert_eq!(due(open.next(Nanos(100 * MS), opens)).0, 100 * MS);
+        let later = Start::At(Nanos(1_100 * MS));
+        assert_eq!(open.next(Nanos(101 * MS), opens), later);
+        assert_eq!(due(open.next(Nanos(101 * MS), reused(0))).0, 101 * MS);
+    }
+}

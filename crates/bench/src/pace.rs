@@ -1,0 +1,61 @@
+//! When exchanges start: in a closed loop after the last, in an open loop by a schedule. One pace per thread and round.
+
+use crate::closed_loop::ClosedLoop;
+use crate::open_loop::OpenLoop;
+use intact_client::Due;
+use intact_ledger::Nanos;
+
+/// The exchange that the engine would start next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextExchange {
+    /// It is outside of the figures, so it does not use up the round's budget.
+    pub(crate) warmup: bool,
+    /// It opens a connection.
+    pub(crate) opens: bool,
+    /// Since when its connection, or the place for one, has been free.
+    pub(crate) free_since: Nanos,
+}
+
+/// When the next exchange starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Now.
+    Now,
+    /// Now, and it was due earlier.
+    Due(Due),
+    /// Not before that time.
+    At(Nanos),
+    /// When the next one is due; until then the connection is free.
+    WhenDue,
+    /// Not in this round.
+    Never,
+}
+
+/// When exchanges start.
+#[derive(Clone, Debug)]
+pub(crate) enum Pace {
+    /// Each when the last is over.
+    Closed(ClosedLoop),
+    /// Each when it is due.
+    Open(Box<OpenLoop>),
+}
+
+impl Pace {
+    /// Whether an exchange may start at `now`; [`Start::Now`] and [`Start::Due`] count it as started.
+    #[inline]
+    pub(crate) fn next(&mut self, now: Nanos, next: NextExchange) -> Start {
+        match self {
+            Pace::Closed(closed) => closed.next(now, next),
+            Pace::Open(open) => open.next(now, next),
+        }
+    }
+
+    /// The open loop, if this is one.
+    #[inline]
+    pub(crate) fn open(&mut self) -> Option<&mut OpenLoop> {
+        match self {
+            Pace::Closed(_) => None,
+            Pace::Open(open) => Some(open),
+        }
+    }
+}

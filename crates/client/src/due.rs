@@ -1,0 +1,47 @@
+//! When an exchange is due, and when the client began with it. Must not decide either.
+
+use intact_ledger::{Exchange, Nanos, Span};
+
+/// When an exchange is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The moment from which its latency counts.
+    pub at: Nanos,
+    /// In an open loop: from the moment it was due and a connection was free for it to the moment the client began.
+    pub scheduling_error: Option<Span>,
+}
+
+/// An exchange that begins in the moment in which it is due.
+impl From<Nanos> for Due {
+    #[inline]
+    fn from(at: Nanos) -> Due {
+        Due {
+            at,
+            scheduling_error: None,
+        }
+    }
+}
+
+impl Due {
+    /// The same exchange, begun at this moment. Outside of an open loop it is due then.
+    #[inline]
+    pub fn begun(self, at: Nanos) -> Due {
+        match self.scheduling_error {
+            None => Due::from(at),
+            Some(error) => Due {
+                scheduling_error: Some(Span::new(error.start, at)),
+                ..self
+            },
+        }
+    }
+
+    /// Notes in a record with empty spans when the exchange was due, and the time until it began.
+    #[inline]
+    pub fn note(self, exchange: &mut Exchange) {
+        exchange.at = self.at;
+        exchange.scheduling_error = self.scheduling_error;
+        exchange.spans.blocked = self
+            .scheduling_error
+            .map(|error| Span::new(self.at, error.end));
+    }
+}
