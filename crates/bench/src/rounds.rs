@@ -1,12 +1,12 @@
 //! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
 
 use crate::closed_loop::ClosedLoop;
-use crate::open_loop::OpenLoop;
-use crate::pace::Pace;
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::readiness::Gauge;
 use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
 use crate::machine;
+use crate::open_loop::OpenLoop;
+use crate::pace::Pace;
 use crate::recorder::{Recorder, RowPolicy};
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
@@ -539,7 +539,8 @@ fn time_left(
 /// From the first start to the last end.
 fn widest(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     let both = one.zip(other);
-    let both = both.map(|(one, other)| Span::new(one.start.min(other.start), one.end.max(other.end)));
+    let both =
+        both.map(|(one, other)| Span::new(one.start.min(other.start), one.end.max(other.end)));
     both.or(one).or(other)
 }
 

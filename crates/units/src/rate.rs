@@ -76,7 +76,9 @@ mod tests {
 
     #[test]
     fn what_is_no_rate_is_refused_with_an_example() {
-        for wrong in ["", "NaN", "inf", "-5/s", "1e3/s", "fast", "5/5/s", "/s", "."] {
+        for wrong in [
+            "", "NaN", "inf", "-5/s", "1e3/s", "fast", "5/5/s", "/s", ".",
+        ] {
             let error = read(wrong).unwrap_err().to_string();
             assert!(error.contains("/s"), "{wrong}: {error}");
         }

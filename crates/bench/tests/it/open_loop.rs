@@ -192,7 +192,12 @@ fn requests_are_due_at_equal_distances_and_their_spans_add_up() {
             assert_eq!(one.spans.blocked.unwrap().end, error.end);
             assert_eq!(one.reuse == Some(Reuse::Fresh), !keepalive);
         }
-        for cell in record.tally.cells.iter().filter(|cell| cell.round > Some(0)) {
+        for cell in record
+            .tally
+            .cells
+            .iter()
+            .filter(|cell| cell.round > Some(0))
+        {
             let bounds = cell.bounds.as_ref().unwrap();
             let schedule = bounds.schedule.unwrap();
             assert_eq!(schedule.due.nanos(), 500 * MS);
@@ -252,11 +257,17 @@ fn connections_are_opened_when_all_are_busy_up_to_the_limit() {
         let now = counts.connections.load(Ordering::SeqCst);
         assert_eq!(record.opened(), now - before);
         // one is the preflight's
-        assert!(opened.contains(&(record.opened() - 1)), "{}", record.opened());
+        assert!(
+            opened.contains(&(record.opened() - 1)),
+            "{}",
+            record.opened()
+        );
         let mut cells = record.tally.cells.iter();
         let bounds = cells.find_map(|cell| cell.bounds.as_ref()?.schedule);
         assert_eq!(u64::from(bounds.unwrap().at_once), record.opened() - 1);
-        let fresh = exchanges.iter().filter(|one| one.reuse == Some(Reuse::Fresh));
+        let fresh = exchanges
+            .iter()
+            .filter(|one| one.reuse == Some(Reuse::Fresh));
         assert_eq!(fresh.count() as u64, record.opened() - 1);
     }
 }
@@ -308,7 +319,13 @@ fn a_number_of_requests_is_due_however_the_rounds_share_it() {
 
 #[test]
 fn a_rate_that_sends_nothing_is_refused() {
-    for (rate, time) in [(0.0, 10), (-1.0, 10), (f64::NAN, 10), (f64::INFINITY, 10), (0.01, 10)] {
+    for (rate, time) in [
+        (0.0, 10),
+        (-1.0, 10),
+        (f64::NAN, 10),
+        (f64::INFINITY, 10),
+        (0.01, 10),
+    ] {
         let mut config = at_rate("http://127.0.0.1:9/", "1/s", Duration::from_secs(time));
         config.axes.load.rate = vec![RequestRate::constant(rate)];
         let error = intact_bench::Bench::new(config).err().unwrap().to_string();

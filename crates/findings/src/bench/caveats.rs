@@ -177,6 +177,18 @@ mod tests {
 
     const US: u64 = 1_000;
 
+    fn axes(concurrency: u32) -> AxisValues {
+        AxisValues {
+            keepalive: true,
+            http: Protocol::Http11,
+            tls: TlsChoice::None,
+            resume: false,
+            concurrency,
+            streams: 1,
+            open_loop: None,
+        }
+    }
+
     /// One kept variant: a preflight of 1 ms, ten rounds of 40 requests; times in microseconds.
     fn facts(
         concurrency: u32,
@@ -187,18 +199,9 @@ mod tests {
     ) -> BenchFacts {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
         let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
-        let axes = AxisValues {
-            keepalive: true,
-            http: Protocol::Http11,
-            tls: TlsChoice::None,
-            resume: false,
-            concurrency,
-            streams: 1,
-            open_loop: None,
-        };
         run.variants.push(Variant {
             name: "kept".to_owned(),
-            axes: axes.axes(),
+            axes: axes(concurrency).axes(),
         });
         let mut tally = Tally::new();
         let mut add = |round: u32, warmup: bool, us: u64| {
@@ -297,5 +300,26 @@ mod tests {
             "latency is not affected"
         );
         assert_eq!(ids(&facts(50, 1_000, 1_000, 0, &idle)), ["few-requests"]);
+    }
+    #[test]
+    fn a_closed_loop_with_a_pause_says_what_its_percentiles_leave_out() {
+        let started = "2026-01-01T00:00:00Z".parse().unwrap();
+        let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
+        run.variants.push(Variant {
+            name: "kept".to_owned(),
+            axes: axes(1).axes(),
+        });
+        for (pause, expected) in [(1_000, vec!["closed-loop"]), (50, vec![])] {
+            let mut tally = Tally::new();
+            for nth in 0..100 {
+                let mut one = Exchange::new(nth, Nanos(0));
+                (one.variant, one.round) = (Some(0), Some(1));
+                one.end = Nanos(if nth == 50 { pause * 1_000 } else { 1_000 } * US);
+                tally.record(Event::Exchange(&one));
+            }
+            tally.record(Event::Round(&round(1_000, 1, 1_000)));
+            let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
+            assert_eq!(ids(&facts), expected);
+        }
     }
 }

@@ -22,7 +22,7 @@ pub struct Charts {
     pub latency: Vec<LatencyPanel>,
     /// The level of each variant over the rounds, in the run's order.
     pub levels: Vec<Level>,
-    /// Time for a thousand requests by concurrency; empty unless concurrency was varied.
+    /// Time for a thousand requests, and what goes with it, by concurrency; empty unless concurrency was varied.
     pub sweeps: Vec<Sweep>,
     /// Exchanges per connection, of each variant, in the run's order.
     pub per_connection: Vec<PerConnection>,
@@ -75,6 +75,18 @@ pub struct SweepPoint {
     pub seconds: f64,
     /// Its 95 % interval; absent with fewer than 8 rounds.
     pub interval: Option<Interval>,
+    /// Complete requests a second: the mean over rounds.
+    pub rate_per_s: f64,
+    /// Typical latency: the mean over rounds, in milliseconds.
+    pub typical_ms: Option<f64>,
+    /// Its 95 % interval; absent with fewer than 8 rounds.
+    pub typical_interval: Option<Interval>,
+    /// 99th percentile of the latency of all rounds, in milliseconds.
+    pub p99_ms: Option<f64>,
+    /// CPU of the engine's threads per request, in microseconds.
+    pub client_cpu_us: Option<f64>,
+    /// CPU of the server per request, in microseconds.
+    pub server_cpu_us: Option<f64>,
 }
 
 /// How many exchanges connections carried.
@@ -209,10 +221,20 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
             keepalive: variant.keepalive,
             points: Vec::new(),
         });
+        let rates: Vec<f64> = seconds.iter().map(|seconds| 1000.0 / seconds).collect();
+        let rounds = variant.rounds.iter();
+        let typical: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         curve.points.push(SweepPoint {
             concurrency: variant.concurrency,
-            seconds: seconds.iter().sum::<f64>() / seconds.len() as f64,
+            seconds: mean(&seconds),
             interval: around_mean(&seconds),
+            rate_per_s: mean(&rates),
+            typical_ms: variant.typical_ms,
+            typical_interval: around_mean(&typical),
+            p99_ms: variant.latency_ms.p99,
+            client_cpu_us: variant.cpu_us_per_request,
+            server_cpu_us: variant.server_cpu_us_per_request,
         });
     }
     let mut curves: Vec<Sweep> = curves.into_values().collect();
@@ -354,6 +376,14 @@ mod tests {
             let at: Vec<u64> = sweep.points.iter().map(|point| point.concurrency).collect();
             assert_eq!(at, [1, 10]);
             assert!((sweep.points[0].seconds / sweep.points[1].seconds - 10.0).abs() < 1e-6);
+            let [rate, at_ten] = [0, 1].map(|nth: usize| sweep.points[nth].rate_per_s);
+            assert!((at_ten / rate - 10.0).abs() < 1e-6);
+            assert!(
+                sweep
+                    .points
+                    .iter()
+                    .all(|point| point.typical_interval.is_some())
+            );
         }
     }
 

@@ -186,7 +186,9 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
         evidence = evidence.then("; ", words);
     }
     let fix = match variant.open_loop {
-        Some(_) => "a percentile counts timeouts as longer than all other requests; the other failures are in no latency",
+        Some(_) => {
+            "a percentile counts timeouts as longer than all other requests; the other failures are in no latency"
+        }
         None => "the latency leaves out their time: look at them before the figures",
     };
     Some(Finding {

@@ -208,7 +208,10 @@ fn typical(cell: &Cell) -> Option<f64> {
     let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
     let groups = || cell.groups.iter().filter(measured);
     let requests: u64 = groups().map(Group::count).sum();
-    let is_open = cell.bounds.as_ref().is_some_and(|one| one.schedule.is_some());
+    let is_open = cell
+        .bounds
+        .as_ref()
+        .is_some_and(|one| one.schedule.is_some());
     // in an open loop the median is unknown if as many requests were not over in time
     if is_open && timeouts(cell) >= requests {
         return None;

@@ -4,7 +4,8 @@ use super::compare::{opposite_mean, without_reuse};
 use super::{BenchFacts, OpenLoopFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::{
-    LoadMetric, Measured, Metric, MetricSource, NoData, Statistic, Subject, TrafficMetric, TrafficSource,
+    LoadMetric, Measured, Metric, MetricSource, NoData, Statistic, Subject, TrafficMetric,
+    TrafficSource,
 };
 use crate::time_difference::{TimeDifference, TimeStatistic, saved, uncompared};
 use crate::unobserved::Unobserved;
@@ -116,9 +117,9 @@ impl BenchFacts {
                 .server_cpu_us_per_request
                 .map(each)
                 .ok_or(NoData::NotMeasured("name the server with --server-pid")),
-            Metric::Load(LoadMetric::Achieved) => open_loop(variant)?
-                .achieved
-                .ok_or(NoData::NothingHappened),
+            Metric::Load(LoadMetric::Achieved) => {
+                open_loop(variant)?.achieved.ok_or(NoData::NothingHappened)
+            }
             Metric::Load(LoadMetric::SchedulingError) => {
                 let open = open_loop(variant)?;
                 let sent = open.due - open.unsent;
@@ -169,7 +170,9 @@ impl BenchFacts {
 
 fn open_loop(variant: &VariantFacts) -> Result<&OpenLoopFacts, NoData> {
     let open = variant.open_loop.as_ref();
-    open.ok_or(NoData::NotMeasured("requests have no schedule without --rate"))
+    open.ok_or(NoData::NotMeasured(
+        "requests have no schedule without --rate",
+    ))
 }
 
 /// Warm-up is no part of the counts, except that a requirement on failures counts every request that failed.

@@ -12,7 +12,7 @@ const REACHED: f64 = 0.98;
 /// The share of the latency from which the client's own lateness distorts it.
 const LATE: f64 = 0.25;
 
-/// The schedule of a variant, and what became late or waited.
+/// The schedule of a variant, and how requests kept to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenLoopFacts {
@@ -78,7 +78,10 @@ impl OpenLoopFacts {
             queued_ms: Latency::of(&times.queued),
             scheduling_error_share: share(times.scheduling_error.sum(), latencies),
             scheduling_error_ms: Latency::of(&times.scheduling_error),
-            until_read_ms: Latency::beyond(&times.until_read, requests.failed_with(Failure::Timeout)),
+            until_read_ms: Latency::beyond(
+                &times.until_read,
+                requests.failed_with(Failure::Timeout),
+            ),
         }
     }
 
@@ -94,6 +97,164 @@ impl OpenLoopFacts {
 
     /// Whether the client's own lateness is a large part of the latency.
     pub(super) fn client_is_late(&self) -> bool {
-        self.scheduling_error_share.is_some_and(|share| share > LATE)
+        self.scheduling_error_share
+            .is_some_and(|share| share > LATE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BenchFacts, Saturation};
+    use crate::requirement::Requirement;
+    use intact_experiment::{Arrivals, AxisValues, OpenLoop, RequestRate, TlsChoice, WhenBusy};
+    use intact_ledger::{
+        Event, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Round, RoundSchedule,
+        Run, Sink, Span, Tally, Vantage, Variant,
+    };
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1_000 * MS;
+
+    /// One round in which 2,000 requests fell due in 2 s, each 1 ms long; it took `took`. `change` gets the number of a request.
+    fn facts(took: u64, change: impl Fn(&mut Exchange, u64)) -> BenchFacts {
+        let started = "2026-01-01T00:00:00Z".parse().unwrap();
+        let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
+        let axes = AxisValues {
+            keepalive: true,
+            http: Protocol::Http11,
+            tls: TlsChoice::None,
+            resume: false,
+            concurrency: 10,
+            streams: 1,
+            open_loop: Some(OpenLoop {
+                rate: RequestRate::constant(1_000.0),
+                arrivals: Arrivals::Constant,
+                when_busy: WhenBusy::Queue,
+            }),
+        };
+        run.variants.push(Variant {
+            name: "kept".to_owned(),
+            axes: axes.axes(),
+        });
+        let mut tally = Tally::new();
+        for nth in 0..2_000 {
+            let due = Nanos(nth * MS);
+            let mut one = Exchange::new(nth, due);
+            one.variant = Some(0);
+            one.round = Some(1);
+            one.status = Some(200);
+            one.reuse = Some(Reuse::Reused);
+            one.end = due.after(MS);
+            one.scheduling_error = Some(Span::new(due, due.after(10_000)));
+            one.client_delay = Some(Span::new(one.end, one.end.after(20_000)));
+            change(&mut one, nth);
+            tally.record(Event::Exchange(&one));
+        }
+        tally.record(Event::Round(&Round {
+            variant: 0,
+            round: 1,
+            span: Span::new(Nanos(0), Nanos(took)),
+            schedule: Some(RoundSchedule {
+                due: Span::new(Nanos(0), Nanos(2 * SECOND)),
+                at_once: 10,
+            }),
+            client_cpu: Some(took / 10),
+            client_threads: None,
+            server_cpu: Some(took),
+        }));
+        BenchFacts::new(&run, &tally, &[]).unwrap()
+    }
+
+    fn ids(facts: &BenchFacts) -> Vec<&str> {
+        facts.caveats.iter().map(|one| &*one.id).collect()
+    }
+
+    fn passes(facts: &BenchFacts, expression: &str) -> bool {
+        let requirement: Requirement = expression.parse().unwrap();
+        requirement.evaluate(facts).passed()
+    }
+
+    #[test]
+    fn a_rate_that_was_reached_has_its_figures_and_no_caveat_of_its_own() {
+        let facts = facts(2 * SECOND, |_, _| {});
+        let open = facts.variants[0].open_loop.as_ref().unwrap();
+        assert_eq!((open.due, open.unsent, open.queued), (2_000, 0, 0));
+        assert_eq!(open.requested_per_s, Some(1_000.0));
+        assert_eq!(open.achieved, Some(1.0));
+        let share = open.scheduling_error_share.unwrap();
+        assert!((share - 0.01).abs() < 1e-6, "{share}");
+        let read = open.until_read_ms.p99.unwrap();
+        assert!((read - 1.02).abs() < 0.01, "{read}");
+        assert_eq!(ids(&facts), ["server-saturated"]);
+        assert!(passes(&facts, "schedule.achieved >= 99%"));
+        assert!(passes(&facts, "rate=1000/s: schedule.error < 1ms"));
+        assert!(passes(&facts, "schedule.queued == 0"));
+        assert!(passes(&facts, "p99 < 2ms"));
+    }
+
+    #[test]
+    fn a_client_that_is_late_is_the_limit_and_the_server_is_not_called_saturated() {
+        let facts = facts(3 * SECOND, |one, _| {
+            one.end = one.at.after(100 * MS);
+            one.scheduling_error = Some(Span::new(one.at, one.at.after(99 * MS)));
+        });
+        assert_eq!(facts.variants[0].saturation, Some(Saturation::Client));
+        assert_eq!(ids(&facts), ["client-late", "client-behind-schedule"]);
+        assert!(!passes(&facts, "schedule.error < 50ms"));
+        assert!(!passes(&facts, "schedule.achieved >= 98%"));
+    }
+
+    #[test]
+    fn requests_that_waited_for_a_connection_are_no_lateness_of_the_client() {
+        let facts = facts(3 * SECOND, |one, _| {
+            let free = one.at.after(90 * MS);
+            one.end = one.at.after(100 * MS);
+            one.scheduling_error = Some(Span::new(free, free.after(10_000)));
+        });
+        let open = facts.variants[0].open_loop.as_ref().unwrap();
+        assert_eq!(open.queued, 2_000);
+        assert!(open.queued_ms.p50.unwrap() >= 89.0);
+        assert_eq!(facts.variants[0].saturation, Some(Saturation::Server));
+        let all = ["server-saturated", "behind-schedule", "connections-busy"];
+        assert_eq!(ids(&facts), all);
+        assert!(!passes(&facts, "schedule.queued < 50%"));
+    }
+
+    #[test]
+    fn a_percentile_that_timeouts_reach_has_no_value_and_passes_no_requirement() {
+        // 5 % were not over in time, and of these every second was never sent
+        let facts = facts(2 * SECOND, |one, nth| {
+            if nth % 20 == 0 {
+                one.outcome = Outcome::Failed(Failure::Timeout);
+                one.end = one.at.after(SECOND);
+                if nth % 40 == 0 {
+                    (one.reuse, one.scheduling_error) = (None, None);
+                }
+            }
+        });
+        let kept = &facts.variants[0];
+        assert_eq!(kept.open_loop.as_ref().unwrap().unsent, 50);
+        assert!(kept.latency_ms.p90.is_some());
+        let latency = &kept.latency_ms;
+        assert_eq!((latency.p99, latency.mean, latency.max), (None, None, None));
+        for expression in ["p99 < 1h", "max < 1h", "mean < 1h"] {
+            assert!(!passes(&facts, expression), "{expression}");
+        }
+        assert!(passes(&facts, "p90 < 2ms"));
+        let failed = facts.findings.iter();
+        let mut failed = failed.filter(|one| one.rule == "failed-requests");
+        let evidence = failed.next().unwrap().evidence.to_string();
+        assert!(evidence.contains("50 of them never sent"), "{evidence}");
+        assert_eq!(kept.reuse, Some(1.0));
+    }
+
+    #[test]
+    fn a_round_in_which_most_requests_were_not_over_in_time_has_no_typical_latency() {
+        let facts = facts(2 * SECOND, |one, nth| {
+            if nth % 2 == 0 {
+                one.outcome = Outcome::Failed(Failure::Timeout);
+            }
+        });
+        assert_eq!(facts.variants[0].typical_ms, None);
     }
 }

@@ -8,7 +8,8 @@ use super::{populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, FirstCall, OpenLoopFacts, PerConnection, TimeDifference, TimeStatistic, VariantFacts,
+    BenchFacts, Charts, FirstCall, OpenLoopFacts, PerConnection, Sweep, SweepPoint, TimeDifference,
+    TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
 use intact_ledger::{Reuse, Run};
@@ -60,6 +61,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     page.section(findings(&facts.findings, ""));
     if facts.requests.total > 0 {
         page.section(schedule(&facts.variants));
+        page.section(sweep(charts));
         page.section(latency(one));
         page.section(phases(one));
         page.section(first_calls(&facts.variants));
@@ -209,7 +211,9 @@ fn latencies(variants: &[VariantFacts]) -> Table {
 
 /// What an open loop requested, and what waited or was late.
 fn schedule(variants: &[VariantFacts]) -> Section {
-    let open = variants.iter().filter_map(|one| Some((one, one.open_loop.as_ref()?)));
+    let open = variants
+        .iter()
+        .filter_map(|one| Some((one, one.open_loop.as_ref()?)));
     let rows: Vec<(&VariantFacts, &OpenLoopFacts)> = open.collect();
     let manner = rows.first().map(|(_, open)| {
         let busy = match open.when_busy {
@@ -242,9 +246,12 @@ fn schedule(variants: &[VariantFacts]) -> Section {
         .ranked(2, "read p99", |row| row.1.until_read_ms.p99.map(Time))
         .about("from due to the client's reading the response")
         .table();
-    Section::new("schedule", "Schedule: requests that were due, and when they started")
-        .summary(table)
-        .summary(manner)
+    Section::new(
+        "schedule",
+        "Schedule: requests that were due, and when they started",
+    )
+    .summary(table)
+    .summary(manner)
 }
 
 fn connections(variants: &[VariantFacts]) -> Table {
@@ -436,12 +443,11 @@ fn first_calls(variants: &[VariantFacts]) -> Section {
         .summary(tiers.collect::<Vec<Block>>())
 }
 
-/// Variants compared round by round, and over concurrency.
+/// Variants compared round by round.
 fn comparisons(one: BenchRun<'_>) -> Section {
     Section::new("comparisons", "Comparisons, round by round")
         .full(comparison_table(&one.facts.comparisons))
         .full(over_rounds(one))
-        .full(sweep(one.charts))
 }
 
 /// What the second of two variants saves.
@@ -510,35 +516,134 @@ fn over_rounds(one: BenchRun<'_>) -> Chart {
     .notes(first_of(GROUPS, variants.len(), "variants"))
 }
 
-fn sweep(charts: &Charts) -> Chart {
+/// What is drawn of each point over concurrency: id and title of the chart, its value and interval in the unit of its axis, and words.
+type OverConcurrency = (
+    &'static str,
+    &'static str,
+    fn(&SweepPoint) -> Option<(f64, Option<Interval>)>,
+    Axis,
+    &'static str,
+);
+
+const OVER_CONCURRENCY: [OverConcurrency; 6] = [
+    (
+        "sweep",
+        "Total time by concurrency",
+        |point| {
+            let scaled = |one: Interval| Interval {
+                value: one.value * 1e3,
+                low: one.low * 1e3,
+                high: one.high * 1e3,
+            };
+            Some((point.seconds * 1e3, point.interval.map(scaled)))
+        },
+        Axis::Time,
+        "Time for 1,000 requests by the number of connections at once, with the 95 % interval over rounds.",
+    ),
+    (
+        "sweep-rate",
+        "Throughput by concurrency",
+        |point| Some((point.rate_per_s, None)),
+        Axis::Count,
+        "Complete requests a second by the number of connections at once.",
+    ),
+    (
+        "sweep-latency",
+        "Typical latency by concurrency",
+        |point| Some((point.typical_ms?, point.typical_interval)),
+        Axis::Time,
+        "Typical latency by the number of connections at once, with the 95 % interval over rounds.",
+    ),
+    (
+        "sweep-p99",
+        "p99 by concurrency",
+        |point| Some((point.p99_ms?, None)),
+        Axis::Time,
+        "99th percentile of the latency of all rounds by the number of connections at once.",
+    ),
+    (
+        "sweep-client-cpu",
+        "Client CPU per request by concurrency",
+        |point| Some((point.client_cpu_us? / 1e3, None)),
+        Axis::Time,
+        "CPU time of the client's threads for each request.",
+    ),
+    (
+        "sweep-server-cpu",
+        "Server CPU per request by concurrency",
+        |point| Some((point.server_cpu_us? / 1e3, None)),
+        Axis::Time,
+        "CPU time of the server's process for each request, warm-up included.",
+    ),
+];
+
+/// Total time, throughput, latency and CPU over concurrency, if that was varied.
+fn sweep(charts: &Charts) -> Section {
     let sweeps = &charts.sweeps;
-    let named = |name: &str, keepalive: bool| {
-        let connection = if keepalive { "reused" } else { "not reused" };
-        let axes = name
-            .split(' ')
-            .filter(|axis| !axis.is_empty() && !axis.starts_with("keepalive="));
-        let words: Vec<&str> = std::iter::once(connection).chain(axes).collect();
-        words.join(", ")
+    let rows = sweeps.iter().flat_map(|sweep| {
+        let points = sweep.points.iter();
+        points.map(move |point| (setting(sweep), point))
+    });
+    let rows: Vec<(String, &SweepPoint)> = rows.collect();
+    let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
+    let table = Rows::of(&rows)
+        .column("connections", |row| &row.0)
+        .column("-c", |row| row.1.concurrency)
+        .about("connections at once")
+        .column("1,000 requests", |row| Time(row.1.seconds * 1e3))
+        .about("total time; the mean over rounds")
+        .column("req/s", |row| Rate(row.1.rate_per_s))
+        .column("typical", |row| row.1.typical_ms.map(Time))
+        .ranked(2, "p99", |row| row.1.p99_ms.map(Time))
+        .ranked(1, "client CPU", move |row| cpu(row.1.client_cpu_us))
+        .about("of the engine, per request")
+        .ranked(1, "server CPU", move |row| cpu(row.1.server_cpu_us))
+        .about("per request, warm-up included")
+        .table();
+    let mut section = Section::new("sweep", "Over concurrency").summary(table);
+    for (id, title, value, axis, words) in OVER_CONCURRENCY {
+        let chart = over_concurrency(sweeps, (id, title, value, axis, words));
+        // a terminal shows the two that the others follow from
+        section = match id {
+            "sweep" | "sweep-latency" => section.summary(chart),
+            _ => section.full(chart),
+        };
+    }
+    section
+}
+
+fn setting(sweep: &Sweep) -> String {
+    let connection = match sweep.keepalive {
+        true => "reused",
+        false => "not reused",
+    };
+    let axes = sweep.name.split(' ');
+    let axes = axes.filter(|axis| !axis.is_empty() && !axis.starts_with("keepalive="));
+    let words: Vec<&str> = std::iter::once(connection).chain(axes).collect();
+    words.join(", ")
+}
+
+fn over_concurrency(sweeps: &[Sweep], chart: OverConcurrency) -> Chart {
+    let (id, title, value, y, words) = chart;
+    let point = |point: &SweepPoint| {
+        let (value, interval) = value(point)?;
+        Some(LinePoint {
+            x: point.concurrency as f64,
+            y: value,
+            interval: interval.map(|one| (one.low, one.high)),
+        })
     };
     let lines = sweeps
         .iter()
         .take(GROUPS)
         .enumerate()
         .map(|(nth, sweep)| Line {
-            name: named(&sweep.name, sweep.keepalive),
+            name: setting(sweep),
             tone: match sweeps.len() {
                 2 => tone(sweep.keepalive),
                 _ => Tone::Series(nth as u8),
             },
-            points: sweep
-                .points
-                .iter()
-                .map(|point| LinePoint {
-                    x: point.concurrency as f64,
-                    y: point.seconds * 1e3,
-                    interval: point.interval.map(|one| (one.low * 1e3, one.high * 1e3)),
-                })
-                .collect(),
+            points: sweep.points.iter().filter_map(point).collect(),
             reach: None,
         });
     let lines = Lines {
@@ -546,14 +651,9 @@ fn sweep(charts: &Charts) -> Chart {
         marks: Vec::new(),
         scale: ScaleKind::Logarithmic,
         x: Axis::Count,
-        y: Axis::Time,
+        y,
     };
-    let words = "Time for 1,000 requests by the number of connections at once, with the 95 % interval over rounds.";
-    Chart::new("sweep", "Total time by concurrency", lines, words).notes(first_of(
-        GROUPS,
-        sweeps.len(),
-        "settings",
-    ))
+    Chart::new(id, title, lines, words).notes(first_of(GROUPS, sweeps.len(), "settings"))
 }
 
 fn lives(charts: &Charts) -> Section {
@@ -651,7 +751,11 @@ fn how(facts: &BenchFacts) -> Vec<Text> {
              percentiles leave out those that users would have sent meanwhile (coordinated omission). `--rate` has requests due by a schedule.",
         )
     });
-    rounds.into_iter().chain([connections]).chain(closed).collect()
+    rounds
+        .into_iter()
+        .chain([connections])
+        .chain(closed)
+        .collect()
 }
 
 /// Every round of every variant.

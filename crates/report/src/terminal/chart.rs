@@ -1,8 +1,9 @@
-//! Charts in lines of letters: bars, stacked bars, distributions and single values. Lines and timelines are for files.
+//! Charts in lines of letters: bars, stacked bars, distributions, single values and lines over a few steps. Lines over time and
+//! timelines are for files.
 
 use super::painted::{FAINT, PLAIN, Painted, Style};
 use super::{TerminalOptions, escape, of_tone, shorten};
-use crate::page::{Axis, Bars, ChartKind, Histogram, Scatter, Tone};
+use crate::page::{Axis, Bars, ChartKind, Histogram, Lines, ScaleKind, Scatter, Tone};
 
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Letters that a name gets at most.
@@ -18,7 +19,8 @@ pub(super) fn draw(kind: &ChartKind, options: TerminalOptions) -> Vec<Painted> {
         ChartKind::Bars(bars) => draw_bars(bars, options),
         ChartKind::Histogram(histogram) => draw_histogram(histogram, options),
         ChartKind::Scatter(scatter) => draw_scatter(scatter, options),
-        ChartKind::Lines(_) | ChartKind::Timeline(_) => Vec::new(),
+        ChartKind::Lines(lines) => draw_steps(lines, options),
+        ChartKind::Timeline(_) => Vec::new(),
     }
 }
 
@@ -177,6 +179,39 @@ fn scale(indent: usize, columns: usize, values: [f64; 3]) -> Painted {
         second = gap - gap / 2
     );
     named("", indent).and(FAINT, &scale)
+}
+
+/// Letters of a step, its value included.
+const STEP: usize = 9;
+
+/// A row of heights per line, a step for each place on the horizontal axis; only of lines over a few steps of a logarithmic axis.
+fn draw_steps(lines: &Lines, options: TerminalOptions) -> Vec<Painted> {
+    let points = || lines.lines.iter().flat_map(|line| &line.points);
+    let mut steps: Vec<f64> = points().map(|point| point.x).collect();
+    steps.sort_by(f64::total_cmp);
+    steps.dedup();
+    let (names, name_width) = names(lines.lines.iter().map(|line| &*line.name));
+    let fits = name_width + 4 + steps.len() * STEP <= options.width;
+    let tallest = points().map(|point| point.y).fold(0.0, f64::max);
+    if lines.scale != ScaleKind::Logarithmic || !fits || tallest <= 0.0 {
+        return Vec::new();
+    }
+    let rows = lines.lines.iter().zip(names).map(|(line, name)| {
+        let style = of_tone(line.tone);
+        steps.iter().fold(named(&name, name_width), |row, step| {
+            let point = line.points.iter().find(|point| point.x == *step);
+            let (letter, value) = point.map_or((' ', String::new()), |point| {
+                (height(point.y, tallest), lines.y.label(point.y))
+            });
+            let width = STEP - 2;
+            drawn(row, (style, letter)).and(PLAIN, &format!(" {value:width$}"))
+        })
+    });
+    let labels = steps.iter().fold(String::new(), |labels, step| {
+        format!("{labels}{:STEP$}", lines.x.label(*step))
+    });
+    let axis = named("", name_width).and(FAINT, labels.trim_end());
+    rows.chain([axis]).collect()
 }
 
 /// From how many times the 95th percentile on a value is far above the others.

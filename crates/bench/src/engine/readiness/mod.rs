@@ -264,12 +264,7 @@ impl Round<'_> {
     }
 
     /// Waits for events. `is_precise`: the end of the wait matters to less than a millisecond.
-    fn wait(
-        &mut self,
-        events: &mut Events,
-        timeout: Duration,
-        is_precise: bool,
-    ) -> io::Result<()> {
+    fn wait(&mut self, events: &mut Events, timeout: Duration, is_precise: bool) -> io::Result<()> {
         let poll = &mut self.engine.poll;
         if is_precise && !timeout.is_zero() {
             if !machine::wait_readable(poll, timeout)? {
