@@ -182,7 +182,7 @@ fn scale(indent: usize, columns: usize, values: [f64; 3]) -> Painted {
 }
 
 /// Letters of a step, its value included.
-const STEP: usize = 9;
+const STEP: usize = 11;
 
 /// A row of heights per line, a step for each place on the horizontal axis; only of lines over a few steps of a logarithmic axis.
 fn draw_steps(lines: &Lines, options: TerminalOptions) -> Vec<Painted> {

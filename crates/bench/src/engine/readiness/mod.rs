@@ -197,10 +197,10 @@ impl Round<'_> {
         self.open_more();
         while self.done < self.slots.len() || !self.lingering.is_empty() {
             let mut timeout = self.time_to_wait(swept);
-            let mut is_precise = false;
-            if let Some(due) = self.until_due().filter(|due| *due <= timeout) {
-                (timeout, is_precise) = (due, true);
-            }
+            let due = self.until_due();
+            // also a wait that ends before the next request is due: a millisecond more would go beyond it
+            let is_precise = due.is_some();
+            timeout = due.map_or(timeout, |due| due.min(timeout));
             if let Some(pause) = self
                 .gather
                 .as_mut()
