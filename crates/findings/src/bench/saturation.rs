@@ -40,6 +40,11 @@ impl Saturation {
         if variant.server_busy.is_some_and(|busy| busy > SERVER_BUSY) {
             return Some(Saturation::Server);
         }
+        // a latency that is the client's lateness shows no queue at the server
+        let late = variant.open_loop.as_ref();
+        if late.is_some_and(OpenLoopFacts::client_is_late) {
+            return None;
+        }
         let at_once = variant.concurrency * variant.streams;
         let slowdown = slowdown(variant).filter(|_| at_once >= LEAST_AT_ONCE)?;
         (slowdown >= QUEUEING).then_some(Saturation::Queueing)
