@@ -7,7 +7,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The system forbids it.
-    #[error("no link can be made here: {step}: {source}{}", .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
+    #[error("{}: {step}: {source}{}", .step.prevents(), .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
     Forbidden {
         /// What was forbidden.
         step: LinkStep,

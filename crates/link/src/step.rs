@@ -27,10 +27,22 @@ pub enum LinkStep {
     ProcessMount,
     /// A mount namespace with the server's name.
     Names,
+    /// A mount namespace with a resolv.conf.
+    Resolver,
     /// A process for the forwarder.
     Fork,
     /// The check that packets arrive in time.
     Probe,
+}
+
+impl LinkStep {
+    /// What cannot be done without the step.
+    pub(crate) fn prevents(self) -> &'static str {
+        match self {
+            LinkStep::Resolver => "names cannot be looked up elsewhere",
+            _ => "no link can be made here",
+        }
+    }
 }
 
 impl fmt::Display for LinkStep {
@@ -46,6 +58,7 @@ impl fmt::Display for LinkStep {
             LinkStep::ProcessNamespace => "making a process namespace",
             LinkStep::ProcessMount => "mounting /proc for a process namespace",
             LinkStep::Names => "mounting a private /etc/hosts",
+            LinkStep::Resolver => "mounting a private /etc/resolv.conf",
             LinkStep::Fork => "starting the forwarder",
             LinkStep::Probe => "probing the link",
         })

@@ -1,8 +1,12 @@
 //! What the whole server has recorded so far: a page for each thread, added up when somebody asks.
 
+use crate::disturbance::Disturbance;
 use crate::fault::Fault;
-use crate::totals::{Connections, Requests, Totals, VersionCounts};
-use intact_ledger::{Closed, Connection, Event, Exchange, Nanos, Protocol, Run, Sink, Tally};
+use crate::name_server::LookupFault;
+use crate::totals::{Connections, Lookups, Requests, Totals, VersionCounts};
+use intact_ledger::{
+    Closed, Connection, Event, Exchange, Lookup, Nanos, Protocol, Run, Sink, Tally,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,6 +19,8 @@ pub(crate) struct ServerTally {
     run: Run,
     started: Instant,
     pages: Box<[Mutex<Page>]>,
+    /// Queries to the name server; absent without one.
+    lookups: Option<Mutex<Lookups>>,
     log: Option<Mutex<Box<dyn Sink + Send>>>,
 }
 
@@ -28,14 +34,21 @@ struct Page {
     versions: BTreeMap<Protocol, VersionCounts>,
     status: BTreeMap<u16, u64>,
     faults: BTreeMap<Fault, u64>,
+    disturbed: BTreeMap<Disturbance, u64>,
     last: VecDeque<Exchange>,
 }
 
 impl ServerTally {
     /// Empty books with a page for each thread, begun now; events go on to `log`.
-    pub(crate) fn new(run: Run, pages: usize, log: Option<Box<dyn Sink + Send>>) -> ServerTally {
+    pub(crate) fn new(
+        run: Run,
+        pages: usize,
+        has_name_server: bool,
+        log: Option<Box<dyn Sink + Send>>,
+    ) -> ServerTally {
         ServerTally {
             run,
+            lookups: has_name_server.then(Mutex::default),
             started: Instant::now(),
             pages: (0..pages).map(|_| Mutex::default()).collect(),
             log: log.map(Mutex::new),
@@ -74,6 +87,7 @@ impl ServerTally {
         exchange: &Exchange,
         version: Protocol,
         fault: Option<Fault>,
+        disturbed: &[Disturbance],
     ) {
         {
             let mut page = self.page(page);
@@ -84,6 +98,9 @@ impl ServerTally {
             }
             if let Some(fault) = fault {
                 *page.faults.entry(fault).or_default() += 1;
+            }
+            for &kind in disturbed {
+                *page.disturbed.entry(kind).or_default() += 1;
             }
             if page.last.len() == LAST {
                 page.last.pop_front();
@@ -109,6 +126,23 @@ impl ServerTally {
         self.log(Event::Closed(closed));
     }
 
+    /// A query to the name server was answered, or fails.
+    pub(crate) fn lookup(&self, lookup: &Lookup, fault: Option<LookupFault>) {
+        if let Some(mut lookups) = self.lookups() {
+            lookups.total += 1;
+            if let Some(fault) = fault {
+                *lookups.failed.entry(fault).or_default() += 1;
+            }
+        }
+        self.page(0).tally.record(Event::Lookup(lookup));
+        self.log(Event::Lookup(lookup));
+    }
+
+    fn lookups(&self) -> Option<MutexGuard<'_, Lookups>> {
+        let lookups = self.lookups.as_ref()?;
+        Some(lookups.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn page(&self, page: usize) -> MutexGuard<'_, Page> {
         // a page is whole after each statement, so a panic elsewhere leaves nothing half done
         self.pages[page]
@@ -130,6 +164,7 @@ impl ServerTally {
         let mut versions: BTreeMap<Protocol, VersionCounts> = BTreeMap::new();
         let mut status = BTreeMap::new();
         let mut faults = BTreeMap::new();
+        let mut disturbed = BTreeMap::new();
         let mut last = Vec::new();
         let (mut closed, mut waiting) = (0, 0);
         for page in 0..self.pages.len() {
@@ -145,6 +180,9 @@ impl ServerTally {
             }
             for (&fault, count) in &page.faults {
                 *faults.entry(fault).or_default() += count;
+            }
+            for (&kind, count) in &page.disturbed {
+                *disturbed.entry(kind).or_default() += count;
             }
             last.extend(page.last.iter().cloned());
         }
@@ -164,6 +202,8 @@ impl ServerTally {
                 .map(|(http, counts)| counts.sum_up(http))
                 .collect(),
             faults,
+            disturbed,
+            lookups: self.lookups().map(|lookups| lookups.clone()),
             last,
             tally,
         }

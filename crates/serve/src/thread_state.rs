@@ -1,6 +1,7 @@
 //! What all connections of one thread share.
 
 use crate::config::Config;
+use crate::disturbance::{Disturbance, Disturbed, ScriptState};
 use crate::drain::DrainState;
 use crate::fault::Fault;
 use crate::host::RequestHost;
@@ -21,6 +22,7 @@ pub(crate) struct ThreadState {
     pub(crate) clerk: Rc<ThreadRecorder>,
     answers: ResponseRoutes,
     dice: RefCell<Rng>,
+    script: Arc<ScriptState>,
     pub(crate) buffers: Rc<ReadBuffers>,
     pub(crate) drain: Arc<DrainState>,
 }
@@ -39,6 +41,8 @@ pub(crate) struct ResponsePlan {
     pub(crate) answer: Response,
     pub(crate) pause: Duration,
     pub(crate) fault: Option<Fault>,
+    /// What the script does to it.
+    pub(crate) disturbed: Vec<Disturbance>,
     /// It is about the server, so it is not counted and cannot go wrong.
     pub(crate) hidden: bool,
 }
@@ -49,12 +53,14 @@ impl ThreadState {
         clerk: ThreadRecorder,
         thread: usize,
         drain: Arc<DrainState>,
+        script: Arc<ScriptState>,
     ) -> ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
             clerk: Rc::new(clerk),
             dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
             config,
+            script,
             buffers: Rc::default(),
             drain,
         }
@@ -77,6 +83,7 @@ impl ThreadState {
             answer,
             pause: Duration::ZERO,
             fault: None,
+            disturbed: Vec::new(),
             hidden,
         };
         let host = match host {
@@ -99,9 +106,15 @@ impl ThreadState {
         if record.exchanges() == 0 {
             pause += self.config.first_request_cost;
         }
+        let Disturbed { pause, fault, by } =
+            self.config
+                .script
+                .apply(&self.script, record.now(), record.id(), pause);
+        let fault = answer.fault.or(fault);
         ResponsePlan {
             pause,
-            fault: answer.fault.or_else(|| self.config.faults.draw(dice)),
+            fault: fault.or_else(|| self.config.faults.draw(dice)),
+            disturbed: by,
             hidden: false,
             answer,
         }

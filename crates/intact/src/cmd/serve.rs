@@ -1,6 +1,7 @@
 //! `intact serve`: the instrumented server.
 
 mod log;
+mod name_server;
 mod options;
 
 use super::builtin::Ready;
@@ -47,7 +48,14 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         std::fs::write(path, &ca).with_context(|| format!("--write-ca {}", path.display()))?;
     }
     let server = Server::bind(server).map_err(|error| match error {
-        ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
+        ServeError::NameServer { ref source, .. }
+            if source.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            Failed::wrapper(exit::NOT_PERMITTED, error)
+        }
+        ServeError::Listen { .. } | ServeError::NameServer { .. } | ServeError::Authority(_) => {
+            Failed::usage(error)
+        }
         other => Failed::from(anyhow::Error::from(other)),
     })?;
     let run = run_header::head(Producer::Serve, Vantage::Server, &config.words);
@@ -102,6 +110,7 @@ fn behind(spec: &intact_link::Spec, config: Config) -> Result<ExitCode, Failed> 
     }
     link::run(link::Config {
         spec: spec.clone(),
+        resolver: config.resolver_on_link(),
         words: config.words.clone(),
         server: link::Server::Builtin(Box::new(config)),
         control: None,
@@ -134,8 +143,14 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
     } else {
         console::print
     };
+    let names = addresses.names.map_or_else(String::new, |names| {
+        format!(
+            "dns://{names}   (programs ask it under --resolver {} of watch, compare, link)\n",
+            names.ip()
+        )
+    });
     say(&format!(
-        "http://{plain}/\nhttps://localhost:{}/   ({trust})\nlive: http://{plain}/.intact/ledger   Ctrl-C ends it with a summary\n",
+        "http://{plain}/\nhttps://localhost:{}/   ({trust})\n{names}live: http://{plain}/.intact/ledger   Ctrl-C ends it with a summary\n",
         tls.port()
     ));
     Ok(())

@@ -218,6 +218,7 @@ impl Http1Connection<'_> {
             let mut exchange = record.begin(at, version, head.method(), head.target());
             exchange.bytes.request_head = head.as_bytes().len() as u64;
             exchange.fault = plan.fault;
+            exchange.disturbed = std::mem::take(&mut plan.disturbed);
             // who goes silently says nothing beforehand
             closes |= self.host.is_last(record.exchanges(), self.guest)
                 && self.host.config.close != Close::Silent;

@@ -143,6 +143,7 @@ impl Listener for Exchanges<'_> {
             exchange.stream = Some(u64::from(stream));
             exchange.bytes.request_head = bytes;
             exchange.fault = plan.fault;
+            exchange.disturbed = std::mem::take(&mut plan.disturbed);
             self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);
             pending = Some(exchange);
         }
