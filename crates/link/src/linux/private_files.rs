@@ -43,7 +43,7 @@ pub(super) fn replace<'a>(files: &[(&'a str, String)]) -> io::Result<Vec<&'a str
 pub(super) fn hide_name_services() -> Vec<&'static str> {
     let there = SERVICES.into_iter().filter(|path| Path::new(path).exists());
     there
-        .filter(|path| mount_bind("/dev/null", path).is_err())
+        .filter(|path| mount_bind("/dev/null", *path).is_err())
         .collect()
 }
 
