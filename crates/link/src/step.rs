@@ -35,16 +35,6 @@ pub enum LinkStep {
     Probe,
 }
 
-impl LinkStep {
-    /// What cannot be done without the step.
-    pub(crate) fn prevents(self) -> &'static str {
-        match self {
-            LinkStep::Resolver => "names cannot be looked up elsewhere",
-            _ => "no link can be made here",
-        }
-    }
-}
-
 impl fmt::Display for LinkStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -6,6 +6,7 @@ use crate::disturbance::Disturbances;
 use crate::fault::Faults;
 use crate::name_server::NameServerConfig;
 use crate::named_variants::choices;
+use crate::upstream::UpstreamConfig;
 use intact_ledger::TlsVersion;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -92,6 +93,8 @@ pub struct Config {
     pub tls: Option<(SocketAddr, TlsConfig)>,
     /// A name server next to it.
     pub name_server: Option<NameServerConfig>,
+    /// What is called before each response.
+    pub upstream: Option<UpstreamConfig>,
     /// Threads that serve; connections go to them in turn.
     pub threads: usize,
     /// The seed of delays and faults; the sequence is repeatable with one thread.
@@ -136,6 +139,7 @@ impl Default for Config {
             plain: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
             name_server: None,
+            upstream: None,
             threads: 1,
             seed: 0,
             body: 100,

@@ -29,6 +29,7 @@ mod test_server;
 mod thread_state;
 mod tls;
 mod totals;
+mod upstream;
 
 pub use certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
 pub use config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
@@ -40,4 +41,5 @@ pub use named_variants::{NamedVariants, UnknownChoice};
 pub use server::{Addresses, ServeError, Server};
 pub use summary::summary;
 pub use test_server::TestServer;
-pub use totals::{Connections, Handshakes, Lookups, Requests, Totals, Version};
+pub use totals::{Connections, Handshakes, Lookups, Requests, Totals, UpstreamCalls, Version};
+pub use upstream::{UpstreamConfig, UpstreamError};

@@ -9,6 +9,7 @@ use crate::record::ThreadRecorder;
 use crate::server_tally::ServerTally;
 use crate::thread_state::ThreadState;
 use crate::totals::Totals;
+use crate::upstream::Upstream;
 use crate::{connection, tls};
 use intact_ledger::{Run, Sink};
 use rustls::ServerConfig;
@@ -158,19 +159,18 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<Totals, ServeError> {
         let threads = self.config.threads.max(1);
-        let books = Arc::new(ServerTally::new(
-            run,
-            threads,
-            self.name_listener.is_some(),
-            log,
-        ));
+        let books = Arc::new(ServerTally::new(run, threads, &self.config, log));
         let config = Arc::new(self.config);
         let drain = Arc::new(DrainState::new(config.drain));
         let script = Arc::new(ScriptState::default());
+        let upstream = config.upstream.as_ref();
+        let upstream = upstream.map(|upstream| Upstream::start(upstream, &books).map(Arc::new));
+        let upstream = upstream.transpose().map_err(ServeError::Runtime)?;
         let state_of = |thread| {
             let clerk = ThreadRecorder::new(books.clone(), thread, threads);
             let (config, drain, script) = (config.clone(), drain.clone(), script.clone());
-            move || ThreadState::new(config, clerk, thread, drain, script)
+            let upstream = upstream.clone();
+            move || ThreadState::new(config, clerk, thread, drain, script, upstream)
         };
         let mut senders = Vec::new();
         let mut others = Vec::new();

@@ -1,11 +1,12 @@
 //! What the whole server has recorded so far: a page for each thread, added up when somebody asks.
 
+use crate::config::Config;
 use crate::disturbance::Disturbance;
 use crate::fault::Fault;
 use crate::name_server::LookupFault;
-use crate::totals::{Connections, Lookups, Requests, Totals, VersionCounts};
+use crate::totals::{Connections, Lookups, Requests, Totals, UpstreamCalls, VersionCounts};
 use intact_ledger::{
-    Closed, Connection, Event, Exchange, Lookup, Nanos, Protocol, Run, Sink, Tally,
+    Closed, Connection, Event, Exchange, Lookup, Nanos, Outcome, Protocol, Run, Sink, Tally,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,8 @@ pub(crate) struct ServerTally {
     pages: Box<[Mutex<Page>]>,
     /// Queries to the name server; absent without one.
     lookups: Option<Mutex<Lookups>>,
+    /// Calls to the upstream; absent without one.
+    upstream: Option<Mutex<UpstreamCalls>>,
     log: Option<Mutex<Box<dyn Sink + Send>>>,
 }
 
@@ -43,12 +46,13 @@ impl ServerTally {
     pub(crate) fn new(
         run: Run,
         pages: usize,
-        has_name_server: bool,
+        config: &Config,
         log: Option<Box<dyn Sink + Send>>,
     ) -> ServerTally {
         ServerTally {
             run,
-            lookups: has_name_server.then(Mutex::default),
+            lookups: config.name_server.is_some().then(Mutex::default),
+            upstream: config.upstream.is_some().then(Mutex::default),
             started: Instant::now(),
             pages: (0..pages).map(|_| Mutex::default()).collect(),
             log: log.map(Mutex::new),
@@ -128,7 +132,7 @@ impl ServerTally {
 
     /// A query to the name server was answered, or fails.
     pub(crate) fn lookup(&self, lookup: &Lookup, fault: Option<LookupFault>) {
-        if let Some(mut lookups) = self.lookups() {
+        if let Some(mut lookups) = locked(&self.lookups) {
             lookups.total += 1;
             if let Some(fault) = fault {
                 *lookups.failed.entry(fault).or_default() += 1;
@@ -138,9 +142,21 @@ impl ServerTally {
         self.log(Event::Lookup(lookup));
     }
 
-    fn lookups(&self) -> Option<MutexGuard<'_, Lookups>> {
-        let lookups = self.lookups.as_ref()?;
-        Some(lookups.lock().unwrap_or_else(PoisonError::into_inner))
+    /// A call to the upstream is over.
+    pub(crate) fn called(&self, outcome: Outcome) {
+        if let Some(mut calls) = locked(&self.upstream) {
+            calls.total += 1;
+            if let Some(kind) = outcome.failure() {
+                *calls.failed.entry(kind).or_default() += 1;
+            }
+        }
+    }
+
+    /// A connection to the upstream was opened.
+    pub(crate) fn called_on_new_connection(&self) {
+        if let Some(mut calls) = locked(&self.upstream) {
+            calls.connections += 1;
+        }
     }
 
     fn page(&self, page: usize) -> MutexGuard<'_, Page> {
@@ -203,9 +219,16 @@ impl ServerTally {
                 .collect(),
             faults,
             disturbed,
-            lookups: self.lookups().map(|lookups| lookups.clone()),
+            lookups: locked(&self.lookups).map(|lookups| lookups.clone()),
+            upstream: locked(&self.upstream).map(|calls| calls.clone()),
             last,
             tally,
         }
     }
+}
+
+/// Counts that all threads share, where they are kept.
+fn locked<T>(counts: &Option<Mutex<T>>) -> Option<MutexGuard<'_, T>> {
+    let counts = counts.as_ref()?;
+    Some(counts.lock().unwrap_or_else(PoisonError::into_inner))
 }

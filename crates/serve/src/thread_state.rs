@@ -8,6 +8,7 @@ use crate::host::RequestHost;
 use crate::read_buffers::ReadBuffers;
 use crate::record::{Record, ThreadRecorder};
 use crate::response::{Response, ResponseRoutes, is_admin};
+use crate::upstream::Upstream;
 use crate::{admin, host};
 use intact_experiment::Rng;
 use std::cell::RefCell;
@@ -25,6 +26,7 @@ pub(crate) struct ThreadState {
     script: Arc<ScriptState>,
     pub(crate) buffers: Rc<ReadBuffers>,
     pub(crate) drain: Arc<DrainState>,
+    upstream: Option<Arc<Upstream>>,
 }
 
 /// Who is at the other end, since when.
@@ -54,6 +56,7 @@ impl ThreadState {
         thread: usize,
         drain: Arc<DrainState>,
         script: Arc<ScriptState>,
+        upstream: Option<Arc<Upstream>>,
     ) -> ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
@@ -63,7 +66,13 @@ impl ThreadState {
             script,
             buffers: Rc::default(),
             drain,
+            upstream,
         }
+    }
+
+    /// The calls that a response waits for; absent where it waits for none.
+    pub(crate) fn upstream(&self, plan: &ResponsePlan) -> Option<&Arc<Upstream>> {
+        self.upstream.as_ref().filter(|_| !plan.hidden)
     }
 
     /// Decides about the next request on a connection.

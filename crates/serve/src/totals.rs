@@ -37,6 +37,8 @@ pub struct Totals {
     pub disturbed: BTreeMap<Disturbance, u64>,
     /// Queries to the name server; absent without one.
     pub lookups: Option<Lookups>,
+    /// Calls that responses waited for; absent without an upstream.
+    pub upstream: Option<UpstreamCalls>,
     /// The last exchanges, oldest first, as the ledger has them.
     pub last: Vec<Exchange>,
     /// All counts and histograms.
@@ -56,6 +58,18 @@ pub struct Requests {
     pub failed: BTreeMap<Failure, u64>,
     /// Answers by status, as far as one was sent.
     pub status: BTreeMap<u16, u64>,
+}
+
+/// Counts of calls to the upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UpstreamCalls {
+    /// All.
+    pub total: u64,
+    /// Those that failed, by kind; a status from 400 on is `unexpected-status`.
+    pub failed: BTreeMap<Failure, u64>,
+    /// Connections opened for them.
+    pub connections: u64,
 }
 
 /// Counts of queries to the name server. A program's lookup is often two queries: one for IPv4, one for IPv6.

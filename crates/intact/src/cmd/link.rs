@@ -160,7 +160,9 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 pub(crate) fn start(spec: &Spec, resolver: Option<IpAddr>) -> Result<Link, Failed> {
     make(spec, resolver).map_err(|error| {
         let code = match error {
-            LinkError::Forbidden { .. } | LinkError::Platform => exit::NOT_PERMITTED,
+            LinkError::Forbidden { .. } | LinkError::Resolver { .. } | LinkError::Platform => {
+                exit::NOT_PERMITTED
+            }
             LinkError::Helper(_) | LinkError::Ended => exit::WRAPPER_FAILURE,
         };
         Failed::wrapper(code, error)

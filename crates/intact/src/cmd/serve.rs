@@ -3,6 +3,7 @@
 mod log;
 mod name_server;
 mod options;
+mod upstream;
 
 use super::builtin::Ready;
 use super::internal::Control;

@@ -16,7 +16,12 @@ use std::net::IpAddr;
 /// The system forbids it, or has no resolv.conf.
 pub fn use_resolver(server: IpAddr) -> Result<Vec<&'static str>, LinkError> {
     enter(server).map_err(|StepError(step, error)| {
-        remedy::forbidden(step, error.raw_os_error().unwrap_or_default())
+        let way_out = remedy::known(step, error.kind());
+        LinkError::Resolver {
+            step,
+            error,
+            way_out,
+        }
     })
 }
 

@@ -10,6 +10,8 @@ use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use intact_ledger::{Failure, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::spawn_local;
 use tokio::time::Instant;
 
 /// Bytes of request bodies that are kept for all streams of a connection.
@@ -72,7 +74,12 @@ pub(super) struct Exchanges<'a> {
     pub(super) idle_since: Instant,
     /// What was sent, and what follows it.
     pub(super) followed: Vec<(u32, After)>,
+    /// Streams whose calls to the upstream are over.
+    called: (UnboundedSender<Called>, UnboundedReceiver<Called>),
 }
+
+/// The calls of a stream: its number, how many there were, how many failed.
+pub(super) type Called = (u32, u32, u32);
 
 impl<'a> Exchanges<'a> {
     pub(super) fn new(host: &'a ThreadState, record: &'a Rc<Record>, guest: Peer) -> Exchanges<'a> {
@@ -86,6 +93,7 @@ impl<'a> Exchanges<'a> {
             last: false,
             idle_since: Instant::now(),
             followed: Vec::new(),
+            called: unbounded_channel(),
         }
     }
 
@@ -108,6 +116,27 @@ impl<'a> Exchanges<'a> {
             exchanging.due = at;
             self.due.insert((at, stream));
         }
+    }
+
+    /// Waits for the end of a stream's calls.
+    pub(super) async fn next_called(&mut self) -> Called {
+        match self.called.1.recv().await {
+            Some(called) => called,
+            // this end holds a sender
+            None => std::future::pending().await,
+        }
+    }
+
+    /// A stream's calls are over: its response is due after its pause.
+    pub(super) fn take_called(&mut self, (stream, calls, failed): Called) {
+        let Some(exchanging) = self.all.get_mut(&stream) else {
+            return;
+        };
+        if failed > 0 {
+            exchanging.plan.answer = Response::bad_gateway(calls, failed);
+        }
+        let at = Instant::now() + exchanging.plan.pause;
+        self.schedule(stream, StreamStep::Answer, at);
     }
 
     /// Takes an exchange out that ends now.
@@ -195,8 +224,15 @@ impl Listener for Exchanges<'_> {
         if exchanging.plan.answer.body == Body::Echo {
             exchanging.plan.answer.body = Body::Given(std::mem::take(&mut exchanging.body));
         }
-        let at = Instant::now() + exchanging.plan.pause;
-        self.schedule(stream, StreamStep::Answer, at);
+        let Some(upstream) = self.host.upstream(&exchanging.plan) else {
+            return self.take_called((stream, 0, 0));
+        };
+        let (upstream, sender) = (upstream.clone(), self.called.0.clone());
+        spawn_local(async move {
+            let (calls, failed) = upstream.call().await;
+            // the connection may be gone
+            let _ = sender.send((stream, calls, failed));
+        });
     }
 
     fn gone(&mut self, stream: u32, by: Side) {

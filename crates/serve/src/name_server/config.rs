@@ -119,8 +119,10 @@ impl FromStr for RateLimit {
 pub struct NameServerConfig {
     /// Where it listens, over UDP and TCP.
     pub listen: SocketAddr,
-    /// The names that there are; none: every name is there, with the address on which the name server listens.
+    /// The names that there are; none: every name is there, with `usual` as its address.
     pub names: Vec<NameRecord>,
+    /// The address of every name where none is given.
+    pub usual: IpAddr,
     /// How long an address is valid, in seconds.
     pub ttl_s: u32,
     /// The pause before each response.
@@ -135,7 +137,7 @@ impl NameServerConfig {
     /// The addresses of a name; `None` if there is no such name.
     pub(super) fn addresses(&self, name: &str) -> Option<Vec<IpAddr>> {
         if self.names.is_empty() {
-            return Some(vec![self.listen.ip()]);
+            return Some(vec![self.usual]);
         }
         let record = self.names.iter().find(|record| record.name == name);
         record.map(|record| record.addresses.clone())

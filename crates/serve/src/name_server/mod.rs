@@ -93,10 +93,7 @@ pub(crate) fn start(
     let address = listener.address;
     let server = Rc::new(NameServer {
         bucket: RefCell::new(Bucket::full(config.rate_limit, books.now())),
-        config: NameServerConfig {
-            listen: address,
-            ..config
-        },
+        config,
         resolver: address.to_string().into(),
         books,
         random: RefCell::new(Rng::seeded(seed)),

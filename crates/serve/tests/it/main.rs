@@ -12,3 +12,4 @@ mod name_server;
 mod rig;
 mod script;
 mod tls;
+mod upstream;

@@ -24,7 +24,7 @@ pub(super) struct NameServerOptions {
         value_parser = address
     )]
     dns: Option<SocketAddr>,
-    /// A name with its addresses, may be repeated; without any, every name has the address of --dns
+    /// A name with its addresses, may be repeated; without any, every name has the address of --listen
     #[arg(long, value_name = "NAME=ADDRESS,..", requires = "dns")]
     dns_name: Vec<NameRecord>,
     /// How long an address is valid
@@ -59,23 +59,25 @@ impl NameServerOptions {
         self.dns.is_some()
     }
 
-    /// The configuration of a name server that listens at `place` of the address given, if there is one.
+    /// The configuration of a name server that listens at `place` of the address given, if there is one. `server` is where HTTP is
+    /// spoken.
     pub(super) fn config(
         &self,
         place: impl Fn(SocketAddr) -> SocketAddr,
+        server: IpAddr,
     ) -> Result<Option<NameServerConfig>, Failed> {
         let Some(listen) = self.dns.map(place) else {
             return Ok(None);
         };
-        if listen.ip().is_unspecified() && self.dns_name.is_empty() {
+        if server.is_unspecified() && self.dns_name.is_empty() {
             return Err(Failed::usage(anyhow!(
-                "--dns={}: which address names have is not known; give them: --dns-name NAME=ADDRESS",
-                listen.ip()
+                "--dns: with --listen {server}, name the address of the server: --dns-name NAME=ADDRESS"
             )));
         }
         Ok(Some(NameServerConfig {
             listen,
             names: self.dns_name.clone(),
+            usual: server,
             ttl_s: u32::try_from(self.dns_ttl.as_secs()).unwrap_or(u32::MAX),
             delay: self.dns_delay,
             rate_limit: self.dns_rate_limit,

@@ -1,6 +1,7 @@
 //! The words of `intact serve`'s command line, and the server's configuration that they make.
 
 use super::name_server::{self, NameServerOptions};
+use super::upstream::UpstreamOptions;
 use crate::cmd::json::JsonTarget;
 use crate::cmd::{options, run_header};
 use crate::exit::Failed;
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     wrongs: FaultOptions,
     #[command(flatten)]
     names: NameServerOptions,
+    #[command(flatten)]
+    upstream: UpstreamOptions,
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     pub(super) json: Option<JsonTarget>,
@@ -277,9 +280,11 @@ impl Config {
             Place::FreePorts => SocketAddr::from(([127, 0, 0, 1], 0)),
             Place::Link => SocketAddr::from((SERVER_V4, well_known)),
         };
+        let plain = address(args.listen, 80);
         Ok(intact_serve::Config {
-            plain: Some(address(args.listen, 80)),
+            plain: Some(plain),
             tls: Some((address(args.tls_listen, 443), args.tls.config()?)),
+            upstream: args.upstream.config()?,
             threads: args.threads,
             seed: args.wrongs.seed,
             body: args.answers.body,
@@ -303,7 +308,7 @@ impl Config {
             script: args.wrongs.script.clone(),
             name_server: args
                 .names
-                .config(|chosen| address(chosen, name_server::PORT))?,
+                .config(|chosen| address(chosen, name_server::PORT), plain.ip())?,
             names: args.tls.name.clone(),
         })
     }
@@ -386,5 +391,6 @@ Examples:
   intact serve --delay exp:20ms --first-request-cost 150ms --threads 2
   intact serve --fault stall=0.01,reset-mid-body=0.05 --seed 7
   intact serve --script pause=1s/10s,slow=200ms/100 --ledger truth
+  intact serve --upstream http://127.0.0.1:9000/ --calls 3 --upstream-keepalive off
   intact serve --dns=127.0.0.9 --dns-rate-limit 20/s:servfail --dns-ttl 0
   intact serve --idle-timeout 5s --link rtt=30ms -- node client.js";

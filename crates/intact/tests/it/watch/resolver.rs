@@ -157,7 +157,7 @@ fn each_failure_of_a_name_server_is_the_error_that_the_program_gets() {
     ] {
         let environment = [("REQUESTS", "2"), ("RES_OPTIONS", "timeout:1 attempts:1")];
         // as a user without rights, who needs a user namespace to see another resolv.conf
-        let start = ["unshare", "--user", "--map-user=1000"];
+        let start = ["unshare", "--user", "--map-user=1000", "--map-group=1000"];
         let fault = format!("--dns-fault {failure}");
         let Some(seen) = watched(test, &start, &fault, &environment) else {
             return;
