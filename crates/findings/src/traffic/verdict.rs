@@ -79,7 +79,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     };
     let connections = connections(opened);
     if opened + totals.open_before == 0 && requests == 0 {
-        return nothing(totals, missing);
+        return nothing(totals, books.lookups.all.without_result, missing);
     }
     if requests == 0 {
         return unused(totals, books.destinations.all.opened_in_vain);
@@ -264,8 +264,8 @@ fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
     })
 }
 
-/// The sentence for a run without connections and requests.
-fn nothing(totals: &Figures, missing: Option<String>) -> String {
+/// The sentence for a run without connections and requests. The results of `unseen` lookups were not seen.
+fn nothing(totals: &Figures, unseen: u64, missing: Option<String>) -> String {
     let failures = &totals.connections.failed;
     let lookups = &totals.lookups;
     match (failures.values().sum(), missing) {
@@ -274,6 +274,10 @@ fn nothing(totals: &Figures, missing: Option<String>) -> String {
             format!("No connection could be opened: {failed} failed ({kinds})")
         }
         (0, Some(reason)) => format!("Nothing was observed: {reason}"),
+        (0, None) if unseen > 0 => {
+            let results = counted(unseen, "lookup");
+            format!("No connection was opened. What {results} found was not seen")
+        }
         (0, None) => "No connection was opened: nothing to reuse".to_owned(),
         (failed, _) => {
             let attempts = counted(failed, "attempt");

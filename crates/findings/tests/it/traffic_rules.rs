@@ -258,6 +258,11 @@ fn failed_lookups_stand_in_the_headline() {
         after_lookups(&lookups, 20).verdict[1],
         "2 of 3 lookups failed (NXDOMAIN 1, other 1)"
     );
+    // whether it failed is not known
+    assert_eq!(
+        after_lookups(&[one("b.example", &json!(null))], 0).verdict,
+        ["No connection was opened. What 1 lookup found was not seen"]
+    );
     // nothing else happened
     assert_eq!(
         after_lookups(&[one("b.example", &missing)], 0).verdict,

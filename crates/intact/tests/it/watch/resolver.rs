@@ -16,7 +16,8 @@ const ask = left => {
   if (left === 0) return console.log(JSON.stringify(errors));
   const next = () => setImmediate(() => ask(left - 1));
   // the dot: no search list
-  const to = { host: 'api.test.', port: process.env.PORT, agent, family: 4 };
+  const family = Number(process.env.FAMILY ?? 4);
+  const to = { host: 'api.test.', port: process.env.PORT, agent, family };
   http.get(to, response => { response.resume(); response.on('end', next); })
     .on('error', error => { errors[error.code] = (errors[error.code] ?? 0) + 1; next(); });
 };
@@ -155,20 +156,25 @@ fn each_failure_of_a_name_server_is_the_error_that_the_program_gets() {
         ("servfail", "EAI_AGAIN", "SERVFAIL"),
         ("timeout", "EAI_AGAIN", "no answer"),
     ] {
-        let environment = [("REQUESTS", "2"), ("RES_OPTIONS", "timeout:1 attempts:1")];
+        // both families: glibc sends both queries by a call that is seen
+        let environment = [
+            ("REQUESTS", "1"),
+            ("FAMILY", "0"),
+            ("RES_OPTIONS", "timeout:1 attempts:1"),
+        ];
         // as a user without rights, who needs a user namespace to see another resolv.conf
         let start = ["unshare", "--user", "--map-user=1000", "--map-group=1000"];
         let fault = format!("--dns-fault {failure}");
         let Some(seen) = watched(test, &start, &fault, &environment) else {
             return;
         };
-        assert_eq!(seen.errors, json!({code: 2}), "{failure}");
-        assert_eq!(seen.watch["totals"]["lookups"]["errors"], json!({error: 2}));
+        assert_eq!(seen.errors, json!({code: 1}), "{failure}");
+        assert_eq!(seen.watch["totals"]["lookups"]["errors"], json!({error: 1}));
         let asked = &seen.server["lookups"];
         assert_eq!(asked["failed"][failure], asked["total"], "{asked}");
-        assert!(asked["total"].as_u64() >= Some(2), "{asked}");
+        assert!(asked["total"].as_u64() >= Some(1), "{asked}");
         let first = seen.watch["verdict"][0].as_str().unwrap();
-        let sentence = format!("No connection could be opened: 2 lookups failed ({error} 2)");
+        let sentence = format!("No connection could be opened: 1 lookup failed ({error} 1)");
         assert_eq!(first, sentence);
     }
 }
