@@ -157,7 +157,7 @@ pub fn query(id: u16, name: &str, kind: u16) -> Option<Vec<u8>> {
 /// What a response to a question says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseContent<'a> {
-    /// The name has these addresses, of which those of the type asked for are sent, valid for so many seconds.
+    /// The name has these addresses, of which those of the type asked for are sent, valid for this number of seconds.
     Addresses(&'a [IpAddr], u32),
     /// A response code other than 0, such as [`SERVFAIL`].
     Error(u8),

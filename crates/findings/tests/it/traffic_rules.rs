@@ -214,7 +214,7 @@ fn lookups_of_a_name_concern_each_destination_of_that_name() {
 }
 
 /// Lookups of these names with these answers, and requests on one connection after them.
-fn after_lookups(lookups: &[(&str, serde_json::Value)], requests: u64) -> ObservedFacts {
+fn after_lookups(lookups: &[(&str, Value)], requests: u64) -> ObservedFacts {
     let mut rows = Vec::new();
     for (nth, (name, answer)) in lookups.iter().enumerate() {
         let at = nth as u64;
@@ -235,7 +235,7 @@ fn after_lookups(lookups: &[(&str, serde_json::Value)], requests: u64) -> Observ
 fn failed_lookups_stand_in_the_headline() {
     let (found, refused) = (json!({"Ok": ["127.0.0.1"]}), json!({"Err": "SERVFAIL"}));
     let missing = json!({"Err": "NXDOMAIN"});
-    let one = |name, answer: &serde_json::Value| (name, answer.clone());
+    let one = |name, answer: &Value| (name, answer.clone());
     // once in a hundred, and the name is there at other times
     let mut lookups = vec![one("api.example", &found); 99];
     lookups.insert(50, one("api.example", &refused));

@@ -157,8 +157,8 @@ fn what_cannot_be_is_refused_with_the_form_that_can() {
         ("ramp=200ms/0s", "ramp=200ms/60s"),
         ("pause=1s/10s,pause=1s@5s", "pause can be given once"),
     ] {
-        let told = refused(text);
-        assert!(told.contains(words), "{text}: {told}");
+        let error = refused(text);
+        assert!(error.contains(words), "{text}: {error}");
     }
     assert!("".parse::<Disturbances>().unwrap().is_empty());
     for kind in Disturbance::ALL {

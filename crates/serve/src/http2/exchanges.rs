@@ -10,8 +10,7 @@ use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use intact_ledger::{Failure, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::spawn_local;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 /// Bytes of request bodies that are kept for all streams of a connection.
@@ -54,6 +53,8 @@ pub(super) struct StreamExchange {
     /// When `step` is due, if it has a time.
     due: Instant,
     body: Vec<u8>,
+    /// The calls to the upstream that the response waits for.
+    calls: Option<AbortHandle>,
     /// Bytes of `body` that count against what is kept for all streams.
     held: usize,
 }
@@ -74,8 +75,8 @@ pub(super) struct Exchanges<'a> {
     pub(super) idle_since: Instant,
     /// What was sent, and what follows it.
     pub(super) followed: Vec<(u32, After)>,
-    /// Streams whose calls to the upstream are over.
-    called: (UnboundedSender<Called>, UnboundedReceiver<Called>),
+    /// The calls to the upstream that responses wait for. They end with the connection.
+    calls: JoinSet<Called>,
 }
 
 /// The calls of a stream: its number, how many there were, how many failed.
@@ -93,7 +94,7 @@ impl<'a> Exchanges<'a> {
             last: false,
             idle_since: Instant::now(),
             followed: Vec::new(),
-            called: unbounded_channel(),
+            calls: JoinSet::new(),
         }
     }
 
@@ -120,10 +121,13 @@ impl<'a> Exchanges<'a> {
 
     /// Waits for the end of a stream's calls.
     pub(super) async fn next_called(&mut self) -> Called {
-        match self.called.1.recv().await {
-            Some(called) => called,
-            // this end holds a sender
-            None => std::future::pending().await,
+        loop {
+            match self.calls.join_next().await {
+                Some(Ok(called)) => return called,
+                // those of a stream that is gone
+                Some(Err(_)) => {}
+                None => std::future::pending().await,
+            }
         }
     }
 
@@ -145,6 +149,9 @@ impl<'a> Exchanges<'a> {
         // a step of a stream that was reset must not wait there for its time
         self.due.remove(&(exchanging.due, stream));
         self.held -= exchanging.held;
+        if let Some(calls) = exchanging.calls {
+            calls.abort();
+        }
         self.idle_since = Instant::now();
         Some(exchanging.pending)
     }
@@ -184,6 +191,7 @@ impl Listener for Exchanges<'_> {
             after: After::End,
             due: Instant::now(),
             body: Vec::new(),
+            calls: None,
             held: 0,
         };
         self.all.insert(stream, exchanging);
@@ -227,12 +235,11 @@ impl Listener for Exchanges<'_> {
         let Some(upstream) = self.host.upstream(&exchanging.plan) else {
             return self.take_called((stream, 0, 0));
         };
-        let (upstream, sender) = (upstream.clone(), self.called.0.clone());
-        spawn_local(async move {
+        let upstream = upstream.clone();
+        exchanging.calls = Some(self.calls.spawn_local(async move {
             let (calls, failed) = upstream.call().await;
-            // the connection may be gone
-            let _ = sender.send((stream, calls, failed));
-        });
+            (stream, calls, failed)
+        }));
     }
 
     fn gone(&mut self, stream: u32, by: Side) {

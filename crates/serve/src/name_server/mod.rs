@@ -110,7 +110,7 @@ impl NameServer {
     async fn serve_udp(self: Rc<NameServer>, socket: Rc<UdpSocket>) {
         let mut buffer = vec![0; MAX_QUERY];
         loop {
-            // an error is that of an earlier response: nobody listens for it any more
+            // an error is that of an earlier response, which found no listener
             let Ok((count, from)) = socket.recv_from(&mut buffer).await else {
                 continue;
             };

@@ -90,7 +90,7 @@ impl Connections {
         !self.unfinished.is_empty()
     }
 
-    /// Ends the connections of calls that nobody waits for.
+    /// Ends the connections of calls that were given up.
     pub(super) fn give_up(&mut self) {
         let is_awaited = |slot: &Slot| slot.waiter.as_ref().is_none_or(|one| !one.is_closed());
         self.slots.retain(|_, slot| is_awaited(slot));
@@ -222,7 +222,7 @@ impl Connections {
             Some(outcome) if is_kept => {
                 self.idle.push(key);
                 if let Some(waiter) = self.slots.get_mut(&key).and_then(|slot| slot.waiter.take()) {
-                    // who asked may be gone
+                    // the response may be gone
                     let _ = waiter.send(outcome);
                 }
             }
@@ -242,7 +242,7 @@ impl Connections {
             http.close(self.clock.now());
         }
         if let Some(waiter) = slot.waiter {
-            // who asked may be gone
+            // the response may be gone
             let _ = waiter.send(outcome);
         }
     }

@@ -39,7 +39,7 @@ pub(crate) struct Upstream {
 enum Order {
     /// Make a call.
     Call(oneshot::Sender<Outcome>),
-    /// End the connections of calls that nobody waits for.
+    /// End the connections of calls that were given up.
     GiveUp,
 }
 
@@ -133,7 +133,7 @@ impl Drop for Call<'_> {
     }
 }
 
-/// Makes calls until there is nobody to order any.
+/// Makes calls until the server ends.
 fn work(mut poll: Poll, mut connections: Connections, orders: &Receiver<Order>) {
     let mut events = Events::with_capacity(256);
     loop {

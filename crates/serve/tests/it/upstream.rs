@@ -1,10 +1,12 @@
 //! Outgoing calls that a response waits for: the ledger of the server and that of the upstream have the same counts.
 
 use crate::http2::Client;
-use crate::rig::{Rig, get};
+use crate::rig::{Rig, ask, get};
 use intact_client::tls::Verify;
 use intact_ledger::Failure;
 use intact_serve::{Config, Totals, UpstreamCalls, UpstreamConfig};
+use socket2::SockRef;
+use std::time::{Duration, Instant};
 
 /// A server that calls `upstream` three times before each response, and requests in HTTP/1 and HTTP/2; what both recorded.
 fn run(upstream: Config, path: &str, keepalive: bool) -> (Vec<String>, UpstreamCalls, Totals) {
@@ -80,32 +82,44 @@ fn an_upstream_that_is_not_there_is_a_502_and_no_connection() {
 }
 
 #[test]
-fn a_client_that_resets_gives_its_call_up() {
-    let upstream = Rig::start(Config {
-        faults: "stall".parse().unwrap(),
-        ..Config::default()
-    });
-    let url = format!("http://{}/", upstream.plain());
-    let server = Rig::start(Config {
-        upstream: Some(UpstreamConfig::new(&url, 1, true, Verify::Insecure).unwrap()),
-        ..Config::default()
-    });
-    let mut stream = server.connect();
-    crate::rig::ask(&mut stream, "/");
-    crate::rig::assert_silent(&mut stream);
-    socket2::SockRef::from(&stream)
-        .set_linger(Some(std::time::Duration::ZERO))
-        .unwrap();
-    drop(stream);
-    // its end is the end of the call's connection, which the upstream waits for
-    while get(&mut upstream.connect(), "/.intact/ledger")
-        .body
-        .windows(8)
-        .all(|bytes| bytes != b"\"open\":0")
-    {
-        std::thread::sleep(std::time::Duration::from_millis(2));
+fn a_client_that_leaves_gives_its_calls_up() {
+    for is_http2 in [false, true] {
+        let upstream = Rig::start(Config {
+            faults: "stall".parse().unwrap(),
+            ..Config::default()
+        });
+        let url = format!("http://{}/", upstream.plain());
+        let server = Rig::start(Config {
+            upstream: Some(UpstreamConfig::new(&url, 1, true, Verify::Insecure).unwrap()),
+            ..Config::default()
+        });
+        let mut stream = server.connect();
+        if is_http2 {
+            let mut client = Client::start(stream);
+            client.get(1, "/");
+            wait_for(&upstream, "\"open\":1");
+            drop(client);
+        } else {
+            ask(&mut stream, "/");
+            wait_for(&upstream, "\"open\":1");
+            let linger = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+            linger.unwrap();
+            drop(stream);
+        }
+        // the end of the call is the end of its connection, which the upstream waits for
+        wait_for(&upstream, "\"open\":0");
+        let totals = server.end();
+        assert_eq!(totals.requests.failed[&Failure::ClientClosed], 1);
+        upstream.end();
     }
-    let totals = server.end();
-    assert_eq!(totals.requests.failed[&Failure::ClientClosed], 1);
-    upstream.end();
+}
+
+/// Waits until the ledger of a server has this in it.
+fn wait_for(server: &Rig, text: &str) {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    let ledger = || get(&mut server.connect(), "/.intact/ledger").body;
+    while !String::from_utf8(ledger()).unwrap().contains(text) {
+        assert!(Instant::now() < give_up, "never {text}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

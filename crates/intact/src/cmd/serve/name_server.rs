@@ -38,7 +38,7 @@ pub(super) struct NameServerOptions {
         requires = "dns"
     )]
     dns_delay: Delay,
-    /// Answer so many queries a second; the others get no response, or fail as named: 20/s:servfail
+    /// Answer N queries a second; the others get no response, or fail as named: 20/s:servfail
     #[arg(long, value_name = "N/s[:FAILURE]", requires = "dns")]
     dns_rate_limit: Option<RateLimit>,
     /// Let queries fail, each way with its probability: nxdomain=0.1,servfail=0.05
