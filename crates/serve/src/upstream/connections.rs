@@ -40,7 +40,7 @@ struct Slot {
 }
 
 enum Stage {
-    Dialing(Dial),
+    Dialing(Box<Dial>),
     Open(Box<HttpConnection>),
 }
 
@@ -119,7 +119,7 @@ impl Connections {
             &self.clock,
         );
         let slot = Slot {
-            stage: Stage::Dialing(dial),
+            stage: Stage::Dialing(Box::new(dial)),
             waiter: Some(waiter),
         };
         self.slots.insert(key, slot);
