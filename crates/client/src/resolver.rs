@@ -54,6 +54,11 @@ impl Resolver {
         }
     }
 
+    /// Wakes the loop from another thread; a poll has one waker only.
+    pub fn waker(&self) -> Arc<Waker> {
+        self.waker.clone()
+    }
+
     /// Asks for the addresses of a name.
     pub(crate) fn ask(&mut self, key: u64, host: &Arc<str>, port: u16, family: Family) {
         if self.under_way >= self.threads && self.threads < MOST_THREADS {

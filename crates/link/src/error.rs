@@ -16,6 +16,16 @@ pub enum LinkError {
         /// What would allow it, where it is known.
         way_out: Option<String>,
     },
+    /// The system forbids that programs get another name server.
+    #[error("programs cannot get another name server here: {step}: {error}{}", .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
+    Resolver {
+        /// What was forbidden.
+        step: LinkStep,
+        /// What the kernel said.
+        error: io::Error,
+        /// What would allow it, where it is known.
+        way_out: Option<String>,
+    },
     /// Another system than Linux.
     #[error("links need Linux; in a container: docker run --privileged")]
     Platform,

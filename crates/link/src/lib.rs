@@ -24,12 +24,12 @@ pub use addresses::{CLIENT_V4, CLIENT_V6, SERVER_NAME, SERVER_V4, SERVER_V6};
 pub use emulator::fuzz::forward;
 pub use error::LinkError;
 #[cfg(target_os = "linux")]
-pub use linux::{Link, keep};
+pub use linux::{Link, keep, use_resolver};
 pub use spec::{Blocked, Congestion, Forgotten, LinkChange, Nat, Spec, SpecError};
 pub use stats::{Counts, Lateness, LinkStats, RoundTrip};
 pub use step::LinkStep;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Link, keep};
+pub use unsupported::{Link, keep, use_resolver};
 
 /// The side of a link that a command runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,17 @@ use std::io;
 /// The error of a step, with what would allow it on this system.
 pub(crate) fn forbidden(step: LinkStep, errno: i32) -> LinkError {
     let source = io::Error::from_raw_os_error(errno);
-    let way_out = way_out(step, source.kind(), &|path| fs::read_to_string(path).ok());
+    let way_out = known(step, source.kind());
     LinkError::Forbidden {
         step,
         source,
         way_out,
     }
+}
+
+/// What would allow a step on this system, where it is known.
+pub(crate) fn known(step: LinkStep, kind: io::ErrorKind) -> Option<String> {
+    way_out(step, kind, &|path| fs::read_to_string(path).ok())
 }
 
 /// Known reasons, each with its remedy. `read` gives the text of a file, where there is one.

@@ -27,6 +27,8 @@ pub enum LinkStep {
     ProcessMount,
     /// A mount namespace with the server's name.
     Names,
+    /// A mount namespace with a resolv.conf.
+    Resolver,
     /// A process for the forwarder.
     Fork,
     /// The check that packets arrive in time.
@@ -46,6 +48,7 @@ impl fmt::Display for LinkStep {
             LinkStep::ProcessNamespace => "making a process namespace",
             LinkStep::ProcessMount => "mounting /proc for a process namespace",
             LinkStep::Names => "mounting a private /etc/hosts",
+            LinkStep::Resolver => "mounting a private /etc/resolv.conf",
             LinkStep::Fork => "starting the forwarder",
             LinkStep::Probe => "probing the link",
         })

@@ -2,6 +2,7 @@
 
 use crate::{LinkChange, LinkEnd, LinkError, LinkStats, RoundTrip, Spec};
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +12,7 @@ pub enum Link {}
 
 impl Link {
     /// Always [`LinkError::Platform`].
-    pub fn start(_: &Spec, _: impl Fn() -> Command) -> Result<Link, LinkError> {
+    pub fn start(_: &Spec, _: Option<IpAddr>, _: impl Fn() -> Command) -> Result<Link, LinkError> {
         Err(LinkError::Platform)
     }
 
@@ -79,6 +80,11 @@ impl Link {
     pub fn account(&self) -> Result<LinkStats, LinkError> {
         match *self {}
     }
+}
+
+/// Always [`LinkError::Platform`].
+pub fn use_resolver(_: IpAddr) -> Result<Vec<&'static str>, LinkError> {
+    Err(LinkError::Platform)
 }
 
 /// Always an error: there is nothing to keep.

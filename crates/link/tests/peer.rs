@@ -163,7 +163,7 @@ fn own(spec: &str) -> io::Result<()> {
         helper
     };
     let spec = spec.parse().map_err(io::Error::other)?;
-    let link = match Link::start(&spec, helper) {
+    let link = match Link::start(&spec, None, helper) {
         Ok(link) => link,
         Err(error) => {
             println!("{error}");

@@ -49,7 +49,7 @@ mod tests {
     fn only_this_machine_is_told() {
         let now = jiff::Timestamp::UNIX_EPOCH;
         let run = Run::new(Producer::Serve, "0", Vantage::Server, now, 0, &[]);
-        let books = ServerTally::new(run, 1, None);
+        let books = ServerTally::new(run, 1, &crate::Config::default(), None);
         let status =
             |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), true, &books).status;
         for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"] {

@@ -2,8 +2,11 @@
 
 use crate::certificate_authority::CertificateAuthority;
 use crate::delay::Delay;
+use crate::disturbance::Disturbances;
 use crate::fault::Faults;
+use crate::name_server::NameServerConfig;
 use crate::named_variants::choices;
+use crate::upstream::UpstreamConfig;
 use intact_ledger::TlsVersion;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -88,6 +91,10 @@ pub struct Config {
     pub plain: Option<SocketAddr>,
     /// Where TLS is spoken, and how.
     pub tls: Option<(SocketAddr, TlsConfig)>,
+    /// A name server next to it.
+    pub name_server: Option<NameServerConfig>,
+    /// What is called before each response.
+    pub upstream: Option<UpstreamConfig>,
     /// Threads that serve; connections go to them in turn.
     pub threads: usize,
     /// The seed of delays and faults; the sequence is repeatable with one thread.
@@ -120,6 +127,8 @@ pub struct Config {
     pub drain: Duration,
     /// What goes wrong, how often.
     pub faults: Faults,
+    /// What happens to responses at set times.
+    pub script: Disturbances,
     /// Further names of this server, in addition to those of the loopback: `/.intact/` answers to no other `Host`.
     pub names: Vec<String>,
 }
@@ -129,6 +138,8 @@ impl Default for Config {
         Config {
             plain: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
+            name_server: None,
+            upstream: None,
             threads: 1,
             seed: 0,
             body: 100,
@@ -145,6 +156,7 @@ impl Default for Config {
             close: Close::Goaway,
             drain: Duration::ZERO,
             faults: Faults::default(),
+            script: Disturbances::default(),
             names: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 //! Only the names, and what a careful client makes of each. How a fault looks on the wire is each version's own business
 //! (`http1::faults`, `http2::faults`).
 
-use crate::named_variants::{UnknownChoice, choices};
+use crate::named_variants::{NamedVariants, UnknownChoice, choices};
 use intact_experiment::Rng;
 use intact_ledger::{Failure, Protocol};
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,7 @@ choices! {
     EndlessHead "endless-head" "sends a head without end (HTTP/2: CONTINUATION frames)",
     TwoAnswers "two-answers" "answers once more than it was asked",
     CloseBeforeAnswer "close-before-answer" "reads the request, then ends the connection",
+    ResetBeforeAnswer "reset-before-answer" "reads the request, then resets the connection",
     KeepAliveThenClose "keep-alive-then-close" "announces that it keeps the connection, and ends it with that answer",
 }
 
@@ -34,7 +35,7 @@ impl Fault {
         Some(match self {
             Fault::Stall | Fault::StallMidBody | Fault::Trickle => Failure::Timeout,
             Fault::ResetMidBody if protocol == Protocol::Http2 => Failure::StreamReset,
-            Fault::ResetMidBody => Failure::Reset,
+            Fault::ResetMidBody | Fault::ResetBeforeAnswer => Failure::Reset,
             Fault::TruncatedBody | Fault::CloseAfterHead => Failure::Truncated,
             Fault::Garbage | Fault::BadChunk => Failure::Malformed,
             Fault::EndlessInterim | Fault::EndlessHead => Failure::TooLarge,
@@ -59,17 +60,23 @@ pub enum FaultError {
 }
 
 /// Which faults happen, how often.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Faults(Vec<(Fault, f64)>);
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Faults<T = Fault>(Vec<(T, f64)>);
 
-impl Faults {
+impl<T> Default for Faults<T> {
+    fn default() -> Faults<T> {
+        Faults(Vec::new())
+    }
+}
+
+impl<T: Copy> Faults<T> {
     /// Whether nothing goes wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether this request gets one, and which.
-    pub(crate) fn draw(&self, dice: &mut Rng) -> Option<Fault> {
+    pub(crate) fn draw(&self, dice: &mut Rng) -> Option<T> {
         if self.0.is_empty() {
             return None;
         }
@@ -84,11 +91,11 @@ impl Faults {
     }
 }
 
-impl FromStr for Faults {
+impl<T: NamedVariants> FromStr for Faults<T> {
     type Err = FaultError;
 
     /// Reads `stall=0.1,garbage=0.05`; a name alone is certain.
-    fn from_str(text: &str) -> Result<Faults, FaultError> {
+    fn from_str(text: &str) -> Result<Faults<T>, FaultError> {
         let mut faults = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (id, probability) = part.split_once('=').unwrap_or((part, "1"));
@@ -111,8 +118,6 @@ impl FromStr for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::named_variants::NamedVariants;
-
     #[test]
     fn a_fault_reads_back_from_its_id() {
         for &fault in Fault::ALL {

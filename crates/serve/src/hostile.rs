@@ -12,6 +12,7 @@ pub use scripted_server::ScriptedServer;
 use crate::certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
 use crate::config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 use crate::delay::Delay;
+use crate::disturbance::{Disturbances, ScriptError};
 use crate::fault::{FaultError, Faults};
 use crate::named_variants::UnknownChoice;
 use intact_ledger::{Failure, Outcome, TlsVersion};
@@ -93,6 +94,9 @@ pub enum ValueError {
     /// `fault`.
     #[error(transparent)]
     Fault(#[from] FaultError),
+    /// `script`.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     /// A time.
     #[error(transparent)]
     Time(#[from] DurationError),
@@ -126,6 +130,7 @@ struct Options {
     close: Option<String>,
     cert_kind: Option<String>,
     fault: Option<String>,
+    script: Option<String>,
     seed: u64,
     idle_timeout: Option<String>,
     max_age: Option<String>,
@@ -254,6 +259,7 @@ impl Options {
                 .as_deref()
                 .map_or(Ok(Close::default()), str::parse)?,
             faults: read(&self.fault).parse::<Faults>()?,
+            script: read(&self.script).parse::<Disturbances>()?,
             seed: self.seed,
             idle_timeout: limit(&self.idle_timeout)?,
             max_age: limit(&self.max_age)?,

@@ -1,7 +1,9 @@
 //! The server's own record of one connection. Whatever happens to its task, what it began is recorded as ended.
 
 use crate::channel::ByteCounts;
+use crate::disturbance::Disturbance;
 use crate::fault::Fault;
+use crate::named_variants::NamedVariants;
 use crate::server_tally::ServerTally;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
@@ -103,6 +105,11 @@ impl Record {
         self.clerk.now()
     }
 
+    /// The connection's number in its run.
+    pub(crate) fn id(&self) -> ConnectionId {
+        self.connection.borrow().id
+    }
+
     /// How many exchanges have begun.
     pub(crate) fn exchanges(&self) -> u64 {
         self.exchanges.get()
@@ -123,7 +130,7 @@ impl Record {
         self.exchanges.set(self.exchanges.get() + 1);
         self.in_flight.set(self.in_flight.get() + 1);
         let mut exchange = Exchange::new(self.clerk.id(), at);
-        exchange.connection = Some(self.connection.borrow().id);
+        exchange.connection = Some(self.id());
         exchange.ordinal = Some(self.exchanges.get() as u32);
         exchange.reuse = self.reuse(at, self.exchanges.get() as u32, version);
         exchange.method = Some(Method::new(&String::from_utf8_lossy(method)));
@@ -133,6 +140,7 @@ impl Record {
             exchange,
             version,
             fault: None,
+            disturbed: Vec::new(),
             ended: false,
         }
     }
@@ -227,6 +235,8 @@ pub(crate) struct OpenExchange {
     version: Protocol,
     /// What goes wrong with it on purpose, and decides its outcome.
     pub(crate) fault: Option<Fault>,
+    /// What the script did to it.
+    pub(crate) disturbed: Vec<Disturbance>,
     ended: bool,
 }
 
@@ -253,6 +263,10 @@ impl OpenExchange {
                 .map_or(Outcome::Ok, Outcome::Failed);
             exchange.detail = Some(format!("fault: {fault}").into());
         }
+        if !self.disturbed.is_empty() {
+            let names: Vec<_> = self.disturbed.iter().map(|kind| kind.id()).collect();
+            exchange.detail = Some(format!("script: {}", names.join(", ")).into());
+        }
         if let Some(send) = exchange.spans.send {
             exchange.spans.wait = Some(Span::new(send.end, exchange.end));
         }
@@ -267,10 +281,13 @@ impl OpenExchange {
         wait.note_response(exchange.end);
         record.wait.set(wait);
         record.in_flight.set(record.in_flight.get() - 1);
-        record
-            .clerk
-            .books
-            .exchange(record.clerk.page, exchange, self.version, self.fault);
+        record.clerk.books.exchange(
+            record.clerk.page,
+            exchange,
+            self.version,
+            self.fault,
+            &self.disturbed,
+        );
     }
 }
 

@@ -82,6 +82,12 @@ impl Response {
         }
     }
 
+    /// The answer where calls to the upstream failed.
+    pub(crate) fn bad_gateway(calls: u32, failed: u32) -> Response {
+        let words = format!("{failed} of {calls} calls to the upstream failed\n");
+        Response::ours(502, "text/plain", words)
+    }
+
     /// Whether it has no body whatever the request was (RFC 9110 section 6.4.1).
     pub(crate) fn is_bodiless(&self) -> bool {
         matches!(self.status, 204 | 304)

@@ -2,11 +2,14 @@
 
 use crate::certificate_authority::AuthorityError;
 use crate::config::{Accept, Config};
+use crate::disturbance::ScriptState;
 use crate::drain::{DrainNotice, DrainState};
+use crate::name_server::{self, NameListener, NameServerConfig};
 use crate::record::ThreadRecorder;
 use crate::server_tally::ServerTally;
 use crate::thread_state::ThreadState;
 use crate::totals::Totals;
+use crate::upstream::Upstream;
 use crate::{connection, tls};
 use intact_ledger::{Run, Sink};
 use rustls::ServerConfig;
@@ -44,6 +47,14 @@ pub enum ServeError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The name server's address cannot be listened on.
+    #[error("the name server cannot listen on {address}{}", remedy(source))]
+    NameServer {
+        /// The address.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// Certificate or key.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
@@ -62,6 +73,21 @@ pub struct Addresses {
     pub plain: Option<SocketAddr>,
     /// TLS.
     pub tls: Option<SocketAddr>,
+    /// The name server.
+    pub names: Option<SocketAddr>,
+}
+
+/// What to do where the name server cannot listen.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            " (a port below 1024 needs root, or once: sysctl -w net.ipv4.ip_unprivileged_port_start=53; on a link, --link, it needs neither)"
+        }
+        io::ErrorKind::AddrInUse => {
+            " (another name server there? Any address of 127.0.0.0/8 is free to choose: --dns=127.0.0.9)"
+        }
+        _ => "",
+    }
 }
 
 /// A server that listens.
@@ -69,6 +95,7 @@ pub struct Server {
     config: Config,
     /// The plain port and the secure one, and what TLS is spoken there.
     listeners: [Listening; 2],
+    name_listener: Option<NameListener>,
     addresses: Addresses,
 }
 
@@ -89,10 +116,20 @@ impl Server {
                 (Some(listen(*address)?), Some(secure))
             }
         };
+        let name_listener = match &config.name_server {
+            None => None,
+            Some(NameServerConfig { listen, .. }) => Some(NameListener::bind(*listen).map_err(
+                |source| ServeError::NameServer {
+                    address: *listen,
+                    source,
+                },
+            )?),
+        };
         let at = |listener: &std::net::TcpListener| listener.local_addr().ok();
         let addresses = Addresses {
             plain: plain.as_ref().and_then(at),
             tls: tls.as_ref().and_then(at),
+            names: name_listener.as_ref().map(|names| names.address),
         };
         let (on_plain, on_tls) = match config.accept {
             Accept::Plain => (None, None),
@@ -102,6 +139,7 @@ impl Server {
         Ok(Server {
             config,
             listeners: [(plain, on_plain), (tls, on_tls)],
+            name_listener,
             addresses,
         })
     }
@@ -121,23 +159,26 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<Totals, ServeError> {
         let threads = self.config.threads.max(1);
-        let books = Arc::new(ServerTally::new(run, threads, log));
+        let books = Arc::new(ServerTally::new(run, threads, &self.config, log));
         let config = Arc::new(self.config);
         let drain = Arc::new(DrainState::new(config.drain));
-        let host = |thread| {
+        let script = Arc::new(ScriptState::default());
+        let upstream = config.upstream.as_ref();
+        let upstream = upstream.map(|upstream| Upstream::start(upstream, &books).map(Arc::new));
+        let upstream = upstream.transpose().map_err(ServeError::Runtime)?;
+        let state_of = |thread| {
             let clerk = ThreadRecorder::new(books.clone(), thread, threads);
-            (config.clone(), clerk, thread, drain.clone())
+            let (config, drain, script) = (config.clone(), drain.clone(), script.clone());
+            let upstream = upstream.clone();
+            move || ThreadState::new(config, clerk, thread, drain, script, upstream)
         };
         let mut senders = Vec::new();
         let mut others = Vec::new();
         for thread in 1..threads {
             let (sender, handed) = unbounded_channel();
             let runtime = runtime()?;
-            let (config, clerk, number, drain) = host(thread);
-            let work = move || {
-                let state = ThreadState::new(config, clerk, number, drain);
-                work(&runtime, state, handed);
-            };
+            let state = state_of(thread);
+            let work = move || work(&runtime, state(), handed);
             let name = format!("serve-{thread}");
             others.push(
                 thread::Builder::new()
@@ -148,13 +189,16 @@ impl Server {
             senders.push(sender);
         }
         let local = LocalSet::new();
-        let (config, clerk, number, drain) = host(0);
         let gate = Rc::new(Gate {
-            host: Rc::new(ThreadState::new(config, clerk, number, drain.clone())),
+            host: Rc::new(state_of(0)()),
             others: senders,
             turn: std::cell::Cell::new(0),
         });
         let served = local.block_on(&runtime()?, async {
+            if let (Some(listener), Some(names)) = (self.name_listener, &config.name_server) {
+                name_server::start(listener, names.clone(), books.clone(), config.seed)
+                    .map_err(ServeError::Runtime)?;
+            }
             let mut accepting = Vec::new();
             for (listener, tls) in self.listeners {
                 let Some(listener) = listener else { continue };

@@ -1,8 +1,13 @@
 //! What the whole server has recorded so far: a page for each thread, added up when somebody asks.
 
+use crate::config::Config;
+use crate::disturbance::Disturbance;
 use crate::fault::Fault;
-use crate::totals::{Connections, Requests, Totals, VersionCounts};
-use intact_ledger::{Closed, Connection, Event, Exchange, Nanos, Protocol, Run, Sink, Tally};
+use crate::name_server::LookupFault;
+use crate::totals::{Connections, Lookups, Requests, Totals, UpstreamCalls, VersionCounts};
+use intact_ledger::{
+    Closed, Connection, Event, Exchange, Lookup, Nanos, Outcome, Protocol, Run, Sink, Tally,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,6 +20,10 @@ pub(crate) struct ServerTally {
     run: Run,
     started: Instant,
     pages: Box<[Mutex<Page>]>,
+    /// Queries to the name server; absent without one.
+    lookups: Option<Mutex<Lookups>>,
+    /// Calls to the upstream; absent without one.
+    upstream: Option<Mutex<UpstreamCalls>>,
     log: Option<Mutex<Box<dyn Sink + Send>>>,
 }
 
@@ -28,14 +37,22 @@ struct Page {
     versions: BTreeMap<Protocol, VersionCounts>,
     status: BTreeMap<u16, u64>,
     faults: BTreeMap<Fault, u64>,
+    disturbed: BTreeMap<Disturbance, u64>,
     last: VecDeque<Exchange>,
 }
 
 impl ServerTally {
     /// Empty books with a page for each thread, begun now; events go on to `log`.
-    pub(crate) fn new(run: Run, pages: usize, log: Option<Box<dyn Sink + Send>>) -> ServerTally {
+    pub(crate) fn new(
+        run: Run,
+        pages: usize,
+        config: &Config,
+        log: Option<Box<dyn Sink + Send>>,
+    ) -> ServerTally {
         ServerTally {
             run,
+            lookups: config.name_server.is_some().then(Mutex::default),
+            upstream: config.upstream.is_some().then(Mutex::default),
             started: Instant::now(),
             pages: (0..pages).map(|_| Mutex::default()).collect(),
             log: log.map(Mutex::new),
@@ -74,6 +91,7 @@ impl ServerTally {
         exchange: &Exchange,
         version: Protocol,
         fault: Option<Fault>,
+        disturbed: &[Disturbance],
     ) {
         {
             let mut page = self.page(page);
@@ -84,6 +102,9 @@ impl ServerTally {
             }
             if let Some(fault) = fault {
                 *page.faults.entry(fault).or_default() += 1;
+            }
+            for &kind in disturbed {
+                *page.disturbed.entry(kind).or_default() += 1;
             }
             if page.last.len() == LAST {
                 page.last.pop_front();
@@ -109,6 +130,35 @@ impl ServerTally {
         self.log(Event::Closed(closed));
     }
 
+    /// A query to the name server was answered, or fails.
+    pub(crate) fn lookup(&self, lookup: &Lookup, fault: Option<LookupFault>) {
+        if let Some(mut lookups) = locked(&self.lookups) {
+            lookups.total += 1;
+            if let Some(fault) = fault {
+                *lookups.failed.entry(fault).or_default() += 1;
+            }
+        }
+        self.page(0).tally.record(Event::Lookup(lookup));
+        self.log(Event::Lookup(lookup));
+    }
+
+    /// A call to the upstream is over.
+    pub(crate) fn called(&self, outcome: Outcome) {
+        if let Some(mut calls) = locked(&self.upstream) {
+            calls.total += 1;
+            if let Some(kind) = outcome.failure() {
+                *calls.failed.entry(kind).or_default() += 1;
+            }
+        }
+    }
+
+    /// A connection to the upstream was opened.
+    pub(crate) fn called_on_new_connection(&self) {
+        if let Some(mut calls) = locked(&self.upstream) {
+            calls.connections += 1;
+        }
+    }
+
     fn page(&self, page: usize) -> MutexGuard<'_, Page> {
         // a page is whole after each statement, so a panic elsewhere leaves nothing half done
         self.pages[page]
@@ -130,6 +180,7 @@ impl ServerTally {
         let mut versions: BTreeMap<Protocol, VersionCounts> = BTreeMap::new();
         let mut status = BTreeMap::new();
         let mut faults = BTreeMap::new();
+        let mut disturbed = BTreeMap::new();
         let mut last = Vec::new();
         let (mut closed, mut waiting) = (0, 0);
         for page in 0..self.pages.len() {
@@ -145,6 +196,9 @@ impl ServerTally {
             }
             for (&fault, count) in &page.faults {
                 *faults.entry(fault).or_default() += count;
+            }
+            for (&kind, count) in &page.disturbed {
+                *disturbed.entry(kind).or_default() += count;
             }
             last.extend(page.last.iter().cloned());
         }
@@ -164,8 +218,17 @@ impl ServerTally {
                 .map(|(http, counts)| counts.sum_up(http))
                 .collect(),
             faults,
+            disturbed,
+            lookups: locked(&self.lookups).map(|lookups| lookups.clone()),
+            upstream: locked(&self.upstream).map(|calls| calls.clone()),
             last,
             tally,
         }
     }
+}
+
+/// Counts that all threads share, where they are kept.
+fn locked<T>(counts: &Option<Mutex<T>>) -> Option<MutexGuard<'_, T>> {
+    let counts = counts.as_ref()?;
+    Some(counts.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -1,7 +1,7 @@
 //! The page at the end of a server's run: per HTTP version the connections, the requests on each, and which side closed them. Must
 //! not print: the caller does.
 
-use crate::totals::{Totals, Version};
+use crate::totals::{Lookups, Totals, UpstreamCalls, Version};
 use intact_ledger::Handshake;
 use intact_units::number::percent;
 use intact_units::plural::counted;
@@ -52,12 +52,41 @@ pub fn summary(totals: &Totals) -> String {
         ("failed handshakes", listed(&connections.failed)),
         ("failed requests", listed(&totals.requests.failed)),
         ("faults made", listed(&totals.faults)),
+        ("calls to the upstream", calls(totals.upstream.as_ref())),
+        (
+            "queries to the name server",
+            queries(totals.lookups.as_ref()),
+        ),
+        ("disturbed by the script", listed(&totals.disturbed)),
     ] {
         if !counts.is_empty() {
             page += &wrapped(&format!("{name}: {counts}"));
         }
     }
     page
+}
+
+/// `12 on 3 connections, of which failed: reset 1`.
+fn calls(upstream: Option<&UpstreamCalls>) -> String {
+    let Some(calls) = upstream else {
+        return String::new();
+    };
+    let on = counted(calls.connections, "connection");
+    match listed(&calls.failed) {
+        failed if failed.is_empty() => format!("{} on {on}", calls.total),
+        failed => format!("{} on {on}, of which failed: {failed}", calls.total),
+    }
+}
+
+/// `12, of which failed: nxdomain 3`.
+fn queries(lookups: Option<&Lookups>) -> String {
+    let Some(lookups) = lookups else {
+        return String::new();
+    };
+    match listed(&lookups.failed) {
+        failed if failed.is_empty() => lookups.total.to_string(),
+        failed => format!("{}, of which failed: {failed}", lookups.total),
+    }
 }
 
 fn line(version: &Version) -> String {

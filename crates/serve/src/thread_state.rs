@@ -1,12 +1,14 @@
 //! What all connections of one thread share.
 
 use crate::config::Config;
+use crate::disturbance::{Disturbance, Disturbed, ScriptState};
 use crate::drain::DrainState;
 use crate::fault::Fault;
 use crate::host::RequestHost;
 use crate::read_buffers::ReadBuffers;
 use crate::record::{Record, ThreadRecorder};
 use crate::response::{Response, ResponseRoutes, is_admin};
+use crate::upstream::Upstream;
 use crate::{admin, host};
 use intact_experiment::Rng;
 use std::cell::RefCell;
@@ -21,8 +23,10 @@ pub(crate) struct ThreadState {
     pub(crate) clerk: Rc<ThreadRecorder>,
     answers: ResponseRoutes,
     dice: RefCell<Rng>,
+    script: Arc<ScriptState>,
     pub(crate) buffers: Rc<ReadBuffers>,
     pub(crate) drain: Arc<DrainState>,
+    upstream: Option<Arc<Upstream>>,
 }
 
 /// Who is at the other end, since when.
@@ -39,6 +43,8 @@ pub(crate) struct ResponsePlan {
     pub(crate) answer: Response,
     pub(crate) pause: Duration,
     pub(crate) fault: Option<Fault>,
+    /// What the script does to it.
+    pub(crate) disturbed: Vec<Disturbance>,
     /// It is about the server, so it is not counted and cannot go wrong.
     pub(crate) hidden: bool,
 }
@@ -49,15 +55,24 @@ impl ThreadState {
         clerk: ThreadRecorder,
         thread: usize,
         drain: Arc<DrainState>,
+        script: Arc<ScriptState>,
+        upstream: Option<Arc<Upstream>>,
     ) -> ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
             clerk: Rc::new(clerk),
             dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
             config,
+            script,
             buffers: Rc::default(),
             drain,
+            upstream,
         }
+    }
+
+    /// The calls that a response waits for; absent where it waits for none.
+    pub(crate) fn upstream(&self, plan: &ResponsePlan) -> Option<&Arc<Upstream>> {
+        self.upstream.as_ref().filter(|_| !plan.hidden)
     }
 
     /// Decides about the next request on a connection.
@@ -77,6 +92,7 @@ impl ThreadState {
             answer,
             pause: Duration::ZERO,
             fault: None,
+            disturbed: Vec::new(),
             hidden,
         };
         let host = match host {
@@ -99,9 +115,15 @@ impl ThreadState {
         if record.exchanges() == 0 {
             pause += self.config.first_request_cost;
         }
+        let Disturbed { pause, fault, by } =
+            self.config
+                .script
+                .apply(&self.script, record.now(), record.id(), pause);
+        let fault = answer.fault.or(fault);
         ResponsePlan {
             pause,
-            fault: answer.fault.or_else(|| self.config.faults.draw(dice)),
+            fault: fault.or_else(|| self.config.faults.draw(dice)),
+            disturbed: by,
             hidden: false,
             answer,
         }

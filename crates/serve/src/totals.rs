@@ -2,7 +2,9 @@
 //!
 //! Only the shape, and how a tally becomes it; the counting is `books`'.
 
+use crate::disturbance::Disturbance;
 use crate::fault::Fault;
+use crate::name_server::LookupFault;
 use intact_ledger::{
     EndedBy, Exchange, Failure, Handshake, Histogram, Protocol, Reuse, Run, Tally, TlsVersion,
 };
@@ -31,6 +33,12 @@ pub struct Totals {
     pub versions: Vec<Version>,
     /// Faults that were made, by id.
     pub faults: BTreeMap<Fault, u64>,
+    /// Responses that the script had an effect on, by its steps.
+    pub disturbed: BTreeMap<Disturbance, u64>,
+    /// Queries to the name server; absent without one.
+    pub lookups: Option<Lookups>,
+    /// Calls that responses waited for; absent without an upstream.
+    pub upstream: Option<UpstreamCalls>,
     /// The last exchanges, oldest first, as the ledger has them.
     pub last: Vec<Exchange>,
     /// All counts and histograms.
@@ -50,6 +58,28 @@ pub struct Requests {
     pub failed: BTreeMap<Failure, u64>,
     /// Answers by status, as far as one was sent.
     pub status: BTreeMap<u16, u64>,
+}
+
+/// Counts of calls to the upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UpstreamCalls {
+    /// All.
+    pub total: u64,
+    /// Those that failed, by kind; a status from 400 on is `unexpected-status`.
+    pub failed: BTreeMap<Failure, u64>,
+    /// Connections opened for them.
+    pub connections: u64,
+}
+
+/// Counts of queries to the name server. A program's lookup is often two queries: one for IPv4, one for IPv6.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lookups {
+    /// All.
+    pub total: u64,
+    /// Those that failed, by how.
+    pub failed: BTreeMap<LookupFault, u64>,
 }
 
 /// Counts of connections.

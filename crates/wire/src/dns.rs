@@ -23,6 +23,15 @@ pub const CNAME: u16 = 5;
 /// The type of an IPv6 address.
 pub const AAAA: u16 = 28;
 
+/// The server could not do it.
+pub const SERVFAIL: u8 = 2;
+/// There is no such name.
+pub const NXDOMAIN: u8 = 3;
+/// The server does not want to.
+pub const REFUSED: u8 = 5;
+/// The longest message over UDP without extensions, in bytes.
+pub const MAX_UDP: usize = 512;
+
 /// The start of every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -143,6 +152,63 @@ pub fn query(id: u16, name: &str, kind: u16) -> Option<Vec<u8>> {
     bytes.extend_from_slice(&kind.to_be_bytes());
     bytes.extend_from_slice(&CLASS_IN);
     Some(bytes)
+}
+
+/// What a response to a question says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseContent<'a> {
+    /// The name has these addresses, of which those of the type asked for are sent, valid for this number of seconds.
+    Addresses(&'a [IpAddr], u32),
+    /// A response code other than 0, such as [`SERVFAIL`].
+    Error(u8),
+}
+
+/// Writes the response to a question in at most `limit` bytes; where the addresses do not fit, it is marked as truncated and has none.
+/// `None` if the bytes are not one question.
+pub fn respond(question: &[u8], content: ResponseContent<'_>, limit: usize) -> Option<Vec<u8>> {
+    // a name may point to bytes that a response does not repeat
+    let is_same_name = |asked: &Message, bytes: &[u8]| {
+        read_name(bytes, HEADER).is_some_and(|(name, _)| name == asked.name)
+    };
+    let asked = parse(question).filter(|asked| !asked.header.is_answer)?;
+    let (_, end) = read_name(question, HEADER)?;
+    let mut bytes = question.get(..end + 4)?.to_vec();
+    // a response; recursion is available, and desired where it was
+    bytes[2] = 0x80 | question[2] & 1;
+    bytes[3] = 0x80;
+    bytes[6..HEADER].fill(0);
+    let (addresses, ttl_s) = match content {
+        ResponseContent::Addresses(addresses, ttl_s) => (addresses, ttl_s),
+        ResponseContent::Error(code) => {
+            bytes[3] |= code & 0x0f;
+            return is_same_name(&asked, &bytes).then_some(bytes);
+        }
+    };
+    let (question_end, mut count) = (bytes.len(), 0u16);
+    for address in addresses {
+        let (kind, octets) = match address {
+            IpAddr::V4(address) => (A, &address.octets()[..]),
+            IpAddr::V6(address) => (AAAA, &address.octets()[..]),
+        };
+        if kind != asked.kind {
+            continue;
+        }
+        count += 1;
+        // the name of the question
+        bytes.extend([0xc0, HEADER as u8]);
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend(CLASS_IN);
+        bytes.extend(ttl_s.to_be_bytes());
+        bytes.extend((octets.len() as u16).to_be_bytes());
+        bytes.extend(octets);
+    }
+    if bytes.len() > limit {
+        bytes.truncate(question_end);
+        bytes[2] |= 0x02;
+        count = 0;
+    }
+    bytes[6..8].copy_from_slice(&count.to_be_bytes());
+    is_same_name(&asked, &bytes).then_some(bytes)
 }
 
 /// The class of the internet, on the wire.
@@ -309,7 +375,58 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_response_has_the_addresses_of_the_type_asked_for() {
+        let all = ["192.0.2.7", "2001:db8::7", "192.0.2.8"].map(|text| text.parse().unwrap());
+        let content = ResponseContent::Addresses(&all, 300);
+        for (kind, wanted) in [
+            (A, vec![all[0], all[2]]),
+            (AAAA, vec![all[1]]),
+            (CNAME, vec![]),
+        ] {
+            let question = query(0x1234, "www.example", kind).unwrap();
+            let bytes = respond(&question, content, MAX_UDP).unwrap();
+            let read = parse(&bytes).unwrap();
+            assert_eq!((read.header.id, read.header.is_answer), (0x1234, true));
+            assert_eq!((read.name.as_str(), read.kind), ("www.example", kind));
+            assert_eq!(read.addresses().collect::<Vec<_>>(), wanted);
+            assert_eq!(read.ttl_s(), (!wanted.is_empty()).then_some(300));
+            assert_eq!((read.is_whole, read.error()), (true, None));
+        }
+    }
+
+    #[test]
+    fn a_response_is_an_error_truncated_or_not_given() {
+        let question = query(7, "www.example", A).unwrap();
+        for (code, name) in [
+            (SERVFAIL, "SERVFAIL"),
+            (NXDOMAIN, "NXDOMAIN"),
+            (REFUSED, "REFUSED"),
+        ] {
+            let bytes = respond(&question, ResponseContent::Error(code), MAX_UDP).unwrap();
+            assert_eq!(parse(&bytes).unwrap().error(), Some(name));
+        }
+        let many = [IpAddr::from([192, 0, 2, 7]); 40];
+        let content = ResponseContent::Addresses(&many, 1);
+        let short = parse(&respond(&question, content, MAX_UDP).unwrap()).unwrap();
+        assert!(short.header.is_truncated && short.records.is_empty());
+        let long = parse(&respond(&question, content, usize::MAX).unwrap()).unwrap();
+        assert_eq!((long.header.is_truncated, long.records.len()), (false, 40));
+        assert_eq!(respond(&answer(), content, MAX_UDP), None);
+        assert_eq!(respond(b"", content, MAX_UDP), None);
+    }
+
     proptest! {
+        #[test]
+        fn arbitrary_questions_have_responses_that_are_read(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            let content = ResponseContent::Addresses(&[IpAddr::V4(std::net::Ipv4Addr::LOCALHOST)], 7);
+            if let Some(response) = respond(&bytes, content, MAX_UDP) {
+                let read = parse(&response).unwrap();
+                prop_assert!(read.header.is_answer && read.is_whole);
+                prop_assert_eq!(read.name, parse(&bytes).unwrap().name);
+            }
+        }
+
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             if let Some(message) = parse(&bytes) {

@@ -106,7 +106,7 @@ impl Namespace {
         closes: bool,
     ) -> anyhow::Result<Namespace> {
         let spec: Spec = "rtt=0ms".parse()?;
-        let link = Link::start(&spec, || {
+        let link = Link::start(&spec, None, || {
             let mut helper = Command::new(intact);
             helper.arg("link-keeper");
             helper

@@ -37,6 +37,7 @@ pub(super) fn sentences(
         } else {
             said.push(behaviour(first, other));
         }
+        said.extend(failed_lookups(first, other));
         let mut further = counts.iter().filter(|one| one.b == other.name);
         said.extend(further_counts(&mut further, is_experiment));
         said.extend(findings(outcome, changes, is_experiment));
@@ -54,6 +55,14 @@ pub(super) fn sentences(
 fn shown(outcome: &Outcome) -> Option<String> {
     let all: Vec<String> = outcome.shown().map(difference).collect();
     (!all.is_empty()).then(|| format!("{} against {}: {}", outcome.b, outcome.a, all.join(", ")))
+}
+
+/// Lookups that failed, where any did: a program that opens fewer connections needs fewer.
+fn failed_lookups(first: &ProgramFacts, other: &ProgramFacts) -> Option<String> {
+    let of =
+        |one: &ProgramFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
+    (first.lookups_failed + other.lookups_failed > 0)
+        .then(|| format!("Failed lookups: {}, {}", of(first), of(other)))
 }
 
 fn difference(one: &FigureChange) -> String {

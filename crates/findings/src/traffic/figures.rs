@@ -91,13 +91,16 @@ pub struct SetupMeans {
 }
 
 /// Lookups of names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LookupFigures {
     /// All.
     pub total: u64,
     /// Those that failed.
     pub failed: u64,
+    /// Those that failed, by their error (`NXDOMAIN`, `SERVFAIL`, `no answer`).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<&'static str, u64>,
     /// The time that they took together, in milliseconds.
     pub ms: Option<f64>,
     /// Lookups for each connection opened; absent without lookups seen or connections.
@@ -252,6 +255,7 @@ impl LookupFigures {
         LookupFigures {
             total,
             failed,
+            errors: lookups.errors(),
             ms: (total > 0).then(|| nanos as f64 / NANOS_PER_MS),
             per_connection: (total > 0 && opened > 0).then(|| total as f64 / opened as f64),
         }

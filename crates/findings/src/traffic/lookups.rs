@@ -6,6 +6,17 @@ use std::sync::Arc;
 
 /// Names with counts of their own.
 const NAMES: usize = 1024;
+/// The errors that are counted by kind, in the words of resolvers and of getaddrinfo; all others are `other`.
+const ERRORS: [&str; 8] = [
+    "NXDOMAIN",
+    "ENOTFOUND",
+    "SERVFAIL",
+    "REFUSED",
+    "EAI_AGAIN",
+    "no answer",
+    "unreachable",
+    "other",
+];
 
 /// Lookups of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,14 +29,26 @@ pub struct Lookups {
     pub without_result: u64,
     /// Their total time, in nanoseconds.
     pub nanos: u64,
+    /// Failed ones by their error, in the order of [`ERRORS`].
+    errors: [u64; ERRORS.len()],
 }
 
 impl Lookups {
     fn add(&mut self, lookup: &Lookup) {
         self.total += 1;
-        self.failed += u64::from(matches!(lookup.answer, Some(Err(_))));
+        if let Some(Err(error)) = &lookup.answer {
+            self.failed += 1;
+            let known = ERRORS.iter().position(|known| **known == **error);
+            self.errors[known.unwrap_or(ERRORS.len() - 1)] += 1;
+        }
         self.without_result += u64::from(lookup.answer.is_none());
         self.nanos = self.nanos.saturating_add(lookup.span.nanos());
+    }
+
+    /// Failed ones by their error.
+    pub fn errors(&self) -> BTreeMap<&'static str, u64> {
+        let counts = ERRORS.iter().copied().zip(self.errors);
+        counts.filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -39,6 +62,13 @@ pub struct LookupCounts {
 }
 
 impl LookupCounts {
+    /// Failed ones of names that were found at other times.
+    pub(super) fn sporadic(&self) -> u64 {
+        let names = self.names.values();
+        let sometimes = names.filter(|one| one.failed + one.without_result < one.total);
+        sometimes.map(|one| one.failed).sum()
+    }
+
     pub(super) fn add(&mut self, lookup: &Lookup) {
         self.all.add(lookup);
         if let Some(name) = &lookup.name

@@ -23,6 +23,9 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
         ..
     } = facts;
     let mut said = vec![first(books, facts)];
+    if totals.connections.opened + totals.open_before > 0 || totals.requests.total > 0 {
+        said.extend(failed_lookups(totals, books.lookups.sporadic()));
+    }
     if totals.requests.ok > 0 {
         said.extend(waits(totals));
         said.extend(hidden_queue(facts));
@@ -76,7 +79,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     };
     let connections = connections(opened);
     if opened + totals.open_before == 0 && requests == 0 {
-        return nothing(totals, missing);
+        return nothing(totals, books.lookups.all.without_result, missing);
     }
     if requests == 0 {
         return unused(totals, books.destinations.all.opened_in_vain);
@@ -155,6 +158,7 @@ fn is_otherwise_without_gain(facts: &ObservedFacts) -> bool {
         && is_little(totals.setup_wait_share)
         && is_little(totals.wasted_share.or(Some(0.0)))
         && failed_dials(totals).is_none()
+        && totals.lookups.failed == 0
         && !has_queue(facts)
         && grave(facts, Severity::Warning).is_empty()
 }
@@ -234,11 +238,46 @@ fn failed_dials(totals: &Figures) -> Option<String> {
         .then(|| format!("{} failed ({})", counted(failed, "dial"), kinds(failures)))
 }
 
-/// The sentence for a run without connections and requests.
-fn nothing(totals: &Figures, missing: Option<String>) -> String {
+/// Lookups that failed, where they are more than a few among all, or concern a name that was found at other times (`sporadic`).
+fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
+    let lookups = &totals.lookups;
+    let is_many = lookups.failed as f64 >= NOTEWORTHY * lookups.total as f64;
+    let is_worth_it = lookups.failed > 0 && (is_many || sporadic > 0);
+    is_worth_it.then(|| {
+        let mut sentence = format!(
+            "{} of {} failed ({})",
+            lookups.failed,
+            counted(lookups.total, "lookup"),
+            kinds(&lookups.errors)
+        );
+        if sporadic > 0 {
+            let them = if sporadic == lookups.failed {
+                "their names".to_owned()
+            } else {
+                format!("the names of {sporadic}")
+            };
+            sentence += &format!(
+                ", and {them} were found at other times. A request on a reused connection needs no lookup"
+            );
+        }
+        sentence
+    })
+}
+
+/// The sentence for a run without connections and requests. The results of `unseen` lookups were not seen.
+fn nothing(totals: &Figures, unseen: u64, missing: Option<String>) -> String {
     let failures = &totals.connections.failed;
+    let lookups = &totals.lookups;
     match (failures.values().sum(), missing) {
+        (0, _) if lookups.failed > 0 => {
+            let (failed, kinds) = (counted(lookups.failed, "lookup"), kinds(&lookups.errors));
+            format!("No connection could be opened: {failed} failed ({kinds})")
+        }
         (0, Some(reason)) => format!("Nothing was observed: {reason}"),
+        (0, None) if unseen > 0 => {
+            let results = counted(unseen, "lookup");
+            format!("No connection was opened. What {results} found was not seen")
+        }
         (0, None) => "No connection was opened: nothing to reuse".to_owned(),
         (failed, _) => {
             let attempts = counted(failed, "attempt");

@@ -213,6 +213,63 @@ fn lookups_of_a_name_concern_each_destination_of_that_name() {
     assert_eq!(of_rule(&facts, "lookup-per-request").len(), 1);
 }
 
+/// Lookups of these names with these answers, and requests on one connection after them.
+fn after_lookups(lookups: &[(&str, Value)], requests: u64) -> ObservedFacts {
+    let mut rows = Vec::new();
+    for (nth, (name, answer)) in lookups.iter().enumerate() {
+        let at = nth as u64;
+        rows.push(json!({
+            "event": "lookup", "name": name, "span": [at * MS, (at + 1) * MS], "answer": answer,
+        }));
+    }
+    if requests > 0 {
+        rows.push(opened(1, 1000, Some("api.example")));
+    }
+    for nth in 0..requests {
+        rows.push(exchange(1, 1001 + nth * 100, 1050 + nth * 100, nth + 1));
+    }
+    facts(&rows)
+}
+
+#[test]
+fn failed_lookups_stand_in_the_headline() {
+    let (found, refused) = (json!({"Ok": ["127.0.0.1"]}), json!({"Err": "SERVFAIL"}));
+    let missing = json!({"Err": "NXDOMAIN"});
+    let one = |name, answer: &Value| (name, answer.clone());
+    // once in a hundred, and the name is there at other times
+    let mut lookups = vec![one("api.example", &found); 99];
+    lookups.insert(50, one("api.example", &refused));
+    let sporadic = after_lookups(&lookups, 20);
+    let sentence = "1 of 100 lookups failed (SERVFAIL 1), and their names were found at other times. A request on a reused connection needs no lookup";
+    assert_eq!(sporadic.verdict[1], sentence);
+    assert!(!sporadic.has_evidence_of_no_gain());
+    assert_eq!(sporadic.totals.lookups.errors["SERVFAIL"], 1);
+    // as rare, of a name that is never there: a search list
+    lookups[50] = one("api.example.local", &missing);
+    let searched = after_lookups(&lookups, 20);
+    assert!(
+        !searched.verdict.join(" ").contains("lookup"),
+        "{:?}",
+        searched.verdict
+    );
+    let mut lookups = vec![one("api.example", &found), one("b.example", &missing)];
+    lookups.push(one("c.example", &json!({"Err": "a word of its own"})));
+    assert_eq!(
+        after_lookups(&lookups, 20).verdict[1],
+        "2 of 3 lookups failed (NXDOMAIN 1, other 1)"
+    );
+    // whether it failed is not known
+    assert_eq!(
+        after_lookups(&[one("b.example", &json!(null))], 0).verdict,
+        ["No connection was opened. What 1 lookup found was not seen"]
+    );
+    // nothing else happened
+    assert_eq!(
+        after_lookups(&[one("b.example", &missing)], 0).verdict,
+        ["No connection could be opened: 1 lookup failed (NXDOMAIN 1)"]
+    );
+}
+
 /// Connections that are opened every second for one request, and that the server closes after an idle time. The client closes its
 /// own end only when it exits: until then the sockets are in CLOSE_WAIT.
 fn kept_in_close_wait(idle: u64, ends: impl Iterator<Item = u64>) -> ObservedFacts {

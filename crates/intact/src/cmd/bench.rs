@@ -75,7 +75,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
             "--link is for our own server, and {url} is not on it; to bench another one put both there: intact link {spec} --server CMD -- intact bench http://server.test/"
         )));
     }
-    on_link::run(&link::start(spec)?, config)
+    on_link::run(&link::start(spec, None)?, config)
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.

@@ -7,6 +7,7 @@ use super::conclusion::{Conclusion, FileOutput, print};
 use super::config::Config;
 use super::gates::{GateInput, Gates};
 use super::output_files::OutputFiles;
+use super::resolver;
 use super::run_header;
 use super::watch::Keys;
 use crate::exit::{self, Failed};
@@ -19,6 +20,7 @@ use intact_ledger::{Producer, Run, Vantage, Variant};
 use intact_report::documents::{CompareRun, Source};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::{Component, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,12 +28,13 @@ use std::time::Duration;
 pub(super) use programs::told_apart;
 
 /// Options without effect on stored ledgers: they run programs, or keep what programs did.
-const OF_PROGRAMS: [&str; 14] = [
+const OF_PROGRAMS: [&str; 15] = [
     "rounds",
     "warm_up",
     "prepare",
     "env",
     "rtt",
+    "resolver",
     "keys",
     "ignore_failure",
     "show_output",
@@ -65,6 +68,9 @@ pub(crate) struct Args {
     /// Add a round trip to each connection, so that a laptop shows what production would
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Running")]
     rtt: Option<Duration>,
+    /// Have the programs look names up at this name server, port 53, by a private resolv.conf; see `intact serve --dns`
+    #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, help_heading = "Running")]
+    resolver: Option<IpAddr>,
     /// Where TLS keys come from; as in `watch`
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Running")]
     keys: Keys,
@@ -93,6 +99,7 @@ const EXAMPLES: &str = "Examples:
   intact compare --rtt 30ms -- ./service-before --once -- ./service-after --once
   intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 -- node list-tables.js
   intact compare --report pr.md --require 'avoidable == 0' --require 'saved > 0ms' -- ./a -- ./b
+  intact compare --resolver 127.0.0.9 --env KEEPALIVE=0,1 -- node client.js
   intact watch --ledger before -- npm test; intact watch --ledger after -- npm test; intact compare before after
 
 The first program is the baseline. A requirement without a selector is about the others; `variant=NAME:` names one.
@@ -112,7 +119,10 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             let (run, facts) = of_ledgers(&args.ledgers, &config.words)?;
             (run, facts, None)
         }
-        (true, false) => rounds::of_programs(config)?,
+        (true, false) => {
+            resolver::enter(args.resolver)?;
+            rounds::of_programs(config)?
+        }
         (true, true) => {
             return Err(usage(
                 "name programs (-- CMD_A -- CMD_B) or ledgers (DIR_A DIR_B)",

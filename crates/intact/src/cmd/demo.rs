@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
     let mut config = bench::Config::from(options);
     config.demonstration = true;
     let spec = LINK.parse().map_err(Failed::usage)?;
-    match link::make(&spec) {
+    match link::make(&spec, None) {
         Ok(link) => on_link::run(&link, config),
         Err(error @ (LinkError::Forbidden { .. } | LinkError::Platform)) => {
             console::note_lines(&format!("{error}\nso this is plain loopback"));

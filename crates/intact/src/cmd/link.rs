@@ -18,6 +18,7 @@ use intact_link::{Link, LinkError, Spec};
 use jiff::Timestamp;
 pub(crate) use server_side::{Server, ServerSide};
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Make a Unix socket that takes changes while CMD runs, one a line: drop=both
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
+    /// Have CMD look names up at this name server on the link, port 53; see `intact serve --dns`
+    #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address)]
+    resolver: Option<IpAddr>,
     /// Write what the link was and did to a file, as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]
     json: Option<PathBuf>,
@@ -79,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) spec: Spec,
     /// The server side.
     pub(crate) server: Server,
+    /// The name server of the command.
+    pub(crate) resolver: Option<IpAddr>,
     /// A Unix socket that takes changes of the link.
     pub(crate) control: Option<PathBuf>,
     /// A file for the document of the run.
@@ -93,6 +99,7 @@ impl From<Args> for Config {
     fn from(args: Args) -> Config {
         Config {
             spec: args.spec,
+            resolver: args.resolver,
             server: match args.server {
                 None => Server::Builtin(Box::new(serve::Config::of_builtin())),
                 Some(command) => Server::Command {
@@ -112,7 +119,7 @@ impl From<Args> for Config {
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let started = Timestamp::now();
-    let link = Arc::new(start(&config.spec)?);
+    let link = Arc::new(start(&config.spec, config.resolver)?);
     let control = config
         .control
         .map(|path| Control::open(path, &link))
@@ -150,10 +157,12 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 }
 
 /// Makes a link, or says why that is not possible here.
-pub(crate) fn start(spec: &Spec) -> Result<Link, Failed> {
-    make(spec).map_err(|error| {
+pub(crate) fn start(spec: &Spec, resolver: Option<IpAddr>) -> Result<Link, Failed> {
+    make(spec, resolver).map_err(|error| {
         let code = match error {
-            LinkError::Forbidden { .. } | LinkError::Platform => exit::NOT_PERMITTED,
+            LinkError::Forbidden { .. } | LinkError::Resolver { .. } | LinkError::Platform => {
+                exit::NOT_PERMITTED
+            }
             LinkError::Helper(_) | LinkError::Ended => exit::WRAPPER_FAILURE,
         };
         Failed::wrapper(code, error)
@@ -161,13 +170,13 @@ pub(crate) fn start(spec: &Spec) -> Result<Link, Failed> {
 }
 
 /// Makes a link, kept by a process of ours.
-pub(crate) fn make(spec: &Spec) -> Result<Link, LinkError> {
+pub(crate) fn make(spec: &Spec, resolver: Option<IpAddr>) -> Result<Link, LinkError> {
     // found before anything is started: the closure has no way to fail
     let ourselves = ourselves()
         .map_err(|error| LinkError::Helper(std::io::Error::other(error)))?
         .get_program()
         .to_owned();
-    Link::start(spec, || {
+    Link::start(spec, resolver, || {
         let mut helper = Command::new(&ourselves);
         helper.arg("link-keeper");
         helper

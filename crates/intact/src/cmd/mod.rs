@@ -39,6 +39,7 @@ mod page;
 mod progress;
 mod recording;
 mod requirements;
+mod resolver;
 mod run_header;
 mod server_command;
 mod watching;

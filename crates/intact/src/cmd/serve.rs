@@ -1,7 +1,9 @@
 //! `intact serve`: the instrumented server.
 
 mod log;
+mod name_server;
 mod options;
+mod upstream;
 
 use super::builtin::Ready;
 use super::internal::Control;
@@ -47,7 +49,14 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         std::fs::write(path, &ca).with_context(|| format!("--write-ca {}", path.display()))?;
     }
     let server = Server::bind(server).map_err(|error| match error {
-        ServeError::Listen { .. } | ServeError::Authority(_) => Failed::usage(error),
+        ServeError::NameServer { ref source, .. }
+            if source.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            Failed::wrapper(exit::NOT_PERMITTED, error)
+        }
+        ServeError::Listen { .. } | ServeError::NameServer { .. } | ServeError::Authority(_) => {
+            Failed::usage(error)
+        }
         other => Failed::from(anyhow::Error::from(other)),
     })?;
     let run = run_header::head(Producer::Serve, Vantage::Server, &config.words);
@@ -102,6 +111,7 @@ fn behind(spec: &intact_link::Spec, config: Config) -> Result<ExitCode, Failed> 
     }
     link::run(link::Config {
         spec: spec.clone(),
+        resolver: config.resolver_on_link(),
         words: config.words.clone(),
         server: link::Server::Builtin(Box::new(config)),
         control: None,
@@ -134,8 +144,14 @@ fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::
     } else {
         console::print
     };
+    let names = addresses.names.map_or_else(String::new, |names| {
+        format!(
+            "dns://{names}   (programs ask it under --resolver {} of watch, compare, link)\n",
+            names.ip()
+        )
+    });
     say(&format!(
-        "http://{plain}/\nhttps://localhost:{}/   ({trust})\nlive: http://{plain}/.intact/ledger   Ctrl-C ends it with a summary\n",
+        "http://{plain}/\nhttps://localhost:{}/   ({trust})\n{names}live: http://{plain}/.intact/ledger   Ctrl-C ends it with a summary\n",
         tls.port()
     ));
     Ok(())

@@ -22,6 +22,7 @@ use super::config::Config;
 use super::gates::{GateInput, Gates};
 use super::observing::Observing;
 use super::output_files::OutputFiles;
+use super::resolver;
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -32,6 +33,7 @@ use intact_report::documents::{Source, TrafficRun};
 use intact_report::page::Page;
 use intact_watch::{Clock, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,6 +45,7 @@ use std::time::Duration;
   intact watch -- pytest
   intact watch --ledger before -- ./my-go-binary --flag
   intact watch --require 'avoidable == 0' --json=watch.json -- npm test
+  intact watch --resolver 127.0.0.9 -- node client.js
   intact watch --live -- npm run dev
   intact watch --cpu --flamegraph time.svg -- node server.js
   intact watch --fault black-hole --require 'fault.black-hole: hung < 10s' -- ./client
@@ -65,6 +68,9 @@ pub(crate) struct Args {
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
     rtt: Option<Duration>,
+    /// Have the program look names up at this name server, port 53, by a private resolv.conf; see `intact serve --dns`
+    #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
+    resolver: Option<IpAddr>,
     /// Follow programs that run already, with their descendants, from outside: connections and bytes, no requests
     #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt"], help_heading = "Watching")]
     pid: Vec<u32>,
@@ -120,6 +126,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     };
     let subjects = subjects(args)?;
+    resolver::enter(args.resolver)?;
     if args.faults.is_any() {
         return faults::run(config, &requirements);
     }

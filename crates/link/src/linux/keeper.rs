@@ -149,7 +149,7 @@ fn become_forwarder(
         let mut caveats = Vec::new();
         let mut doors = Vec::new();
         if setup.isolation.names {
-            caveats = hosts_file::prepare(setup.isolation.processes)?;
+            caveats = hosts_file::prepare(setup.isolation.processes, setup.resolver)?;
             doors.push(namespaces::handle(NamespaceKind::Mount).during(LinkStep::Names)?);
         }
         if setup.isolation.processes {

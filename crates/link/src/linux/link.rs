@@ -14,6 +14,7 @@ use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -44,9 +45,15 @@ const ORPHANS: Duration = Duration::from_millis(2);
 impl Link {
     /// Makes a link and measures its round trip. `helper` is a command that calls [`keep`] first thing.
     ///
+    /// Commands on it look names up at port 53 of `resolver`; without one only the server's name is there.
+    ///
     /// Where a container forbids process or mount namespaces the link goes without, and says so among its caveats. This
     /// process becomes the parent of orphans (`PR_SET_CHILD_SUBREAPER`).
-    pub fn start(spec: &Spec, helper: impl Fn() -> Command) -> Result<Link, LinkError> {
+    pub fn start(
+        spec: &Spec,
+        resolver: Option<IpAddr>,
+        helper: impl Fn() -> Command,
+    ) -> Result<Link, LinkError> {
         process::adopt_orphans().map_err(LinkError::Helper)?;
         let mut isolation = Isolation {
             processes: true,
@@ -58,6 +65,7 @@ impl Link {
                 spec: spec.clone(),
                 seed: RandomState::new().build_hasher().finish(),
                 isolation,
+                resolver,
             };
             let refusal = match attempt(setup, helper())? {
                 Ok(mut link) => {
@@ -71,7 +79,7 @@ impl Link {
                     isolation.processes = false;
                     caveats.push("no process namespace here: what a command leaves running in the background outlives a kill -9".to_owned());
                 }
-                LinkStep::Names if isolation.names => {
+                LinkStep::Names if isolation.names && resolver.is_none() => {
                     isolation.names = false;
                     caveats.push(
                         "no mount namespace here: the server has no name, only its address"

@@ -4,6 +4,7 @@ use crate::spec::{LinkChange, Spec};
 use crate::stats::{LinkStats, RoundTrip};
 use crate::step::LinkStep;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// What a link is made of; the first word to the keeper.
@@ -13,6 +14,8 @@ pub(super) struct Setup {
     /// Decides loss and jitter.
     pub(super) seed: u64,
     pub(super) isolation: Isolation,
+    /// The name server of commands on the link.
+    pub(super) resolver: Option<IpAddr>,
 }
 
 /// What commands on the sides get besides a network of their own. Some containers refuse the first, some both.

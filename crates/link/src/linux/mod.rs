@@ -12,6 +12,9 @@ mod keeper;
 mod link;
 mod message;
 mod network;
+mod private_files;
+mod resolver;
 mod step_error;
 
 pub use link::{Link, keep};
+pub use resolver::use_resolver;

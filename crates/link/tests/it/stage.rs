@@ -15,7 +15,7 @@ pub(crate) fn link(spec: &str, test: &str) -> Option<Link> {
         helper.arg("keep");
         helper
     };
-    match Link::start(&spec.parse().unwrap(), helper) {
+    match Link::start(&spec.parse().unwrap(), None, helper) {
         Ok(link) => Some(link),
         Err(error @ LinkError::Forbidden { .. }) => {
             skip(test, &error.to_string());

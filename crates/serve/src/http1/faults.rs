@@ -78,6 +78,7 @@ impl Http1Connection<'_> {
             }
             Fault::TwoAnswers => self.twice(&mut request).await,
             Fault::CloseBeforeAnswer => Ok(Some(CloseReason::Ours(usual))),
+            Fault::ResetBeforeAnswer => Ok(Some(CloseReason::Ours(Close::Rst))),
             Fault::KeepAliveThenClose => {
                 request.persistent = true;
                 self.record.announced_by.set(None);

@@ -218,6 +218,7 @@ impl Http1Connection<'_> {
             let mut exchange = record.begin(at, version, head.method(), head.target());
             exchange.bytes.request_head = head.as_bytes().len() as u64;
             exchange.fault = plan.fault;
+            exchange.disturbed = std::mem::take(&mut plan.disturbed);
             // who goes silently says nothing beforehand
             closes |= self.host.is_last(record.exchanges(), self.guest)
                 && self.host.config.close != Close::Silent;
@@ -247,7 +248,22 @@ impl Http1Connection<'_> {
             pending.received();
         }
         let pause = request.plan.pause;
-        if !pause.is_zero() && timeout(pause, self.channel.wait_for_reset()).await.is_ok() {
+        let is_gone = if let Some(upstream) = self.host.upstream(&request.plan) {
+            tokio::select! {
+                () = self.channel.wait_for_reset() => true,
+                (calls, failed) = upstream.call() => {
+                    if failed > 0 {
+                        request.plan.answer = Response::bad_gateway(calls, failed);
+                    }
+                    false
+                }
+            }
+        } else {
+            false
+        };
+        if is_gone
+            || !pause.is_zero() && timeout(pause, self.channel.wait_for_reset()).await.is_ok()
+        {
             if let Some(pending) = request.pending {
                 pending.end(Outcome::Failed(Failure::ClientClosed));
             }

@@ -10,6 +10,7 @@ use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use intact_ledger::{Failure, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 /// Bytes of request bodies that are kept for all streams of a connection.
@@ -52,6 +53,8 @@ pub(super) struct StreamExchange {
     /// When `step` is due, if it has a time.
     due: Instant,
     body: Vec<u8>,
+    /// The calls to the upstream that the response waits for.
+    calls: Option<AbortHandle>,
     /// Bytes of `body` that count against what is kept for all streams.
     held: usize,
 }
@@ -72,7 +75,12 @@ pub(super) struct Exchanges<'a> {
     pub(super) idle_since: Instant,
     /// What was sent, and what follows it.
     pub(super) followed: Vec<(u32, After)>,
+    /// The calls to the upstream that responses wait for. They end with the connection.
+    calls: JoinSet<Called>,
 }
+
+/// The calls of a stream: its number, how many there were, how many failed.
+pub(super) type Called = (u32, u32, u32);
 
 impl<'a> Exchanges<'a> {
     pub(super) fn new(host: &'a ThreadState, record: &'a Rc<Record>, guest: Peer) -> Exchanges<'a> {
@@ -86,6 +94,7 @@ impl<'a> Exchanges<'a> {
             last: false,
             idle_since: Instant::now(),
             followed: Vec::new(),
+            calls: JoinSet::new(),
         }
     }
 
@@ -110,12 +119,39 @@ impl<'a> Exchanges<'a> {
         }
     }
 
+    /// Waits for the end of a stream's calls.
+    pub(super) async fn next_called(&mut self) -> Called {
+        loop {
+            match self.calls.join_next().await {
+                Some(Ok(called)) => return called,
+                // those of a stream that is gone
+                Some(Err(_)) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// A stream's calls are over: its response is due after its pause.
+    pub(super) fn take_called(&mut self, (stream, calls, failed): Called) {
+        let Some(exchanging) = self.all.get_mut(&stream) else {
+            return;
+        };
+        if failed > 0 {
+            exchanging.plan.answer = Response::bad_gateway(calls, failed);
+        }
+        let at = Instant::now() + exchanging.plan.pause;
+        self.schedule(stream, StreamStep::Answer, at);
+    }
+
     /// Takes an exchange out that ends now.
     fn take(&mut self, stream: u32) -> Option<Option<OpenExchange>> {
         let exchanging = self.all.remove(&stream)?;
         // a step of a stream that was reset must not wait there for its time
         self.due.remove(&(exchanging.due, stream));
         self.held -= exchanging.held;
+        if let Some(calls) = exchanging.calls {
+            calls.abort();
+        }
         self.idle_since = Instant::now();
         Some(exchanging.pending)
     }
@@ -143,6 +179,7 @@ impl Listener for Exchanges<'_> {
             exchange.stream = Some(u64::from(stream));
             exchange.bytes.request_head = bytes;
             exchange.fault = plan.fault;
+            exchange.disturbed = std::mem::take(&mut plan.disturbed);
             self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);
             pending = Some(exchange);
         }
@@ -154,6 +191,7 @@ impl Listener for Exchanges<'_> {
             after: After::End,
             due: Instant::now(),
             body: Vec::new(),
+            calls: None,
             held: 0,
         };
         self.all.insert(stream, exchanging);
@@ -194,8 +232,14 @@ impl Listener for Exchanges<'_> {
         if exchanging.plan.answer.body == Body::Echo {
             exchanging.plan.answer.body = Body::Given(std::mem::take(&mut exchanging.body));
         }
-        let at = Instant::now() + exchanging.plan.pause;
-        self.schedule(stream, StreamStep::Answer, at);
+        let Some(upstream) = self.host.upstream(&exchanging.plan) else {
+            return self.take_called((stream, 0, 0));
+        };
+        let upstream = upstream.clone();
+        exchanging.calls = Some(self.calls.spawn_local(async move {
+            let (calls, failed) = upstream.call().await;
+            (stream, calls, failed)
+        }));
     }
 
     fn gone(&mut self, stream: u32, by: Side) {

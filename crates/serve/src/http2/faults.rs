@@ -68,6 +68,10 @@ impl Http2Connection<'_> {
                 self.exchanges.end(id);
                 return Some(CloseReason::Ours(abrupt));
             }
+            Fault::ResetBeforeAnswer => {
+                self.exchanges.end(id);
+                return Some(CloseReason::Ours(Close::Rst));
+            }
             Fault::CloseAfterHead => {
                 self.answer(id);
                 let sent = self.channel.flush().await;

@@ -15,7 +15,7 @@ use crate::drain::DrainNotice;
 use crate::read_buffers::ReadBuffer;
 use crate::record::Record;
 use crate::thread_state::{Peer, ThreadState};
-use exchanges::{After, Exchanges, StreamStep};
+use exchanges::{After, Called, Exchanges, StreamStep};
 use intact_ledger::Side;
 use intact_wire::h2::ErrorCode;
 use session::{Broken, Session};
@@ -50,6 +50,8 @@ enum Turn {
     Sent,
     /// A step is due, or the patience with an idle client is over.
     Due,
+    /// The calls that a response waited for are over.
+    Called(Called),
     /// The server begins to end.
     Drain,
     Gone,
@@ -114,6 +116,7 @@ impl Http2Connection<'_> {
                         self.stop();
                     }
                 }
+                Turn::Called(called) => self.exchanges.take_called(called),
                 Turn::Drain => self.stop(),
                 Turn::Gone => return CloseReason::Theirs,
             }
@@ -199,6 +202,7 @@ impl Http2Connection<'_> {
             biased;
             turn = passing => turn,
             () = self.drain.begun() => Turn::Drain,
+            called = self.exchanges.next_called() => Turn::Called(called),
             () = due => Turn::Due,
         }
     }

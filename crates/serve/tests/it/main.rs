@@ -8,5 +8,8 @@ mod faults;
 mod http1;
 mod http2;
 mod limits;
+mod name_server;
 mod rig;
+mod script;
 mod tls;
+mod upstream;

@@ -42,6 +42,11 @@ impl Rig {
         self.addresses().plain.unwrap()
     }
 
+    /// Where it serves names.
+    pub(crate) fn names(&self) -> SocketAddr {
+        self.addresses().names.unwrap()
+    }
+
     fn addresses(&self) -> Addresses {
         self.running.addresses()
     }

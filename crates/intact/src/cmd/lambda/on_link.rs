@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// Runs a function on the client side of a link, with a server on the other; the exit code of its process.
 pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-    let link = link::start(spec).inspect_err(|_| {
+    let link = link::start(spec, None).inspect_err(|_| {
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not respond for it");
     })?;
     let far = ServerSide::start(&link, server).map_err(own)?;

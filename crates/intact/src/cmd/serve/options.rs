@@ -1,5 +1,7 @@
 //! The words of `intact serve`'s command line, and the server's configuration that they make.
 
+use super::name_server::{self, NameServerOptions};
+use super::upstream::UpstreamOptions;
 use crate::cmd::json::JsonTarget;
 use crate::cmd::{options, run_header};
 use crate::exit::Failed;
@@ -8,13 +10,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
 use intact_link::{SERVER_NAME, SERVER_V4};
 use intact_serve::{
-    Accept, Announce, Certificate, CertificateAuthority, Close, Delay, Fault, Faults,
-    NamedVariants, TlsConfig,
+    Accept, Announce, Certificate, CertificateAuthority, Close, Delay, Disturbance, Disturbances,
+    Fault, Faults, NamedVariants, TlsConfig,
 };
 use intact_units::duration::or_seconds;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +45,10 @@ pub(crate) struct Args {
     limits: Limits,
     #[command(flatten)]
     wrongs: FaultOptions,
+    #[command(flatten)]
+    names: NameServerOptions,
+    #[command(flatten)]
+    upstream: UpstreamOptions,
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     pub(super) json: Option<JsonTarget>,
@@ -206,6 +212,15 @@ struct FaultOptions {
         long_help = faults()
     )]
     fault: Faults,
+    /// Disturb responses at set times, counted from the first request: pause=1s/10s,slow=200ms/100
+    #[arg(
+        long,
+        value_name = "NAME=TIME[@START][/EVERY],...",
+        default_value = "",
+        hide_default_value = true,
+        long_help = disturbances()
+    )]
+    script: Disturbances,
     /// Repeats the same delays and faults (with one thread)
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -252,6 +267,11 @@ impl Config {
         self
     }
 
+    /// Where programs on the link look names up, if this server serves them.
+    pub(super) fn resolver_on_link(&self) -> Option<IpAddr> {
+        self.options.names.is_on().then_some(SERVER_V4.into())
+    }
+
     /// The configuration of the server itself.
     pub(super) fn server(&self) -> Result<intact_serve::Config, Failed> {
         let args = &self.options;
@@ -260,9 +280,11 @@ impl Config {
             Place::FreePorts => SocketAddr::from(([127, 0, 0, 1], 0)),
             Place::Link => SocketAddr::from((SERVER_V4, well_known)),
         };
+        let plain = address(args.listen, 80);
         Ok(intact_serve::Config {
-            plain: Some(address(args.listen, 80)),
+            plain: Some(plain),
             tls: Some((address(args.tls_listen, 443), args.tls.config()?)),
+            upstream: args.upstream.config()?,
             threads: args.threads,
             seed: args.wrongs.seed,
             body: args.answers.body,
@@ -283,6 +305,10 @@ impl Config {
                 Place::FreePorts | Place::Link => Duration::ZERO,
             },
             faults: args.wrongs.fault.clone(),
+            script: args.wrongs.script.clone(),
+            name_server: args
+                .names
+                .config(|chosen| address(chosen, name_server::PORT), plain.ip())?,
             names: args.tls.name.clone(),
         })
     }
@@ -316,13 +342,22 @@ fn one_of<T: NamedVariants + Send + Sync>() -> impl TypedValueParser<Value = T> 
 
 /// The help of `--fault`, with all of them.
 fn faults() -> String {
-    let mut help =
-        "Answer badly, each fault with its probability: stall=0.1,garbage=0.05\n\nFaults:"
-            .to_owned();
-    for fault in Fault::ALL {
-        help += &format!("\n- {:<22} {}", format!("{fault}:"), fault.words());
-    }
-    help
+    let help = "Answer badly, each fault with its probability: stall=0.1,garbage=0.05\n\nFaults:";
+    help.to_owned() + &list::<Fault>()
+}
+
+/// The help of `--script`, with all of them.
+fn disturbances() -> String {
+    let help = "Disturb responses at set times, counted from the first request: pause=1s/10s \
+                (every 10 s), pause=1s@5s (once, after 5 s), slow=200ms/100 (every 100th). Other \
+                threads and connections go on; the server's ledger has the true times\n\nNames:";
+    help.to_owned() + &list::<Disturbance>()
+}
+
+/// A line for each of a choice.
+pub(super) fn list<T: NamedVariants>() -> String {
+    let line = |choice: &T| format!("\n- {:<22} {}", format!("{}:", choice.id()), choice.words());
+    T::ALL.iter().map(line).collect()
 }
 
 fn threads(word: &str) -> Result<usize, String> {
@@ -355,4 +390,7 @@ Examples:
   intact serve --idle-timeout 5s --announce=timeout=60,max=1000 --close rst
   intact serve --delay exp:20ms --first-request-cost 150ms --threads 2
   intact serve --fault stall=0.01,reset-mid-body=0.05 --seed 7
+  intact serve --script pause=1s/10s,slow=200ms/100 --ledger truth
+  intact serve --upstream http://127.0.0.1:9000/ --calls 3 --upstream-keepalive off
+  intact serve --dns=127.0.0.9 --dns-rate-limit 20/s:servfail --dns-ttl 0
   intact serve --idle-timeout 5s --link rtt=30ms -- node client.js";

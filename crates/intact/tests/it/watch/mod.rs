@@ -17,6 +17,7 @@ mod narrow;
 mod pinned;
 mod processor;
 mod refused;
+mod resolver;
 mod rights;
 mod sampled;
 mod semantics;
