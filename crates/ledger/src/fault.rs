@@ -289,6 +289,36 @@ pub struct FaultEnd {
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// Of a function: the outcomes of its invocations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocations: Option<FaultInvocations>,
+}
+
+impl FaultEnd {
+    /// Whether the program ended well, or each invocation of the function did.
+    pub fn is_success(&self) -> bool {
+        match self.invocations {
+            Some(invocations) => invocations.failed == 0,
+            None => self.code == Some(0),
+        }
+    }
+
+    /// Whether it was ended while it waited.
+    pub fn was_ended(&self) -> bool {
+        self.signal.is_some() || self.invocations.is_some_and(|all| all.timed_out > 0)
+    }
+}
+
+/// The invocations of a function that ran under a fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultInvocations {
+    /// All of them.
+    pub made: u64,
+    /// Those that were not answered.
+    pub failed: u64,
+    /// Those that the platform ended at the function's limit.
+    pub timed_out: u64,
 }
 
 /// What `watch --fault` records, in addition to the traffic.

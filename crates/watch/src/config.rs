@@ -1,6 +1,7 @@
 //! What to run and how closely to look.
 
 use intact_ledger::{ConnectionId, FaultKind};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -101,7 +102,7 @@ pub struct KeyLogging {
 }
 
 /// A fault that strikes kept connections of the program: those that have carried a complete exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultConfig {
     /// What is done to a connection.
     pub kind: FaultKind,
@@ -134,7 +135,7 @@ impl FaultConfig {
 }
 
 /// A destination of faults: a name or an address, and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultHost {
     /// The name in lower case, or the address without brackets.
     pub host: Arc<str>,

@@ -57,7 +57,7 @@ pub(super) fn cells(
 fn refusal(baseline: &RunRows) -> Option<Obstacle> {
     match &baseline.end {
         None => Some(Obstacle::NoBaseline),
-        Some(end) if end.code != Some(0) => Some(Obstacle::BaselineFailed),
+        Some(end) if !end.is_success() => Some(Obstacle::BaselineFailed),
         Some(_) => None,
     }
 }

@@ -77,13 +77,8 @@ fn refused(runs: &[FaultRun], cells: &[FaultCell]) -> Option<String> {
     let has_failed = |cell: &FaultCell| cell.not_applied == Some(Obstacle::BaselineFailed);
     let failed = cells.iter().any(has_failed) || cells.is_empty();
     let baseline = runs.iter().find(|run| run.is_baseline)?;
-    let how = match (baseline.exit_code, baseline.signal) {
-        (Some(0), _) => return None,
-        (Some(code), _) => format!("it ended with exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal} ended it"),
-        (None, None) => return None,
-    };
-    failed.then(|| format!("no verdict: the program failed without a fault ({how})"))
+    let ending = baseline.ending().filter(|_| !baseline.is_success)?;
+    failed.then(|| format!("no verdict: the program failed without a fault ({ending})"))
 }
 
 fn fine(cells: &[FaultCell], is_safe: bool) -> String {

@@ -19,7 +19,7 @@ pub struct FaultCard<'a> {
 pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
     let FaultCard { run, facts } = one;
     let mut page = start(run, || program(run));
-    page.command = "watch --fault".to_owned();
+    page.command = format!("{} --fault", run.producer);
     page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
@@ -195,11 +195,7 @@ fn sides(facts: &FaultFacts) -> Table {
 }
 
 fn runs(facts: &FaultFacts) -> Table {
-    let ended = |one: &FaultRun| match (one.exit_code, one.signal) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "did not end".to_owned(),
-    };
+    let ended = |one: &FaultRun| one.ending().unwrap_or_else(|| "did not end".to_owned());
     Rows::of(&facts.runs)
         .column("fault", |one| &one.name)
         .column("ended with", ended)

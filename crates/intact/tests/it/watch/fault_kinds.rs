@@ -4,7 +4,8 @@ use crate::peers::program;
 use crate::program::{Server, exchanges, intact};
 use intact_ledger::store::Reader;
 use intact_ledger::{
-    FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPoint, FaultStrike, Row, StallEnd,
+    Exchange, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPoint, FaultStrike, Row,
+    StallEnd,
 };
 
 /// A run of a client under a fault.
@@ -13,6 +14,8 @@ struct Faulted {
     printed: Vec<String>,
     strikes: Vec<FaultStrike>,
     not_applied: Vec<FaultNotApplied>,
+    /// The rows of the client's requests.
+    requests: Vec<Exchange>,
     /// Requests that the server responded to.
     served: u64,
 }
@@ -53,14 +56,16 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
     words.extend(["--", "python3", script, what, scheme, &*port]);
     let out = intact(&words);
     assert!(out.status.success(), "{options:?} {what}: {out:?}");
-    let (mut strikes, mut not_applied) = (Vec::new(), Vec::new());
+    let (mut strikes, mut not_applied, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     for row in Reader::open(&ledger).unwrap().events().unwrap() {
-        if let Row::Fault(fault) = row {
-            match *fault {
+        match row {
+            Row::Exchange(request) => requests.push(*request),
+            Row::Fault(fault) => match *fault {
                 FaultEvent::Struck(strike) => strikes.push(strike),
                 FaultEvent::NotApplied(missed) => not_applied.push(missed),
                 _ => {}
-            }
+            },
+            _ => {}
         }
     }
     let served = server.end()["cells"]
@@ -77,6 +82,7 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
             .collect(),
         strikes,
         not_applied,
+        requests,
         served,
     })
 }
@@ -262,6 +268,9 @@ fn on_tls_a_kind_strikes_or_its_obstacle_is_named() {
             keys == "auto" || !strike.certainty.is_exact(),
             "{kind} {keys}: {strike:?}"
         );
+        let failed = faulted.requests.iter().filter(|one| !one.outcome.is_ok());
+        let failed: Vec<_> = failed.map(|one| one.connection).collect();
+        assert_eq!(failed, [Some(strike.connection)], "{kind} {keys}");
     }
     for kind in ["max-age=100ms", "drain"] {
         let Some(faulted) = run(&["--fault", kind], "slow", "https") else {

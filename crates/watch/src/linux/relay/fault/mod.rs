@@ -5,7 +5,9 @@
 //! [`strike`]. Without a fault there is none of this: a connection then has no [`FaultTarget`].
 
 mod announcement;
+mod response;
 mod strike;
+mod struck;
 mod target;
 mod turn;
 

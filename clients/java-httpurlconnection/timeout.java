@@ -1,0 +1,55 @@
+// snippet
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URI;
+// end
+
+final class Program implements Driver.Client {
+    static final int timeoutMs = (int) Driver.timeoutMs();
+
+    // snippet
+    static {
+        System.setProperty("sun.net.http.retryPost", "false"); // before the first request: no POST is sent twice
+    }
+
+    static HttpURLConnection limited(String url) throws IOException {
+        HttpURLConnection connection = (HttpURLConnection) URI.create(url).toURL().openConnection();
+        connection.setReadTimeout(timeoutMs); // between two reads
+        return connection;
+    }
+
+    static int read(HttpURLConnection connection) throws IOException {
+        int status = connection.getResponseCode();
+        try (InputStream input = status < 400 ? connection.getInputStream() : connection.getErrorStream()) {
+            input.readAllBytes(); // of errors too
+        }
+        return status;
+    }
+    // end
+
+    @Override
+    public int request(String method, String url, String body) throws Exception {
+        return read(open(method, url, body));
+    }
+
+    @Override
+    public int unread(String url) throws Exception {
+        return open("GET", url, null).getResponseCode();
+    }
+
+    private static HttpURLConnection open(String method, String url, String body) throws Exception {
+        HttpURLConnection connection = limited(url);
+        connection.setRequestMethod(method);
+        if (body != null) {
+            connection.setDoOutput(true);
+            connection.getOutputStream().write(body.getBytes());
+        }
+        return connection;
+    }
+
+    @Override
+    public String skills() {
+        return "pause,concurrent,post,status,unread";
+    }
+}
