@@ -4,7 +4,7 @@
     cargo build -p intact -p xtask && docs/internals/cards.py target/debug
     docs/internals/cards.py target/debug requests go-net-http --scheme https
 
-The programs are those of the catalogue (`clients/`): `cargo xtask clients --commands` installs and builds them. Each makes GETs and
+The programs are those of the catalogue (`clients/`): `xtask clients --commands` installs and builds them. Each makes GETs and
 POSTs in turn on a kept connection, once without a fault and once for each kind. Three sources are compared, and it ends with 1 if one
 of these differs:
 
@@ -74,12 +74,12 @@ def curl(base, folder, command):
         subprocess.run(command, stdout=out)
 
 
-def launches(names):
+def launches(xtask, names):
     """How each variant is started; the last runtime of several is the newest."""
     wanted = [f"{name}/{variant}" for name in names for variant in CLIENTS[name] if name != "curl"]
     found = {}
     if wanted:
-        words = ["cargo", "xtask", "clients", "--commands", *wanted]
+        words = [xtask, "clients", "--commands", *wanted]
         out = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
         for one in (json.loads(line) for line in out.splitlines() if line.startswith("{")):
             found[one["name"].split(" on ")[0]] = one
@@ -190,7 +190,7 @@ def main():
     given = parser.parse_args()
     intact = os.path.abspath(os.path.join(given.built, "intact"))
     names = given.names or list(CLIENTS)
-    started = launches(names)
+    started = launches(os.path.abspath(os.path.join(given.built, "xtask")), names)
     rows, cards = [], []
     with tempfile.TemporaryDirectory() as folder:
         server = Server(intact, folder)
