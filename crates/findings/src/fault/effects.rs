@@ -6,7 +6,7 @@ use super::judge::{Reached, RunJudge, Victim};
 use super::run_rows::SentRequest;
 use intact_ledger::{FaultKind, FaultStrike, StallEnd};
 
-const UNREADABLE: &str = "the requests on the connection cannot be read";
+const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "a request on a connection that was reset fails before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
 const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
@@ -85,13 +85,13 @@ impl RunJudge<'_> {
             doubt = doubt.or(repeat.doubt);
         }
         let end = &self.run.requests[last];
-        let is_unread = first.method.is_none();
-        let later = self
-            .run
-            .requests
-            .iter()
-            .any(|one| one.at > first.at && one.is_ok);
-        if is_unread && later {
+        // a later request may repeat this one where one of them cannot be read
+        let may_repeat = |one: &SentRequest| {
+            let is_unread = one.method.is_none() && one.connection != first.connection;
+            one.at > first.at && one.is_ok && (first.method.is_none() || is_unread)
+        };
+        let is_unread = steps == 0 && self.run.requests.iter().any(may_repeat);
+        if is_unread {
             doubt = doubt.or(Some(UNREADABLE));
         }
         let is_recovered = steps > 0 && end.is_ok;
@@ -107,7 +107,7 @@ impl RunJudge<'_> {
             (_, Some(reason)) => {
                 cell.recovered.add(false);
                 cell.failed.add(false);
-                if is_unread && victim.reached != Reached::No {
+                if is_unread && victim.reached != Reached::No && !first.is_idempotent() {
                     cell.duplicated.add(false);
                 }
                 cell.undecided = Some(reason);
@@ -135,11 +135,7 @@ impl RunJudge<'_> {
         };
         let again = self.victims.get(&repeat.index);
         let again = again.map_or(Reached::Yes, |again| again.reached);
-        let is_idempotent = request
-            .method
-            .as_ref()
-            .is_some_and(|one| one.is_idempotent());
-        if is_idempotent || victim.reached == Reached::No || again == Reached::No {
+        if request.is_idempotent() || victim.reached == Reached::No || again == Reached::No {
             return;
         }
         let is_certain = repeat.doubt.is_none()

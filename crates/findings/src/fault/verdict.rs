@@ -167,7 +167,7 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
     let waited = timer((worst.hung_ms.unwrap_or(0.0) / 100.0).round() * 100.0);
     let until = match (worst.hung_at_least, worst.hung_until) {
         (true, Some(StallEnd::Limit)) => "waited); no timeout ended it".to_owned(),
-        (true, _) => "until a signal ended the program)".to_owned(),
+        (true, _) => "until the program was ended)".to_owned(),
         (false, Some(StallEnd::EndOfRun)) => "until the program ended)".to_owned(),
         (false, _) => "until the program gave up), then it failed".to_owned(),
     };

@@ -13,15 +13,14 @@ impl FaultTarget {
     /// Takes bytes of a response.
     pub(super) fn take_response(
         &mut self,
-        kind: FaultKind,
         bytes: &[u8],
         faults: &mut Faults,
         seen: &mut dyn Observation,
     ) -> Passed {
-        match kind {
+        match faults.config().kind {
             FaultKind::ResetMidResponse => self.cut_body(bytes, faults, seen),
             FaultKind::EarlyCloseAfterHeaders => self.cut_behind_head(bytes, faults, seen),
-            FaultKind::MaxAge | FaultKind::Drain => self.announce(kind, bytes, faults, seen),
+            FaultKind::MaxAge | FaultKind::Drain => self.announce(bytes, faults, seen),
             _ => {
                 seen.show(Side::Server, bytes);
                 Passed::All
@@ -29,7 +28,7 @@ impl FaultTarget {
         }
     }
 
-    /// Shows bytes of the server in steps until `is_there`, at most `limit` of them. How many were shown.
+    /// Shows bytes of the server, `step` at a time, until `is_there`. How many were shown.
     fn show_until(
         bytes: &[u8],
         step: usize,
@@ -132,11 +131,11 @@ impl FaultTarget {
     /// Announces the end in a response that begins.
     fn announce(
         &mut self,
-        kind: FaultKind,
         bytes: &[u8],
         faults: &mut Faults,
         seen: &mut dyn Observation,
     ) -> Passed {
+        let kind = faults.config().kind;
         let progress = seen.progress();
         let obstacle = progress.and_then(|now| cannot_announce(&now, kind));
         if let Some(why) = obstacle {

@@ -135,7 +135,7 @@ impl FaultTarget {
                 self.take_request(kind, bytes, &before, faults, seen)
             }
             (Side::Server, Some(before)) if is_turn && before.open > 0 => {
-                self.take_response(kind, bytes, faults, seen)
+                self.take_response(bytes, faults, seen)
             }
             _ => {
                 seen.show(from, bytes);
