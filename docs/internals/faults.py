@@ -97,7 +97,7 @@ function ask(method, path, body, limit) {
   return new Promise((done, fail) => {
     const session = kept ??= open();
     const stream = session.request({ ':method': method, ':path': path });
-    const timer = limit === null ? null : setTimeout(() => session.destroy(new Error('timeout')), limit * 1000);
+    const timer = limit === null ? null : setTimeout(() => { kept = null; session.destroy(new Error('timeout')); }, limit * 1000);
     let [size, ended] = [0, false];
     stream.on('data', (part) => { size += part.length; }).on('end', () => { ended = true; }).on('error', () => {});
     stream.on('close', () => {
@@ -196,8 +196,8 @@ def differences(seen, card, status, plan, served):
 
     def between(name, value):
         least, most = (sum(cell[name][bound] for cell in cells) for bound in ("least", "most"))
-        # without keys the counts are lower bounds
-        if value < least or (value > most and not any(cell["is_partly_seen"] for cell in cells)):
+        # without keys, and where the program's kernel kept requests, the counts are lower bounds
+        if value < least or (value > most and not any(cell["is_partly_seen"] or cell["has_held"] for cell in cells)):
             yield f"{name}: the card has {least} to {most}, and it was {value}"
 
     if status != 0 or len(seen) != len(plan["requests"]):

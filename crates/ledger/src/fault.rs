@@ -184,6 +184,9 @@ pub struct FaultStrike {
     /// from then on. Absent: the program sent nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Nanos>,
+    /// What the program wrote on a silent connection and its kernel did not send. Absent: nothing, or it cannot be a further request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldBytes>,
     /// When the connection was over for the program.
     pub end: Nanos,
     /// What ended it.
@@ -245,6 +248,16 @@ impl FaultObstacle {
             FaultObstacle::SocketNotReached => "socket-not-reached",
         }
     }
+}
+
+/// Bytes that the program's kernel did not send while it heard no acknowledgement: no observer sees a request or a RST_STREAM in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldBytes {
+    /// When there were some first.
+    pub at: Nanos,
+    /// The most at once.
+    pub bytes: u64,
 }
 
 /// A kind that struck no connection of a destination.

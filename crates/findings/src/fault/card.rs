@@ -187,6 +187,8 @@ pub struct FaultCell {
     pub example: Option<String>,
     /// Why bounds are all that is known, where that is so.
     pub undecided: Option<&'static str>,
+    /// Whether the program's kernel kept bytes that may be further requests: `sent`, `failed` and `recovered` are then lower bounds.
+    pub has_held: bool,
     /// Whether a part of the traffic was not observed, so that counts are lower bounds.
     pub is_partly_seen: bool,
 }

@@ -116,6 +116,7 @@ impl FaultCell {
             cost_ms: None,
             example: None,
             undecided: None,
+            has_held: false,
             is_partly_seen: false,
         }
     }

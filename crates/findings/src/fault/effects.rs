@@ -4,12 +4,16 @@
 use super::card::FaultCell;
 use super::judge::{Reached, RunJudge, Victim};
 use super::run_rows::SentRequest;
-use intact_ledger::{FaultKind, FaultStrike, StallEnd};
+use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "a request on a connection that was reset fails before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
 const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
+
+/// A PING and a RST_STREAM in TLS are no more than this, in bytes.
+const CONTROL_FRAMES: u64 = 80;
+const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be further requests";
 
 impl RunJudge<'_> {
     /// Adds what a strike did.
@@ -21,6 +25,13 @@ impl RunJudge<'_> {
         to_it: &[&SentRequest],
     ) {
         cell.hung_ms = cell.hung_ms.or(Some(0.0));
+        let is_request = |held: HeldBytes| {
+            strike.ended != StallEnd::ProgramClosed || held.bytes > CONTROL_FRAMES
+        };
+        if strike.held.is_some_and(is_request) {
+            cell.has_held = true;
+            cell.undecided = cell.undecided.or(Some(HELD));
+        }
         let mut is_any = false;
         for victim in self.own(nth) {
             is_any = true;
@@ -170,6 +181,7 @@ impl RunJudge<'_> {
         }
     }
 
+    /// Adds a wait on the connection, unless the fault itself ended it.
     fn wait(&self, cell: &mut FaultCell, strike: &FaultStrike, from: u64, to: u64) {
         if strike.ended == StallEnd::Fault {
             return;
@@ -177,6 +189,11 @@ impl RunJudge<'_> {
         let is_killed = self.run.end.as_ref().is_some_and(|end| end.was_ended());
         let is_open_ended =
             strike.ended == StallEnd::Limit || (strike.ended == StallEnd::EndOfRun && is_killed);
+        if let (true, Some(held)) = (is_open_ended, strike.held) {
+            // the program may have given the request up then
+            let waited = held.at.0.saturating_sub(from);
+            return self.longest_wait(cell, waited, StallEnd::ProgramClosed, true);
+        }
         self.longest_wait(cell, to.saturating_sub(from), strike.ended, is_open_ended);
     }
 

@@ -92,7 +92,16 @@ impl<'a> RunJudge<'a> {
 
     /// Counts the requests on both sides.
     pub(super) fn count(&self, cell: &mut FaultCell) {
-        cell.sent = self.requests(&cell.destination).count() as u64;
+        let requests = self.requests(&cell.destination);
+        cell.sent = requests.count() as u64;
+        // what cannot be read may be no request
+        let is_unread = |(index, one): &(usize, &SentRequest)| {
+            let place = self.run.place_of(one);
+            let is_own = place.is_some_and(|place| *place.name == *cell.destination);
+            is_own && one.method.is_none() && !self.victims.contains_key(index)
+        };
+        let all = self.run.requests.iter().enumerate();
+        let unread = all.filter(is_unread).count() as u64;
         let own = self.victims.values().filter(|victim| {
             let strike = &self.run.strikes[victim.strike];
             let place = self.run.connections.get(&strike.connection);
@@ -104,7 +113,7 @@ impl<'a> RunJudge<'a> {
             withheld += u64::from(victim.reached == Reached::No);
         }
         cell.reached = Bounds {
-            least: cell.sent.saturating_sub(doubtful),
+            least: cell.sent.saturating_sub(doubtful + unread),
             most: cell.sent.saturating_sub(withheld),
         };
     }

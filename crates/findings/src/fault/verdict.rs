@@ -23,6 +23,7 @@ fn is_fine(cells: &[FaultCell]) -> bool {
             cell.outcome,
             FaultOutcome::Unsuited | FaultOutcome::Unaffected | FaultOutcome::Recovered
         ) && !cell.is_partly_seen
+            && !cell.has_held
     };
     cells.iter().any(FaultCell::is_suited) && cells.iter().all(is_fine)
 }
@@ -167,6 +168,9 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
     let waited = timer((worst.hung_ms.unwrap_or(0.0) / 100.0).round() * 100.0);
     let until = match (worst.hung_at_least, worst.hung_until) {
         (true, Some(StallEnd::Limit)) => "waited); no timeout ended it".to_owned(),
+        (true, Some(StallEnd::ProgramClosed)) => {
+            "at least); its kernel did not send what the program wrote then".to_owned()
+        }
         (true, _) => "until the program was ended)".to_owned(),
         (false, Some(StallEnd::EndOfRun)) => "until the program ended)".to_owned(),
         (false, _) => "until the program gave up), then it failed".to_owned(),

@@ -4,7 +4,7 @@ use super::common::{caveats, findings_in_full, method, page as start, program, s
 use crate::json;
 use crate::page::*;
 use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
-use intact_ledger::Run;
+use intact_ledger::{Run, StallEnd};
 use intact_units::Quantity::{Count, Time};
 
 /// Runs under faults, as findings understand them.
@@ -108,7 +108,10 @@ fn outcome(cell: &FaultCell) -> String {
         FaultOutcome::Leaked => "left it open",
         FaultOutcome::Undecided => "recovered or failed",
         FaultOutcome::Failed => "failed to the caller",
-        FaultOutcome::Hung if cell.hung_at_least => "hung, no timeout",
+        FaultOutcome::Hung if cell.hung_at_least => match cell.hung_until {
+            Some(StallEnd::ProgramClosed) => "hung, end not seen",
+            _ => "hung, no timeout",
+        },
         FaultOutcome::Hung => "hung, then failed",
         FaultOutcome::Truncated => "maybe took a cut body",
         FaultOutcome::PossiblyDuplicated => "maybe sent twice",

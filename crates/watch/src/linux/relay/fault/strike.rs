@@ -8,7 +8,8 @@ use crate::platform::relay::direction::{Passed, ReadResult, Stop};
 use crate::platform::relay::{Relay, RelayedPair, await_room, observe};
 use crate::platform::relay_command::near_token;
 use intact_ledger::{
-    CloseKind, ConnectionId, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol, StallEnd,
+    CloseKind, ConnectionId, FaultKind, FaultObstacle, FaultPoint, HeldBytes, Nanos, Protocol,
+    StallEnd,
 };
 use intact_observe::{Progress, Side};
 use intact_sys::socket;
@@ -30,6 +31,8 @@ pub(in crate::platform::relay) struct Strike {
     /// When the program first sent onto the dead connection.
     pub(super) used: Option<(Nanos, Instant)>,
     pub(super) mode: Mode,
+    /// What the program's kernel did not send.
+    pub(super) held: Option<HeldBytes>,
     /// The program's FIN came, and its socket is still open.
     pub(super) half_closed: Option<Nanos>,
     pub(super) ended: Option<(StallEnd, Nanos)>,
@@ -47,6 +50,19 @@ pub(super) enum Mode {
 }
 
 impl Strike {
+    /// Looks for bytes that the program's kernel keeps: over HTTP/2, or TLS that is not read, they may be further requests.
+    pub(super) fn look_at_held(&mut self, program: &OwnedFd, at: Nanos) {
+        let before = &self.due.progress;
+        if before.protocol != Some(Protocol::Http2) && !before.is_inferred {
+            return;
+        }
+        let unsent = socket::unsent(program).map_or(0, u64::from);
+        if unsent > 0 {
+            let held = self.held.get_or_insert(HeldBytes { at, bytes: 0 });
+            held.bytes = held.bytes.max(unsent);
+        }
+    }
+
     /// Whether what the program has just sent is a part of a request: a `close_notify` and a PING are none.
     pub(super) fn begins_request(&self, now: Option<Progress>) -> bool {
         let before = &self.due.progress;
@@ -126,6 +142,7 @@ impl Relay<'_> {
             withheld: due.withheld,
             used: (due.point != FaultPoint::Idle).then(|| (due.at, Instant::now())),
             mode,
+            held: None,
             half_closed: None,
             ended: None,
         };

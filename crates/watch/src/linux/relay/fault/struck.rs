@@ -88,6 +88,9 @@ impl Relay<'_> {
         if strike.ended.is_none() && strike.mode == Mode::Silent {
             let program = target.place.as_ref().and_then(|place| place.copy());
             let at = clock.now();
+            if let Some(program) = &program {
+                strike.look_at_held(program, at);
+            }
             if program.as_ref().is_none_or(socket::is_idle) {
                 // the program has closed it, or its kernel has given it up
                 strike.ended = Some(closed(strike.half_closed.unwrap_or(at)));
@@ -160,6 +163,7 @@ impl Relay<'_> {
             reached: strike.reached,
             withheld: strike.withheld,
             used_at: strike.used.map(|(at, _)| at),
+            held: strike.held,
             end,
             ended,
             certainty,
