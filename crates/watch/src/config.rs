@@ -108,6 +108,9 @@ pub struct FaultConfig {
     pub kind: FaultKind,
     /// The idle time or the age after which it is done; without meaning for other kinds.
     pub after: Duration,
+    /// How long a connection carries nothing before it counts as idle. With a longer time than [`FaultConfig::IDLE`] an idle connection
+    /// alone is struck: a program that is never idle for that long does not see the end together with a response.
+    pub idle: Duration,
     /// The destinations that it is limited to; empty: all.
     pub hosts: Vec<FaultHost>,
     /// Chooses the connections and the moments: the same seed chooses the same ones.
@@ -119,6 +122,8 @@ pub struct FaultConfig {
 impl FaultConfig {
     /// The seed unless another one is chosen: each fault strikes at the first moment.
     pub const SEED: u64 = 0;
+    /// How long a connection carries nothing before it counts as idle, unless another time is chosen.
+    pub const IDLE: Duration = Duration::from_millis(50);
     /// The longest stall unless another limit is chosen.
     pub const WAIT: Duration = Duration::from_secs(30);
 
@@ -127,6 +132,7 @@ impl FaultConfig {
         FaultConfig {
             kind,
             after: Duration::from_nanos(kind.default_after().unwrap_or(0)),
+            idle: FaultConfig::IDLE,
             hosts: Vec::new(),
             seed: FaultConfig::SEED,
             wait: FaultConfig::WAIT,

@@ -129,6 +129,7 @@ fn borderline_ledgers_are_judged_as_they_say() {
         "failed/unread-retry",
         "failed/unsent",
         "failed/unsent-alone",
+        "hung/held",
         "hung/inferred",
         "hung/parallel",
         "hung/slow-server",

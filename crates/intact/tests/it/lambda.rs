@@ -454,7 +454,7 @@ fn a_fault_strikes_across_a_freeze_and_the_card_says_what_the_function_did() {
         "-n",
         "3",
         "--idle",
-        "500ms",
+        "2s",
         "--timeout",
         "3s",
         "--fault",

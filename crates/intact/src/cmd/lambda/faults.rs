@@ -10,6 +10,7 @@ use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_lambda::{Function, RunPosition};
 use intact_ledger::{FaultEnd, FaultInvocations, Nanos, Span, Variant};
+use intact_watch::FaultConfig;
 use std::time::Duration;
 
 /// The turns: without a fault, then with each kind.
@@ -31,10 +32,18 @@ pub(super) fn turns(args: &Args, functions: Vec<(Variant, Function)>) -> Result<
         return refused("--fault strikes while the function rests: add --idle 1s");
     }
     let planned = args.faults.planned()?;
-    let turn = |fault| Turn {
-        variant: fault_options::variant(Option::as_ref(&fault)),
+    // a function may have something to do between its last response and the freeze
+    let rests = args.idle.iter().filter(|idle| !idle.is_zero());
+    let half = rests
+        .min()
+        .map(|rest| rest.div_f64(2.0 * args.time_scale.unwrap_or(1.0)));
+    let turn = |fault: Option<FaultConfig>| Turn {
+        variant: fault_options::variant(fault.as_ref()),
         function: function.clone(),
-        fault,
+        fault: fault.map(|fault| FaultConfig {
+            idle: half.map_or(fault.idle, |half| half.max(fault.idle)),
+            ..fault
+        }),
     };
     Ok(planned.into_iter().map(turn).collect())
 }

@@ -207,6 +207,28 @@ fn the_kernel_of_a_program_that_hears_nothing_sends_again_and_gives_up() {
 }
 
 #[test]
+fn requests_that_the_programs_kernel_keeps_are_said_to_be_unseen() {
+    let options = ["--fault", "black-hole", "--fault-wait", "4s"];
+    let Some(faulted) = run(&options, "keeps", "http") else {
+        return;
+    };
+    assert_eq!(faulted.printed, ["ECONNRESET"]);
+    let strike = faulted.strike();
+    assert_eq!(strike.ended, StallEnd::Limit);
+    let held = strike
+        .held
+        .expect("the second request did not leave the kernel");
+    assert!(
+        held.at >= strike.used_at.unwrap() && held.at <= strike.end,
+        "{strike:?}"
+    );
+    // a frame's head and six bytes of fields
+    assert_eq!(held.bytes, 15);
+    assert_eq!(faulted.requests.len(), 2, "the third request was not seen");
+    assert_eq!(faulted.served, 1);
+}
+
+#[test]
 fn http2_gets_a_goaway_with_and_without_tls() {
     for scheme in ["http", "https"] {
         // a stream that the server never processed may be opened again

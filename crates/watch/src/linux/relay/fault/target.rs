@@ -5,6 +5,7 @@
 
 use super::turn::{is_announced, is_idle};
 use super::{DestinationKey, Faults};
+use crate::FaultConfig;
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{
     Connection, ConnectionId, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol,
@@ -13,9 +14,7 @@ use intact_observe::{Progress, Side};
 use intact_sys::process::SocketLocation;
 use std::time::{Duration, Instant};
 
-/// How long a connection carries nothing before it counts as idle.
-const IDLE: Duration = Duration::from_millis(50);
-/// The same where the end of a response cannot be read.
+/// How long a connection carries nothing before it counts as idle, where the end of a response cannot be read.
 const IDLE_UNREAD: Duration = Duration::from_millis(100);
 
 /// A connection that a fault may strike.
@@ -193,7 +192,7 @@ impl FaultTarget {
                 }
             }
             FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::NatIdle => {
-                self.was_never_idle = true;
+                self.was_never_idle = faults.config().idle == FaultConfig::IDLE;
                 self.note(FaultObstacle::NeverIdle, faults);
                 return Passed::All;
             }
@@ -264,17 +263,17 @@ impl FaultTarget {
         let now = seen.progress()?;
         self.note_kept(&now, faults, seen);
         let config = faults.config();
-        let (kind, after) = (config.kind, config.after);
+        let (kind, after, short) = (config.kind, config.after, config.idle);
         let is_drained = kind == FaultKind::Drain && {
             let turn = self.turn.as_ref()?;
             faults.is_drained(&turn.destination, self.id)
         };
         let idle = match kind {
-            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst => IDLE,
+            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst => short,
             FaultKind::NatIdle => after,
-            FaultKind::BlackHole if now.is_inferred => IDLE,
+            FaultKind::BlackHole if now.is_inferred => short,
             FaultKind::Drain if is_drained => Duration::ZERO,
-            FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => IDLE,
+            FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => short,
             _ => return None,
         };
         if !now.is_kept() || !self.is_turn(&now, faults) {
@@ -303,7 +302,7 @@ impl FaultTarget {
     pub(super) fn put_off(&mut self) -> Instant {
         self.due = None;
         self.last_bytes = Instant::now();
-        self.last_bytes + IDLE
+        self.last_bytes + FaultConfig::IDLE
     }
 
     /// Gives a strike up.
