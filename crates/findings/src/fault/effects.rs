@@ -46,10 +46,7 @@ impl RunJudge<'_> {
         if is_any {
             return;
         }
-        let ends =
-            |one: &&&SentRequest| one.connection == Some(strike.connection) && one.end >= strike.at;
-        if strike.used_at.is_some() && to_it.iter().find(ends).is_none() {
-            // bytes were sent, and no request can be read
+        if self.is_unread(nth, strike) {
             cell.affected += 1;
             cell.failed.add(false);
             cell.recovered.add(false);

@@ -112,6 +112,15 @@ impl<'a> RunJudge<'a> {
             doubtful += u64::from(victim.reached != Reached::Yes);
             withheld += u64::from(victim.reached == Reached::No);
         }
+        // a request that no row has
+        for (_, strike) in self
+            .strikes(&cell.destination)
+            .filter(|(nth, strike)| self.is_unread(*nth, strike))
+        {
+            cell.sent += 1;
+            doubtful += 1;
+            withheld += u64::from(strike.reached == 0);
+        }
         cell.reached = Bounds {
             least: cell.sent.saturating_sub(doubtful + unread),
             most: cell.sent.saturating_sub(withheld),
@@ -146,6 +155,15 @@ impl<'a> RunJudge<'a> {
     pub(super) fn own(&self, strike: usize) -> impl Iterator<Item = &Victim> {
         let victims = self.victims.values();
         victims.filter(move |victim| victim.strike == strike)
+    }
+
+    /// Whether bytes were sent on the struck connection, and no request can be read in them.
+    pub(super) fn is_unread(&self, nth: usize, strike: &FaultStrike) -> bool {
+        let ends =
+            |one: &SentRequest| one.connection == Some(strike.connection) && one.end >= strike.at;
+        strike.used_at.is_some()
+            && self.own(nth).next().is_none()
+            && !self.run.requests.iter().any(ends)
     }
 
     /// Whether a strike that affected no request shows what the program does, and whether the program then kept the connection.
