@@ -184,7 +184,8 @@ pub struct FaultStrike {
     /// from then on. Absent: the program sent nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Nanos>,
-    /// What the program wrote on a silent connection and its kernel did not send. Absent: nothing, or it cannot be a further request.
+    /// What the program wrote after `used_at` on a silent connection and its kernel did not send. Absent: nothing, or it cannot be a
+    /// further request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldBytes>,
     /// When the connection was over for the program.
@@ -256,8 +257,13 @@ impl FaultObstacle {
 pub struct HeldBytes {
     /// When there were some first.
     pub at: Nanos,
-    /// The most at once.
+    /// How many.
     pub bytes: u64,
+}
+
+impl HeldBytes {
+    /// A PING and a WINDOW_UPDATE or RST_STREAM, each in a record of TLS, are no more than this, in bytes.
+    pub const MOST_CONTROL: u64 = 80;
 }
 
 /// A kind that struck no connection of a destination.

@@ -43,9 +43,9 @@ pub(super) fn cells(
                 Some(obstacle) => cell.set_obstacle(obstacle),
                 None => judge.fill(&mut cell),
             }
-            if cell.not_applied.is_none() && !sees_all(observed, &cell.destination, by_caveats) {
+            cell.is_partly_seen = !sees_all(observed, &cell.destination, by_caveats);
+            if cell.is_partly_seen && cell.not_applied.is_none() {
                 cell.undecided = cell.undecided.or(Some(UNSEEN));
-                cell.is_partly_seen = true;
             }
             cells.push(cell);
         }

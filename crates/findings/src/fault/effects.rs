@@ -11,8 +11,6 @@ const UNSENT: &str = "a request on a connection that was reset fails before any 
 const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
-/// A PING and a RST_STREAM in TLS are no more than this, in bytes.
-const CONTROL_FRAMES: u64 = 80;
 const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be further requests";
 
 impl RunJudge<'_> {
@@ -26,7 +24,7 @@ impl RunJudge<'_> {
     ) {
         cell.hung_ms = cell.hung_ms.or(Some(0.0));
         let is_request = |held: HeldBytes| {
-            strike.ended != StallEnd::ProgramClosed || held.bytes > CONTROL_FRAMES
+            strike.ended != StallEnd::ProgramClosed || held.bytes > HeldBytes::MOST_CONTROL
         };
         if strike.held.is_some_and(is_request) {
             cell.has_held = true;

@@ -31,7 +31,10 @@ pub(in crate::platform::relay) struct Strike {
     /// When the program first sent onto the dead connection.
     pub(super) used: Option<(Nanos, Instant)>,
     pub(super) mode: Mode,
-    /// What the program's kernel did not send.
+    /// The most bytes that the program's kernel kept at once, and since when it kept some.
+    unsent: u64,
+    kept_since: Option<Instant>,
+    /// Those that it kept after the program had used the connection.
     pub(super) held: Option<HeldBytes>,
     /// The program's FIN came, and its socket is still open.
     pub(super) half_closed: Option<Nanos>,
@@ -50,17 +53,33 @@ pub(super) enum Mode {
 }
 
 impl Strike {
-    /// Looks for bytes that the program's kernel keeps: over HTTP/2, or TLS that is not read, they may be further requests.
+    /// Looks for bytes that the program's kernel does not send, as nothing before them was acknowledged. Over HTTP/2, or TLS that is
+    /// not read, they may be requests.
     pub(super) fn look_at_held(&mut self, program: &OwnedFd, at: Nanos) {
         let before = &self.due.progress;
         if before.protocol != Some(Protocol::Http2) && !before.is_inferred {
             return;
         }
         let unsent = socket::unsent(program).map_or(0, u64::from);
-        if unsent > 0 {
-            let held = self.held.get_or_insert(HeldBytes { at, bytes: 0 });
-            held.bytes = held.bytes.max(unsent);
+        if unsent <= self.unsent {
+            return;
         }
+        self.kept_since.get_or_insert_with(Instant::now);
+        match self.used {
+            Some(_) => {
+                let bytes = unsent - self.unsent;
+                let held = self.held.get_or_insert(HeldBytes { at, bytes: 0 });
+                held.bytes += bytes;
+            }
+            None if unsent > HeldBytes::MOST_CONTROL => self.used = Some((at, Instant::now())),
+            None => {}
+        }
+        self.unsent = unsent;
+    }
+
+    /// When a stall began that has to end.
+    pub(super) fn stalls_since(&self) -> Option<Instant> {
+        self.used.map(|(_, since)| since).or(self.kept_since)
     }
 
     /// Whether what the program has just sent is a part of a request: a `close_notify` and a PING are none.
@@ -142,6 +161,8 @@ impl Relay<'_> {
             withheld: due.withheld,
             used: (due.point != FaultPoint::Idle).then(|| (due.at, Instant::now())),
             mode,
+            unsent: 0,
+            kept_since: None,
             held: None,
             half_closed: None,
             ended: None,

@@ -99,7 +99,7 @@ impl Relay<'_> {
                 });
             }
         }
-        let limit = strike.used.map(|(_, since)| since + wait);
+        let limit = strike.stalls_since().map(|since| since + wait);
         if strike.ended.is_none() && limit.is_some_and(|limit| now >= limit) {
             let at = clock.now();
             if strike.mode == Mode::Silent {
