@@ -9,10 +9,6 @@ final class Program implements Driver.Client {
     static final int timeoutMs = (int) Driver.timeoutMs();
 
     // snippet
-    static {
-        System.setProperty("sun.net.http.retryPost", "false"); // before the first request: no POST is sent twice
-    }
-
     static HttpURLConnection limited(String url) throws IOException {
         HttpURLConnection connection = (HttpURLConnection) URI.create(url).toURL().openConnection();
         connection.setReadTimeout(timeoutMs); // between two reads
