@@ -181,9 +181,17 @@ impl RunJudge<'_> {
         if strike.ended == StallEnd::Fault {
             return;
         }
-        let is_killed = self.run.end.as_ref().is_some_and(|end| end.was_ended());
-        let is_open_ended =
-            strike.ended == StallEnd::Limit || (strike.ended == StallEnd::EndOfRun && is_killed);
+        let end = self.run.end.as_ref();
+        let is_open_ended = match strike.ended {
+            StallEnd::Limit => true,
+            StallEnd::EndOfRun => end.is_some_and(|end| end.was_ended()),
+            // the platform ends a function at its limit, and the kernel closes what it left
+            StallEnd::ProgramClosed => {
+                let invocations = end.and_then(|end| end.invocations);
+                invocations.is_some_and(|all| all.timed_out > 0)
+            }
+            StallEnd::Fault => false,
+        };
         if let (true, Some(held)) = (is_open_ended, strike.held) {
             // the program may have given the request up then
             let waited = held.at.0.saturating_sub(from);
