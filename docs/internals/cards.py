@@ -40,10 +40,10 @@ CLIENTS = {
     "httpx": ("client", "timeout"),
     "aiohttp": ("session", "timeout"),
     "java-net-http": ("default", "timeout"),
-    "java-httpurlconnection": ("default", "timeout"),
+    "java-httpurlconnection": ("default",),
     "okhttp": ("default", "timeout"),
     "reqwest": ("client", "timeout"),
-    "pycurl": ("handle", "timeout"),
+    "pycurl": ("handle",),
     "curl": ("default", "timeout"),
 }
 TRUST = ["INTACT_CA", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
