@@ -116,7 +116,7 @@ def http2(gap, keeps=False):
         time.sleep(gap)
         sock.sendall(frame(1, 5, 3, b"\x82\x84\x86\x41\x01a"))
         # the kernel sends this one again and again, and nothing behind it
-        while struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0] < 2:
+        while struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0] < 3:
             time.sleep(0.01)
         sock.sendall(frame(1, 5, 5, b"\x82\x84\x86\x41\x01a"))
         try:
