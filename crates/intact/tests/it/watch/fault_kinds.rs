@@ -215,16 +215,15 @@ fn requests_that_the_programs_kernel_keeps_are_said_to_be_unseen() {
     assert_eq!(faulted.printed, ["ECONNRESET"]);
     let strike = faulted.strike();
     assert_eq!(strike.ended, StallEnd::Limit);
-    let held = strike
-        .held
-        .expect("the second request did not leave the kernel");
+    // whether the kernel sends the third request is its own choice: it is seen, or said to be kept
+    let is_kept = strike.held.is_some_and(|held| {
+        held.bytes == 15 && held.at >= strike.used_at.unwrap() && held.at <= strike.end
+    });
+    let seen = faulted.requests.len();
     assert!(
-        held.at >= strike.used_at.unwrap() && held.at <= strike.end,
-        "{strike:?}"
+        is_kept == (seen == 2) && (2..=3).contains(&seen),
+        "{strike:?} {seen}"
     );
-    // a frame's head and six bytes of fields
-    assert_eq!(held.bytes, 15);
-    assert_eq!(faulted.requests.len(), 2, "the third request was not seen");
     assert_eq!(faulted.served, 1);
 }
 
