@@ -16,8 +16,16 @@ import (
 var timeout_ms = timeoutMs()
 
 // snippet
-// for the whole exchange, its body included
-var httpClient = &http.Client{Timeout: time.Duration(timeout_ms) * time.Millisecond}
+func limited() *http.Client {
+	limit := time.Duration(timeout_ms) * time.Millisecond
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// HTTP/2: a connection that leaves a PING unanswered gets no further request
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: limit / 2, PingTimeout: limit / 2}
+	// for the whole exchange, its body included
+	return &http.Client{Transport: transport, Timeout: limit}
+}
+
+var httpClient = limited()
 
 // end
 

@@ -11,6 +11,7 @@
 
 mod card;
 mod cells;
+mod effects;
 mod findings;
 mod judge;
 mod metrics;

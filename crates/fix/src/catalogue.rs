@@ -47,6 +47,9 @@ pub struct Client {
     /// The option that limits a connection's life, with its default, as documented: it is not measured.
     #[serde(default)]
     pub life: Option<String>,
+    /// The option for HTTP/2 PING, with its default, as documented: it is not measured.
+    #[serde(default)]
+    pub pings: Option<String>,
     /// The names of the options that matter, with their defaults.
     #[serde(default)]
     pub options: Vec<String>,

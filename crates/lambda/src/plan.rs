@@ -1,6 +1,7 @@
 //! What to run, and how often.
 
 use crate::{Event, system};
+use intact_watch::FaultConfig;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ pub struct Watcher {
     pub command: Vec<OsString>,
     /// The key of the run's fingerprints.
     pub fingerprint_key: [u8; 32],
+    /// A fault that strikes the connections of each environment.
+    pub fault: Option<FaultConfig>,
 }
 
 /// How a function is invoked.

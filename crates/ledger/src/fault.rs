@@ -184,6 +184,10 @@ pub struct FaultStrike {
     /// from then on. Absent: the program sent nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Nanos>,
+    /// What the program wrote after `used_at` on a silent connection and its kernel did not send. Absent: nothing, or it cannot be a
+    /// further request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldBytes>,
     /// When the connection was over for the program.
     pub end: Nanos,
     /// What ended it.
@@ -247,6 +251,21 @@ impl FaultObstacle {
     }
 }
 
+/// Bytes that the program's kernel did not send while it heard no acknowledgement: no observer sees a request or a RST_STREAM in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldBytes {
+    /// When there were some first.
+    pub at: Nanos,
+    /// How many.
+    pub bytes: u64,
+}
+
+impl HeldBytes {
+    /// A PING and a WINDOW_UPDATE or RST_STREAM, each in a record of TLS, are no more than this, in bytes.
+    pub const MOST_CONTROL: u64 = 80;
+}
+
 /// A kind that struck no connection of a destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -289,6 +308,36 @@ pub struct FaultEnd {
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// Of a function: the outcomes of its invocations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocations: Option<FaultInvocations>,
+}
+
+impl FaultEnd {
+    /// Whether the program ended well, or each invocation of the function did.
+    pub fn is_success(&self) -> bool {
+        match self.invocations {
+            Some(invocations) => invocations.failed == 0,
+            None => self.code == Some(0),
+        }
+    }
+
+    /// Whether it was ended while it waited.
+    pub fn was_ended(&self) -> bool {
+        self.signal.is_some() || self.invocations.is_some_and(|all| all.timed_out > 0)
+    }
+}
+
+/// The invocations of a function that ran under a fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultInvocations {
+    /// All of them.
+    pub made: u64,
+    /// Those that were not answered.
+    pub failed: u64,
+    /// Those that the platform ended at the function's limit.
+    pub timed_out: u64,
 }
 
 /// What `watch --fault` records, in addition to the traffic.

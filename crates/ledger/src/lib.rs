@@ -43,8 +43,8 @@ pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
 pub use fault::{
-    FaultEnd, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan, FaultPoint,
-    FaultStrike, StallEnd,
+    FaultEnd, FaultEvent, FaultInvocations, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan,
+    FaultPoint, FaultStrike, HeldBytes, StallEnd,
 };
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use histogram::Histogram;

@@ -339,9 +339,13 @@ impl Rows {
         self.done += 1;
         self.last_begin = Some(Nanos(one.started));
         self.wait.note_request(Nanos(one.started));
-        // whether it was a request, and how it ended, cannot be seen: it did not fail
         let is_answered = one.answered.is_some();
-        self.unobserved += u64::from(!is_answered);
+        // a response may be among bytes that are missing
+        let seen = match self.is_late || self.has_gap {
+            true => SeenOutcome::Unseen,
+            false => SeenOutcome::Unanswered,
+        };
+        let unanswered = (!is_answered).then(|| self.judge(seen, ordinal, Nanos(one.started)));
         let mut row = self.place(run.next_exchange(), one.started, ordinal, false);
         row.end = match (is_answered, self.end) {
             (false, Some(end)) => end.at.max(Nanos(one.last)),
@@ -350,6 +354,10 @@ impl Rows {
         exchange_row::fill_inferred(&mut row, one, self.connection.row.setup.ready());
         self.segments.fill(&mut row);
         row.outcome = Outcome::Ok;
+        if let Some(judgement) = unanswered {
+            row.outcome = judgement.outcome;
+            row.detail = judgement.detail.map(Arc::from);
+        }
         row.certainty = Certainty::Inferred(
             format!("{why}: requests are inferred from the sizes and the order of records").into(),
         );

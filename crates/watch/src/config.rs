@@ -1,6 +1,7 @@
 //! What to run and how closely to look.
 
 use intact_ledger::{ConnectionId, FaultKind};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -101,12 +102,15 @@ pub struct KeyLogging {
 }
 
 /// A fault that strikes kept connections of the program: those that have carried a complete exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultConfig {
     /// What is done to a connection.
     pub kind: FaultKind,
     /// The idle time or the age after which it is done; without meaning for other kinds.
     pub after: Duration,
+    /// How long a connection carries nothing before it counts as idle. With a longer time than [`FaultConfig::IDLE`] an idle connection
+    /// alone is struck: a program that is never idle for that long does not see the end together with a response.
+    pub idle: Duration,
     /// The destinations that it is limited to; empty: all.
     pub hosts: Vec<FaultHost>,
     /// Chooses the connections and the moments: the same seed chooses the same ones.
@@ -118,6 +122,8 @@ pub struct FaultConfig {
 impl FaultConfig {
     /// The seed unless another one is chosen: each fault strikes at the first moment.
     pub const SEED: u64 = 0;
+    /// How long a connection carries nothing before it counts as idle, unless another time is chosen.
+    pub const IDLE: Duration = Duration::from_millis(50);
     /// The longest stall unless another limit is chosen.
     pub const WAIT: Duration = Duration::from_secs(30);
 
@@ -126,6 +132,7 @@ impl FaultConfig {
         FaultConfig {
             kind,
             after: Duration::from_nanos(kind.default_after().unwrap_or(0)),
+            idle: FaultConfig::IDLE,
             hosts: Vec::new(),
             seed: FaultConfig::SEED,
             wait: FaultConfig::WAIT,
@@ -134,7 +141,7 @@ impl FaultConfig {
 }
 
 /// A destination of faults: a name or an address, and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultHost {
     /// The name in lower case, or the address without brackets.
     pub host: Arc<str>,

@@ -157,12 +157,14 @@ fn is_under_faults(claimed: &UnderFaults, found: &UnderFaults) -> bool {
     let UnderFaults {
         silent_get,
         silent_post,
+        silent_http2,
         reset,
         cut,
         user_timeout,
     } = *claimed;
     is_wait(silent_get, found.silent_get)
         && is_wait(silent_post, found.silent_post)
+        && is_wait(silent_http2, found.silent_http2)
         && (reset, cut, user_timeout) == (found.reset, found.cut, found.user_timeout)
 }
 

@@ -29,6 +29,7 @@ pub(super) fn cache() -> PathBuf {
 }
 
 /// A program with its variables, ready to be started as often as wanted.
+#[derive(serde::Serialize)]
 pub(crate) struct Launch {
     words: Vec<PathBuf>,
     folder: PathBuf,

@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// Take over the lines of programs whose marks have moved, without measuring; then hold them to what was measured with --check
     #[arg(long)]
     snippets: bool,
+    /// Instead: print how each program is started, as a line of JSON (words, folder, variables)
+    #[arg(long, conflicts_with_all = ["check", "show", "full", "signs", "survive", "watched", "snippets"])]
+    commands: bool,
     /// Variants measured at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -89,6 +92,7 @@ impl Args {
             survive: None,
             watched: false,
             snippets: false,
+            commands: false,
             jobs: 4,
         }
     }
@@ -175,6 +179,9 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     }
     let catalogue = read()?;
     let jobs = choose(&catalogue, args)?;
+    if args.commands {
+        return print_commands(&jobs);
+    }
     let intact = build()?;
     if let Some(seconds) = args.survive {
         let server_idle = Duration::try_from_secs_f64(seconds).context("--survive")?;
@@ -231,6 +238,18 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
         .lock()
         .map_err(|_| anyhow::anyhow!("a measurement panicked"))?;
     Ok(std::mem::take(&mut book.done))
+}
+
+/// Installs and builds each program, and prints how it is started.
+fn print_commands(jobs: &[Job<'_>]) -> anyhow::Result<MeasuredClient> {
+    let installing = Mutex::new(());
+    for job in jobs {
+        let launch = launch_of(job, &installing)?;
+        let mut line = serde_json::to_value(launch)?;
+        line["name"] = job.name().into();
+        println!("{line}");
+    }
+    Ok(MeasuredClient::default())
 }
 
 /// Tells of each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.

@@ -3,7 +3,7 @@
 //! Each request has a program, a server and a fault of its own, and is the second one on its connection. The result for the caller
 //! is what the program reports. How often a request arrived is what the server's ledger counts; the card of `watch` must agree.
 
-use super::measure::Bench;
+use super::measure::{Bench, trust};
 use super::program::{Outcome, Program, ProgramStep, Skill};
 use super::server::Server;
 use anyhow::{Context, bail};
@@ -30,30 +30,37 @@ struct Faulted {
     /// The row of the card.
     cell: Value,
     user_timeout: Option<UserTimeout>,
+    is_http2: bool,
 }
 
 /// All faults that a program can be put under; `None` where it cannot keep a connection between its requests.
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Option<UnderFaults>> {
     let about = bench.start(None)?;
     let (can_pause, can_post) = (about.can(Skill::Pause), about.can(Skill::Post));
-    let has_get = !about.can(Skill::PostOnly);
+    let (has_get, has_tls) = (!about.can(Skill::PostOnly), !about.can(Skill::PlainOnly));
     about.end()?;
     if !can_pause {
         return Ok(None);
     }
-    let run = |kind: &'static str, method: &'static str| -> anyhow::Result<Option<Faulted>> {
+    let over = |scheme, kind: &'static str, method| -> anyhow::Result<Option<Faulted>> {
         let is_possible = match method {
             "GET" => has_get,
             _ => can_post,
         };
         match is_possible {
-            true => one(bench, kind, method).with_context(|| format!("{kind}, {method}")),
+            true => one(bench, scheme, kind, method).with_context(|| format!("{kind}, {method}")),
             false => Ok(None),
         }
     };
+    let run = |kind, method| over("http", kind, method);
     let outcome = |one: Option<Faulted>| one.map(|one| one.outcome);
     let get = run("black-hole", "GET")?;
     let post = run("black-hole", "POST")?;
+    let secure = match has_tls {
+        true => over("https", "black-hole", "GET")?,
+        false => None,
+    };
+    let http2 = secure.filter(|one| one.is_http2);
     let reset = RequestOutcomes {
         get: outcome(run("reset-mid-response", "GET")?),
         post: outcome(run("reset-mid-response", "POST")?),
@@ -62,6 +69,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Option<UnderFaults>> 
         user_timeout: get.as_ref().and_then(|one| one.user_timeout),
         silent_get: get.map(|one| wait(&one)).transpose()?,
         silent_post: post.map(|one| wait(&one)).transpose()?,
+        silent_http2: http2.map(|one| wait(&one)).transpose()?,
         reset: (reset.get.is_some() || reset.post.is_some()).then_some(reset),
         cut: outcome(run("early-close-after-headers", "GET")?).map(Into::into),
     };
@@ -69,7 +77,12 @@ pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Option<UnderFaults>> 
 }
 
 /// `None`: the client did not use the connection again, so there was nothing to fail.
-fn one(bench: &Bench<'_>, kind: &str, method: &'static str) -> anyhow::Result<Option<Faulted>> {
+fn one(
+    bench: &Bench<'_>,
+    scheme: &str,
+    kind: &str,
+    method: &'static str,
+) -> anyhow::Result<Option<Faulted>> {
     let server = Server::start(bench.intact, &["--body", "100"])?;
     let folder = tempfile::tempdir()?;
     let (card, ledger) = (
@@ -83,8 +96,9 @@ fn one(bench: &Bench<'_>, kind: &str, method: &'static str) -> anyhow::Result<Op
     words.extend(["--ledger".into(), ledger.clone().into(), "--".into()]);
     let mut command = bench.launch.inside(bench.intact, words).command()?;
     command.env("INTACT_TIMEOUT_MS", TIMEOUT_MS);
+    trust(&mut command, &server);
     let mut program = Program::start(command)?;
-    let (warm, next) = (server.plain() + WARM, server.plain() + NEXT);
+    let (warm, next) = (server.base(scheme) + WARM, server.base(scheme) + NEXT);
     let first = ProgramStep {
         method: if program.can(Skill::PostOnly) {
             "POST"
@@ -117,6 +131,7 @@ fn one(bench: &Bench<'_>, kind: &str, method: &'static str) -> anyhow::Result<Op
         outcome: super::measure::fate(outcome, counts.asked(NEXT).count()),
         cell,
         user_timeout: user_timeout(&ledger)?,
+        is_http2: counts.has_http2(),
     }))
 }
 

@@ -1,7 +1,8 @@
 //! The card: what happened for one kind of fault at one destination, as values. Must not decide.
 
 use super::run_rows::RunRows;
-use intact_ledger::{FaultKind, FaultObstacle, StallEnd};
+use intact_ledger::{FaultEnd, FaultInvocations, FaultKind, FaultObstacle, StallEnd};
+use intact_units::plural::counted;
 use serde::Serialize;
 
 /// A count that is known, or its range.
@@ -186,6 +187,8 @@ pub struct FaultCell {
     pub example: Option<String>,
     /// Why bounds are all that is known, where that is so.
     pub undecided: Option<&'static str>,
+    /// Whether the program's kernel kept bytes that may be further requests: `sent`, `failed` and `recovered` are then lower bounds.
+    pub has_held: bool,
     /// Whether a part of the traffic was not observed, so that counts are lower bounds.
     pub is_partly_seen: bool,
 }
@@ -209,6 +212,11 @@ pub struct FaultRun {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// Of a function: its invocations.
+    pub invocations: Option<FaultInvocations>,
+    /// Whether the program ended well, or each invocation of the function did.
+    #[serde(skip)]
+    pub is_success: bool,
     /// From its start to its end.
     pub wall_ms: Option<f64>,
     /// Requests that it sent.
@@ -227,6 +235,8 @@ impl FaultRun {
             is_baseline: rows.is_baseline,
             exit_code: end.and_then(|end| end.code),
             signal: end.and_then(|end| end.signal),
+            invocations: end.and_then(|end| end.invocations),
+            is_success: end.is_some_and(FaultEnd::is_success),
             wall_ms: end.map(|end| end.span.nanos() as f64 / 1e6),
             requests: rows.requests.len() as u64,
             ok: rows.requests.iter().filter(|one| one.is_ok).count() as u64,
@@ -234,8 +244,16 @@ impl FaultRun {
         }
     }
 
-    /// Whether the program ended well.
-    pub fn is_success(&self) -> bool {
-        self.exit_code == Some(0)
+    /// How it ended, in words; `None` where it has not.
+    pub fn ending(&self) -> Option<String> {
+        Some(match (self.invocations, self.exit_code, self.signal) {
+            (Some(all), ..) => {
+                let made = counted(all.made, "invocation");
+                format!("{} of {made} failed", all.failed)
+            }
+            (None, Some(code), _) => format!("exit code {code}"),
+            (None, None, Some(signal)) => format!("signal {signal}"),
+            (None, None, None) => return None,
+        })
     }
 }

@@ -43,9 +43,9 @@ pub(super) fn cells(
                 Some(obstacle) => cell.set_obstacle(obstacle),
                 None => judge.fill(&mut cell),
             }
-            if cell.not_applied.is_none() && !sees_all(observed, &cell.destination, by_caveats) {
+            cell.is_partly_seen = !sees_all(observed, &cell.destination, by_caveats);
+            if cell.is_partly_seen && cell.not_applied.is_none() {
                 cell.undecided = cell.undecided.or(Some(UNSEEN));
-                cell.is_partly_seen = true;
             }
             cells.push(cell);
         }
@@ -57,7 +57,7 @@ pub(super) fn cells(
 fn refusal(baseline: &RunRows) -> Option<Obstacle> {
     match &baseline.end {
         None => Some(Obstacle::NoBaseline),
-        Some(end) if end.code != Some(0) => Some(Obstacle::BaselineFailed),
+        Some(end) if !end.is_success() => Some(Obstacle::BaselineFailed),
         Some(_) => None,
     }
 }
@@ -116,6 +116,7 @@ impl FaultCell {
             cost_ms: None,
             example: None,
             undecided: None,
+            has_held: false,
             is_partly_seen: false,
         }
     }

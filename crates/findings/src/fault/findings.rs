@@ -81,6 +81,10 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
     if matches!(cell.outcome, FaultOutcome::Hung) || cell.hung_at_least {
         let waited = nanos(cell.hung_ms.unwrap_or(0.0) * 1e6);
         let claim = match cell.hung_at_least {
+            true if cell.hung_until == Some(StallEnd::ProgramClosed) => statement!(
+                "a request waited at least {waited}, and its end was not seen",
+                waited = waited
+            ),
             true => statement!(
                 "a request waited at least {waited}, and no timeout of the program ended it",
                 waited = waited

@@ -8,14 +8,10 @@ use std::collections::BTreeMap;
 
 /// A request that waits for less is not called hung, in nanoseconds.
 const HANG: u64 = 1_000_000_000;
-const UNREADABLE: &str = "the requests on the connection cannot be read";
-const UNSENT: &str = "a request on a connection that was reset fails before any byte of it is sent; `--fault each` compares with a run without a fault";
-const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
-const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
 /// Whether a request reached the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reached {
+pub(super) enum Reached {
     No,
     Maybe,
     Yes,
@@ -23,18 +19,18 @@ enum Reached {
 
 /// A request that a strike affected.
 #[derive(Clone, Copy)]
-struct Victim {
-    request: usize,
-    strike: usize,
-    reached: Reached,
+pub(super) struct Victim {
+    pub(super) request: usize,
+    pub(super) strike: usize,
+    pub(super) reached: Reached,
 }
 
 /// One run, with its affected requests and their repeats.
 pub(super) struct RunJudge<'a> {
-    run: &'a RunRows,
-    baseline: Option<&'a RunRows>,
-    victims: BTreeMap<usize, Victim>,
-    repeats: BTreeMap<usize, Repeat>,
+    pub(super) run: &'a RunRows,
+    pub(super) baseline: Option<&'a RunRows>,
+    pub(super) victims: BTreeMap<usize, Victim>,
+    pub(super) repeats: BTreeMap<usize, Repeat>,
 }
 
 impl<'a> RunJudge<'a> {
@@ -96,7 +92,16 @@ impl<'a> RunJudge<'a> {
 
     /// Counts the requests on both sides.
     pub(super) fn count(&self, cell: &mut FaultCell) {
-        cell.sent = self.requests(&cell.destination).count() as u64;
+        let requests = self.requests(&cell.destination);
+        cell.sent = requests.count() as u64;
+        // what cannot be read may be no request
+        let is_unread = |(index, one): &(usize, &SentRequest)| {
+            let place = self.run.place_of(one);
+            let is_own = place.is_some_and(|place| *place.name == *cell.destination);
+            is_own && one.method.is_none() && !self.victims.contains_key(index)
+        };
+        let all = self.run.requests.iter().enumerate();
+        let unread = all.filter(is_unread).count() as u64;
         let own = self.victims.values().filter(|victim| {
             let strike = &self.run.strikes[victim.strike];
             let place = self.run.connections.get(&strike.connection);
@@ -107,8 +112,17 @@ impl<'a> RunJudge<'a> {
             doubtful += u64::from(victim.reached != Reached::Yes);
             withheld += u64::from(victim.reached == Reached::No);
         }
+        // a request that no row has
+        for (_, strike) in self
+            .strikes(&cell.destination)
+            .filter(|(nth, strike)| self.is_unread(*nth, strike))
+        {
+            cell.sent += 1;
+            doubtful += 1;
+            withheld += u64::from(strike.reached == 0);
+        }
         cell.reached = Bounds {
-            least: cell.sent.saturating_sub(doubtful),
+            least: cell.sent.saturating_sub(doubtful + unread),
             most: cell.sent.saturating_sub(withheld),
         };
     }
@@ -138,9 +152,18 @@ impl<'a> RunJudge<'a> {
         self.run.requests_to(destination)
     }
 
-    fn own(&self, strike: usize) -> impl Iterator<Item = &Victim> {
+    pub(super) fn own(&self, strike: usize) -> impl Iterator<Item = &Victim> {
         let victims = self.victims.values();
         victims.filter(move |victim| victim.strike == strike)
+    }
+
+    /// Whether bytes were sent on the struck connection, and no request can be read in them.
+    pub(super) fn is_unread(&self, nth: usize, strike: &FaultStrike) -> bool {
+        let ends =
+            |one: &SentRequest| one.connection == Some(strike.connection) && one.end >= strike.at;
+        strike.used_at.is_some()
+            && self.own(nth).next().is_none()
+            && !self.run.requests.iter().any(ends)
     }
 
     /// Whether a strike that affected no request shows what the program does, and whether the program then kept the connection.
@@ -189,185 +212,6 @@ impl<'a> RunJudge<'a> {
             StallEnd::Fault => false,
         }
     }
-
-    /// Adds what a strike did.
-    fn add(&self, cell: &mut FaultCell, nth: usize, strike: &FaultStrike, to_it: &[&SentRequest]) {
-        cell.hung_ms = cell.hung_ms.or(Some(0.0));
-        let mut is_any = false;
-        for victim in self.own(nth) {
-            is_any = true;
-            cell.affected += 1;
-            self.add_duplicate(cell, victim);
-            let is_repeat = self.repeats.values().any(|one| one.index == victim.request);
-            if !is_repeat {
-                self.add_first(cell, victim);
-            }
-            self.add_wait(cell, victim);
-        }
-        if is_any {
-            return;
-        }
-        let ends =
-            |one: &&&SentRequest| one.connection == Some(strike.connection) && one.end >= strike.at;
-        if strike.used_at.is_some() && to_it.iter().find(ends).is_none() {
-            // bytes were sent, and no request can be read
-            cell.affected += 1;
-            cell.failed.add(false);
-            cell.recovered.add(false);
-            cell.duplicated.add(false);
-            cell.undecided = Some(UNREADABLE);
-            self.wait(
-                cell,
-                strike,
-                strike.used_at.map_or(0, |at| at.0),
-                strike.end.0,
-            );
-            return;
-        }
-        if strike.kind == FaultKind::Rst {
-            self.add_unsent(cell);
-        }
-        let next = to_it
-            .iter()
-            .filter(|one| one.connection != Some(strike.connection) && one.at > strike.at);
-        let setup = next.min_by_key(|one| one.at).map_or(0, |one| one.setup);
-        cell.cost_ms = longest(cell.cost_ms, setup);
-    }
-
-    /// Counts a request that may have failed on a reset socket: its bytes never left the program.
-    fn add_unsent(&self, cell: &mut FaultCell) {
-        let before = self.baseline.map(|rows| {
-            let requests = rows.requests_to(&cell.destination);
-            requests.count() as u64
-        });
-        let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
-        if missing > cell.failed.most {
-            cell.failed.add(false);
-            cell.undecided = Some(if before.is_some() { FEWER } else { UNSENT });
-        }
-    }
-
-    /// The outcome of a request that the program wanted, over all of its attempts.
-    fn add_first(&self, cell: &mut FaultCell, victim: &Victim) {
-        let first = &self.run.requests[victim.request];
-        let (mut last, mut doubt) = (victim.request, None);
-        let mut steps = 0;
-        while let Some(repeat) = self.repeats.get(&last).filter(|_| steps < 1_000) {
-            (last, steps) = (repeat.index, steps + 1);
-            doubt = doubt.or(repeat.doubt);
-        }
-        let end = &self.run.requests[last];
-        let is_unread = first.method.is_none();
-        let later = self
-            .run
-            .requests
-            .iter()
-            .any(|one| one.at > first.at && one.is_ok);
-        if is_unread && later {
-            doubt = doubt.or(Some(UNREADABLE));
-        }
-        let is_recovered = steps > 0 && end.is_ok;
-        let example = first.label().or_else(|| cell.example.take());
-        cell.example = cell.example.take().or(example);
-        match (is_recovered, doubt) {
-            (true, None) => {
-                cell.recovered.add(true);
-                cell.cost_ms = longest(cell.cost_ms, end.at.since(first.at) + end.setup);
-                return;
-            }
-            (false, None) => cell.failed.add(true),
-            (_, Some(reason)) => {
-                cell.recovered.add(false);
-                cell.failed.add(false);
-                if is_unread && victim.reached != Reached::No {
-                    cell.duplicated.add(false);
-                }
-                cell.undecided = Some(reason);
-            }
-        }
-        // a later request that succeeded may be a new one
-        let cut = if end.is_ok && steps > 0 { first } else { end };
-        if cut.has_status && !self.is_reported(cut) {
-            cell.truncated.add(false);
-            cell.undecided = cell.undecided.or(Some(CUT));
-        }
-    }
-
-    /// Whether the program reported a failed request: it ended with a failure, and sent nothing after that request.
-    fn is_reported(&self, failed: &SentRequest) -> bool {
-        let has_failed = self.run.end.as_ref().is_some_and(|end| end.code != Some(0));
-        has_failed && self.run.requests.iter().all(|one| one.at <= failed.end)
-    }
-
-    /// Whether the request was sent again after bytes of it had reached the server.
-    fn add_duplicate(&self, cell: &mut FaultCell, victim: &Victim) {
-        let request = &self.run.requests[victim.request];
-        let Some(repeat) = self.repeats.get(&victim.request) else {
-            return;
-        };
-        let again = self.victims.get(&repeat.index);
-        let again = again.map_or(Reached::Yes, |again| again.reached);
-        let is_idempotent = request
-            .method
-            .as_ref()
-            .is_some_and(|one| one.is_idempotent());
-        if is_idempotent || victim.reached == Reached::No || again == Reached::No {
-            return;
-        }
-        let is_certain = repeat.doubt.is_none()
-            && request.method.is_some()
-            && (victim.reached, again) == (Reached::Yes, Reached::Yes);
-        cell.duplicated.add(is_certain);
-        cell.example = request.label().or_else(|| cell.example.take());
-    }
-
-    /// How long the request waited on the connection.
-    fn add_wait(&self, cell: &mut FaultCell, victim: &Victim) {
-        let strike = &self.run.strikes[victim.strike];
-        let request = &self.run.requests[victim.request];
-        // what the server took before the strike is no stall
-        let from = strike.at.max(request.at);
-        let repeat = self
-            .repeats
-            .get(&victim.request)
-            .filter(|one| one.doubt.is_none());
-        let again = repeat.map(|one| self.run.requests[one.index].at);
-        match again.filter(|&again| again < strike.end) {
-            // the program gave up on the request before its connection was over
-            Some(again) => {
-                let until = StallEnd::ProgramClosed;
-                self.longest_wait(cell, again.since(from), until, false);
-            }
-            // a FIN or RST ends the wait at once, whenever the program closes the connection
-            None if !strike.kind.is_silent() => {
-                self.wait(cell, strike, from.0, request.end.min(strike.end).0);
-            }
-            None => self.wait(cell, strike, from.0, strike.end.0),
-        }
-    }
-
-    fn wait(&self, cell: &mut FaultCell, strike: &FaultStrike, from: u64, to: u64) {
-        if strike.ended == StallEnd::Fault {
-            return;
-        }
-        let is_killed = self
-            .run
-            .end
-            .as_ref()
-            .is_some_and(|end| end.signal.is_some());
-        let is_open_ended =
-            strike.ended == StallEnd::Limit || (strike.ended == StallEnd::EndOfRun && is_killed);
-        self.longest_wait(cell, to.saturating_sub(from), strike.ended, is_open_ended);
-    }
-
-    fn longest_wait(&self, cell: &mut FaultCell, nanos: u64, until: StallEnd, is_open_ended: bool) {
-        let ms = nanos as f64 / 1e6;
-        if cell.hung_until.is_none() || cell.hung_ms.is_none_or(|longest| ms > longest) {
-            cell.hung_ms = Some(ms);
-            cell.hung_until = Some(until);
-        }
-        cell.hung_at_least |= is_open_ended;
-    }
 }
 
 /// The requests that a strike affected, as indices: on its connection, over after it, and without a complete response. A response
@@ -381,11 +225,6 @@ fn affected(run: &RunRows, strike: &FaultStrike) -> Vec<usize> {
         .filter(|(_, one)| !one.is_ok || one.at >= strike.at || is_cut(one))
         .map(|(index, _)| index)
         .collect()
-}
-
-fn longest(known: Option<f64>, nanos: u64) -> Option<f64> {
-    let ms = nanos as f64 / 1e6;
-    Some(known.map_or(ms, |known| known.max(ms)))
 }
 
 /// Whether the kind ends a response before it is complete.

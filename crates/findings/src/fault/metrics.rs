@@ -44,13 +44,14 @@ impl MetricSource for FaultFacts {
         if let (Some(obstacle), false) = (cell.not_applied, *metric == STRUCK) {
             return Err(NoData::CannotSee(obstacle.words()));
         }
+        let is_least = cell.is_partly_seen || cell.has_held;
         let count = |bounds: Bounds| Ok(bounded(bounds, cell.is_partly_seen));
         match metric {
             Metric::Fault(FaultMetric::Hung) => hung(cell),
             Metric::Fault(FaultMetric::Duplicated) => count(cell.duplicated),
-            Metric::Fault(FaultMetric::Recovered) => count(cell.recovered),
+            Metric::Fault(FaultMetric::Recovered) => Ok(bounded(cell.recovered, is_least)),
             Metric::Fault(FaultMetric::Truncated) => count(cell.truncated),
-            Metric::Traffic(TrafficMetric::Failed) => count(cell.failed),
+            Metric::Traffic(TrafficMetric::Failed) => Ok(bounded(cell.failed, is_least)),
             Metric::Fault(FaultMetric::Leaked) => count(Bounds::exactly(cell.leaked)),
             Metric::Fault(FaultMetric::Struck) => Ok(Measured::exactly(cell.struck as f64)),
             _ => Err(NoData::NOT_IN_DOCUMENT),

@@ -5,7 +5,7 @@ use intact_ledger::{Fingerprint, Method, Target};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The program sends equal requests, and there is no run to compare with.
-pub(super) const NO_COMPARISON: &str = "the program sends equal requests, so that a retry looks like the next one; `--fault each` compares with a run without a fault";
+pub(super) const NO_COMPARISON: &str = "the program sends equal requests, so that a retry looks like the next one; `--fault none,KIND` compares with a run without a fault";
 /// Equal requests that begin within this time, in nanoseconds, may be parallel. The relay sees two connections in any order.
 const TOGETHER: u64 = 20_000_000;
 /// The counts of equal requests do not decide it.

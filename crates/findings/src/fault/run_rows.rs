@@ -81,6 +81,11 @@ impl SentRequest {
         }
     }
 
+    /// Whether it may be sent again without an effect of its own; unknown counts as not.
+    pub(super) fn is_idempotent(&self) -> bool {
+        self.method.as_ref().is_some_and(Method::is_idempotent)
+    }
+
     /// `POST /orders`; absent where it cannot be read.
     pub(super) fn label(&self) -> Option<String> {
         let method = self.method.as_ref()?;

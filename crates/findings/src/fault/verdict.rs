@@ -23,6 +23,7 @@ fn is_fine(cells: &[FaultCell]) -> bool {
             cell.outcome,
             FaultOutcome::Unsuited | FaultOutcome::Unaffected | FaultOutcome::Recovered
         ) && !cell.is_partly_seen
+            && !cell.has_held
     };
     cells.iter().any(FaultCell::is_suited) && cells.iter().all(is_fine)
 }
@@ -77,13 +78,8 @@ fn refused(runs: &[FaultRun], cells: &[FaultCell]) -> Option<String> {
     let has_failed = |cell: &FaultCell| cell.not_applied == Some(Obstacle::BaselineFailed);
     let failed = cells.iter().any(has_failed) || cells.is_empty();
     let baseline = runs.iter().find(|run| run.is_baseline)?;
-    let how = match (baseline.exit_code, baseline.signal) {
-        (Some(0), _) => return None,
-        (Some(code), _) => format!("it ended with exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal} ended it"),
-        (None, None) => return None,
-    };
-    failed.then(|| format!("no verdict: the program failed without a fault ({how})"))
+    let ending = baseline.ending().filter(|_| !baseline.is_success)?;
+    failed.then(|| format!("no verdict: the program failed without a fault ({ending})"))
 }
 
 fn fine(cells: &[FaultCell], is_safe: bool) -> String {
@@ -172,7 +168,10 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
     let waited = timer((worst.hung_ms.unwrap_or(0.0) / 100.0).round() * 100.0);
     let until = match (worst.hung_at_least, worst.hung_until) {
         (true, Some(StallEnd::Limit)) => "waited); no timeout ended it".to_owned(),
-        (true, _) => "until a signal ended the program)".to_owned(),
+        (true, Some(StallEnd::ProgramClosed)) => {
+            "at least); its kernel did not send what the program wrote then".to_owned()
+        }
+        (true, _) => "until the program was ended)".to_owned(),
         (false, Some(StallEnd::EndOfRun)) => "until the program ended)".to_owned(),
         (false, _) => "until the program gave up), then it failed".to_owned(),
     };

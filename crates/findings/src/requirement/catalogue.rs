@@ -37,7 +37,7 @@ impl Document {
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
     pub fn of(run: &Run) -> Document {
         match &run.producer {
-            Producer::Watch if fault::is_of_faults(run) => Self::Fault,
+            Producer::Watch | Producer::Lambda if fault::is_of_faults(run) => Self::Fault,
             Producer::Bench => Self::Bench,
             Producer::Check => Self::Check,
             Producer::Audit => Self::Audit,

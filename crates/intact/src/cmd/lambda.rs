@@ -1,6 +1,8 @@
-//! `intact lambda -- CMD`: a function on a local platform, cold, warm and frozen.
+//! `intact lambda -- CMD`: a function on a local platform, cold, warm and frozen; with `--fault` under faults that strike across a
+//! freeze, and the page is the card of `watch --fault`.
 
 mod args;
+mod faults;
 mod functions;
 mod on_link;
 mod recording;
@@ -19,14 +21,17 @@ use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
 use intact_experiment::order;
-use intact_findings::requirement::Document;
+use intact_findings::fault::AXIS;
+use intact_findings::requirement::{Document, Requirement};
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
 use intact_ledger::{
-    Event, Producer, Rows, Run, Sink, Vantage, Variant, input_file, private_file, redact,
+    Event, FaultEvent, Producer, Rows, Run, Sink, Vantage, Variant, input_file, private_file,
+    redact,
 };
-use intact_report::documents::{LambdaRun, Source};
+use intact_report::documents::{FaultCard, LambdaRun, Source};
+use intact_watch::FaultConfig;
 use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
@@ -41,18 +46,26 @@ pub(crate) type Config = super::config::Config<Args>;
 /// Invokes, then prints the page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.begin(Document::Lambda)?.is_none() {
+    if args.gates.begin(document(args))?.is_none() {
         return Ok(ExitCode::from(exit::FINE));
     }
     if let Some(spec) = args.link.clone() {
         // a mistake in the options is found before the link is made
-        functions(args)?;
+        turns(args)?;
         plan(args)?;
         freeze(args)?;
         let server = server(args);
         return on_link::run(&spec, server, config);
     }
     measure(&config, None)
+}
+
+/// What the page is about.
+fn document(args: &Args) -> Document {
+    match args.faults.is_any() {
+        true => Document::Fault,
+        false => Document::Lambda,
+    }
 }
 
 /// Measures on the client side of a link.
@@ -64,14 +77,14 @@ pub(super) fn run_on_link(config: &Config, near: Near) -> Result<ExitCode, Faile
 fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-    let Some(requirements) = args.gates.begin(Document::Lambda)? else {
+    let Some(requirements) = args.gates.begin(document(args))? else {
         return Ok(ExitCode::from(exit::FINE));
     };
-    let functions = functions(args)?;
+    let turns = turns(args)?;
     let plan = plan(args)?;
     let freeze = freeze(args)?;
     let interrupt = Interrupt::listen().map_err(own)?;
-    let mut run = head(config, functions.iter().map(|(variant, _)| variant.clone()));
+    let mut run = head(config, turns.iter().map(|turn| turn.variant.clone()));
     if let Some(LinkFreeze { near, .. }) = &on_link {
         near.describe(&mut run);
     }
@@ -84,21 +97,13 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
         Some(on_link) => on_link,
         None => &mut no_gate,
     };
-    invoke(
-        args,
-        &run,
-        &functions,
-        &plan,
-        gate,
-        &interrupt,
-        &mut recording,
-    )?;
+    invoke(args, &run, &turns, &plan, gate, &interrupt, &mut recording)?;
     if let Some(LinkFreeze { near, .. }) = &mut on_link {
         for caveat in near.caveats().map_err(own)? {
             recording.record(Event::Caveat(&caveat));
         }
     }
-    let facts = recording.finish();
+    let (facts, card) = recording.finish();
     if let Some(path) = &args.csv {
         let rows = intact_report::invocations::csv(&run, &facts.invocations);
         let file = private_file::create(path);
@@ -107,23 +112,50 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
             console::unwritten(format_args!("--csv: cannot write {path}: {error}"));
         }
     }
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-        run: &run,
-        facts: &facts,
+    let kept = match &card {
+        None => {
+            let source = Source::Lambda(LambdaRun {
+                run: &run,
+                facts: &facts,
+            });
+            conclusion(args, &run, &requirements, &facts).write(
+                || facts.json(&run),
+                || source.page(),
+                print,
+            )
+        }
+        Some(card) => {
+            let source = Source::Fault(FaultCard {
+                run: &run,
+                facts: card,
+            });
+            conclusion(args, &run, &requirements, card).write(
+                || card.json(&run),
+                || source.page(),
+                print,
+            )
+        }
     };
-    let source = Source::Lambda(LambdaRun {
-        run: &run,
-        facts: &facts,
-    });
-    let kept = conclusion.write(|| facts.json(&run), || source.page(), print);
     Ok(exit_code(
         interrupt.signal(),
         facts.counts.ok > 0,
         kept.map_err(own)?,
     ))
+}
+
+fn conclusion<'a, F: GateInput>(
+    args: &'a Args,
+    run: &'a Run,
+    requirements: &'a [Requirement],
+    facts: &'a F,
+) -> Conclusion<'a, F> {
+    Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements,
+        run,
+        facts,
+    }
 }
 
 /// What follows the connections of an environment is told.
@@ -147,15 +179,19 @@ pub(crate) fn follow(args: WatcherArgs) -> Result<ExitCode, Failed> {
 fn invoke(
     args: &Args,
     run: &Run,
-    functions: &[(Variant, Function)],
+    turns: &[Turn],
     plan: &Plan,
     gate: &mut dyn FreezeHook,
     interrupt: &Interrupt,
     recording: &mut Recording,
 ) -> Result<(), Failed> {
-    let rounds = rounds(args, functions.len());
-    let orders = order::balanced(functions.len(), rounds as usize, run.seed.unwrap_or(0));
-    let mut platform = Platform::new(Instant::now(), gate);
+    let rounds = rounds(args, turns.len());
+    let orders = match args.faults.is_any() {
+        true => vec![(0..turns.len()).collect()],
+        false => order::balanced(turns.len(), rounds as usize, run.seed.unwrap_or(0)),
+    };
+    let start = Instant::now();
+    let mut platform = Platform::new(start, gate);
     for (round, order) in (1u32..).zip(orders) {
         // what does not divide evenly is spread over the first rounds
         let extra = u64::from(u64::from(round) <= args.invocations % u64::from(rounds));
@@ -164,28 +200,49 @@ fn invoke(
         for index in order {
             let over = || interrupt.signal().is_some();
             let variant = index as u32;
+            let place = RunPosition { variant, round };
             recording.turn(variant, round, rounds);
+            if let Some(watcher) = &mut plan.watcher {
+                watcher.fault.clone_from(&turns[index].fault);
+            }
+            let began = start.elapsed();
             platform
-                .run(
-                    &functions[index].1,
-                    &plan,
-                    RunPosition { variant, round },
-                    &over,
-                    recording,
-                )
+                .run(&turns[index].function, &plan, place, &over, recording)
                 .map_err(not_run)?;
+            if args.faults.is_any() && !over() {
+                let end = faults::end(place, [began, start.elapsed()], recording.outcomes());
+                let has_failed = turns[index].fault.is_none() && !end.is_success();
+                recording.record(Event::Fault(&FaultEvent::Ended(end)));
+                if has_failed {
+                    return Ok(());
+                }
+            }
         }
     }
     Ok(())
 }
 
-/// The functions, a variant each.
-fn functions(args: &Args) -> Result<Vec<(Variant, Function)>, Failed> {
+/// What is invoked in turn: a variant of the function, or the function under a fault.
+struct Turn {
+    variant: Variant,
+    function: Function,
+    fault: Option<FaultConfig>,
+}
+
+fn turns(args: &Args) -> Result<Vec<Turn>, Failed> {
     let mut functions = functions::parse(&args.command, &args.variants, args.handler.as_ref())?;
     for (_, function) in &mut functions {
         function.serves = args.http.then(|| args.path.clone());
     }
-    Ok(functions)
+    if args.faults.is_any() {
+        return faults::turns(args, functions);
+    }
+    let turn = |(variant, function)| Turn {
+        variant,
+        function,
+        fault: None,
+    };
+    Ok(functions.into_iter().map(turn).collect())
 }
 
 /// What stands still while the function rests.
@@ -212,7 +269,8 @@ fn server(args: &Args) -> Server {
 }
 
 fn rounds(args: &Args, variants: usize) -> u32 {
-    let default = if variants > 1 { 10 } else { 1 };
+    let is_compared = variants > 1 && !args.faults.is_any();
+    let default = if is_compared { 10 } else { 1 };
     let most = u32::try_from(args.invocations).unwrap_or(u32::MAX);
     args.rounds.unwrap_or(default).min(most)
 }
@@ -262,6 +320,7 @@ fn watcher() -> anyhow::Result<Watcher> {
     Ok(Watcher {
         command: std::iter::once(program).chain(words).collect(),
         fingerprint_key: fingerprint_key()?,
+        fault: None,
     })
 }
 
@@ -293,6 +352,10 @@ fn head(config: &Config, variants: impl Iterator<Item = Variant>) -> Run {
     head.rows = Rows::All;
     head.seed = Some(seed.unwrap_or_else(run_header::seed));
     head.variants = variants.collect();
+    if config.options.faults.is_any() {
+        head.varied = vec![AXIS.to_owned()];
+        head.seed = Some(config.options.faults.seed());
+    }
     head
 }
 

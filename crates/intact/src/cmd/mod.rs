@@ -24,6 +24,7 @@ mod conclusion;
 mod config;
 mod connect_options;
 mod expect;
+mod fault_options;
 mod gates;
 pub(crate) mod internal;
 mod json;

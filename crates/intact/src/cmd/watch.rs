@@ -72,16 +72,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
     resolver: Option<IpAddr>,
     /// Follow programs that run already, with their descendants, from outside: connections and bytes, no requests
-    #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt"], help_heading = "Watching")]
+    #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt", "fault"], help_heading = "Watching")]
     pid: Vec<u32>,
     /// The same for every process that we may look at
-    #[arg(long, conflicts_with_all = ["command", "rtt", "cpu", "flamegraph"], help_heading = "Watching")]
+    #[arg(long, conflicts_with_all = ["command", "rtt", "cpu", "flamegraph", "fault"], help_heading = "Watching")]
     all: bool,
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
     /// Show the program in a pane of its own, and next to it what its connections do; all keys are the program's
-    #[arg(long, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
+    #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
     live: bool,
     #[command(flatten)]
     faults: faults::FaultArgs,

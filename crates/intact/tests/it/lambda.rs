@@ -2,7 +2,9 @@
 
 use crate::check_peers::{answer_all, peer};
 use crate::link::on_link;
-use crate::program::Schema;
+use crate::program::{Schema, Server, exchanges};
+use intact_ledger::store::Reader;
+use intact_ledger::{FaultEvent, Nanos, Row, Span};
 use serde_json::{Value, json};
 use std::io::BufReader;
 use std::path::Path;
@@ -395,5 +397,143 @@ fn a_frozen_machine_misses_the_fin_and_is_reset() {
             pause,
             json!({"connection_states": ["reset"], "effect": "failed"})
         );
+    }
+}
+
+/// Sends a POST once an invocation on a kept connection, and reports an error where it fails.
+const ORDERER: &str = r#"
+import http.client, json, os
+api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
+root = "/2018-06-01/runtime/invocation/"
+kept = http.client.HTTPConnection("127.0.0.1", int(os.environ["SERVER"]))
+while True:
+    api.request("GET", root + "next")
+    answer = api.getresponse()
+    answer.read()
+    outcome = "/response"
+    try:
+        kept.request("POST", "/" + answer.headers["Lambda-Runtime-Aws-Request-Id"], body=b"order")
+        kept.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        kept.close()
+        outcome = "/error"
+    body = json.dumps({"errorType": "Failed", "errorMessage": "order"})
+    api.request("POST", root + answer.headers["Lambda-Runtime-Aws-Request-Id"] + outcome, body)
+    api.getresponse().read()
+"#;
+
+/// The strikes of a variant that fell into a freeze, and all of them.
+fn strikes(ledger: &Path, variant: u32) -> [usize; 2] {
+    let rows: Vec<Row> = Reader::open(ledger).unwrap().events().unwrap().collect();
+    let freezes: Vec<Span> = rows
+        .iter()
+        .filter_map(|row| match row {
+            Row::Invocation(one) if one.variant == Some(variant) => one.frozen,
+            _ => None,
+        })
+        .collect();
+    let strikes = rows.iter().filter_map(|row| match row {
+        Row::Fault(fault) => match &**fault {
+            FaultEvent::Struck(strike) if strike.variant == Some(variant) => Some(strike.at),
+            _ => None,
+        },
+        _ => None,
+    });
+    let strikes: Vec<Nanos> = strikes.collect();
+    let is_frozen = |at: &&Nanos| freezes.iter().any(|one| (one.start..one.end).contains(at));
+    [strikes.iter().filter(is_frozen).count(), strikes.len()]
+}
+
+#[test]
+fn a_fault_strikes_across_a_freeze_and_the_card_says_what_the_function_did() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let caller = ["env", &format!("SERVER={}", server.plain_port())].map(str::to_owned);
+    let told = lambda(&[
+        "-n",
+        "3",
+        "--idle",
+        "2s",
+        "--timeout",
+        "3s",
+        "--fault",
+        "none,stale,black-hole",
+        "--ledger",
+        ledger.to_str().unwrap(),
+        "--require",
+        "fault.stale: duplicated == 0",
+        "--json",
+        "--",
+        &caller[0],
+        &caller[1],
+        "python3",
+        "-c",
+        ORDERER,
+    ]);
+    assert_eq!(told.status.code(), Some(0), "{told:?}");
+    let card: Value = serde_json::from_slice(&told.stdout).unwrap();
+    Schema::named("fault").check(&card);
+    let invocations: Vec<&Value> = card["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["invocations"])
+        .collect();
+    let of = |failed, timed_out| json!({"made": 3, "failed": failed, "timed_out": timed_out});
+    assert_eq!(invocations, [&of(0, 0), &of(1, 0), &of(1, 1)], "{card}");
+    let [stale, hole] = &card["cells"].as_array().unwrap()[..] else {
+        panic!("{card}");
+    };
+    assert_eq!(stale["outcome"], "failed", "{stale}");
+    assert_eq!(hole["outcome"], "hung", "{hole}");
+    assert_eq!(
+        hole["hung_at_least"], true,
+        "only the function's limit ended it"
+    );
+    assert_eq!(
+        strikes(&ledger, 1),
+        [1, 1],
+        "an idle connection is struck in a freeze"
+    );
+    // the platform replaced the environment, and the first connection of each is struck
+    assert_eq!(strikes(&ledger, 2)[1], 2);
+    let reached = [stale, hole].map(|cell| cell["reached"]["least"].as_u64().unwrap());
+    let served: u64 = server.end()["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(exchanges)
+        .sum();
+    assert_eq!(served, 3 + reached.iter().sum::<u64>(), "{card}");
+    let again = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["report", ledger.to_str().unwrap(), "--json"])
+        .output()
+        .unwrap();
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(
+        again["cells"], card["cells"],
+        "the ledger has the same card"
+    );
+}
+
+#[test]
+fn a_fault_without_a_freeze_or_a_relay_is_refused_with_the_remedy() {
+    for (words, remedy) in [
+        (&["--fault", "stale"][..], "--idle 1s"),
+        (&["--fault", "none", "--idle", "1s"], "--fault none,rst"),
+        (
+            &["--fault", "rst", "--idle", "1s", "--watch", "off"],
+            "--watch off",
+        ),
+        (
+            &["--fault", "rst", "--idle", "1s", "--variants", "A=1", "B=1"],
+            "one function",
+        ),
+    ] {
+        let told = lambda(&[words, &["--", "true"]].concat());
+        let text = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert_eq!(told.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.contains(remedy), "{words:?}: {text}");
     }
 }

@@ -228,6 +228,7 @@ fn spawn_watched(
         round: start.place.round,
         apart: address,
         fingerprint_key: watcher.fingerprint_key,
+        fault: watcher.fault.clone(),
     };
     let line = serde_json::to_string(&given).map_err(|error| failed(error.into()))?;
     // one that has ended reads nothing: how it ended tells all

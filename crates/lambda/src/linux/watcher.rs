@@ -6,7 +6,10 @@
 
 use super::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
-use intact_watch::{Clock, Config, Ended, KeyLogging, Numbers, RunPosition, WatchError, WatchSink};
+use intact_watch::{
+    Clock, Config, Ended, FaultConfig, KeyLogging, Mode, Numbers, RunPosition, WatchError,
+    WatchSink,
+};
 use rustix::process::getpid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -32,6 +35,7 @@ pub(crate) struct WatcherConfig {
     /// The Runtime API: nobody's connection but ours.
     pub(crate) apart: SocketAddr,
     pub(crate) fingerprint_key: [u8; 32],
+    pub(crate) fault: Option<FaultConfig>,
 }
 
 /// What a watcher tells.
@@ -118,6 +122,11 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
     let mut config = Config::new(command, given.fingerprint_key);
     config.keys = keys;
     config.apart = Some(given.apart);
+    if given.fault.is_some() {
+        // not only a preference: a fault needs the relay
+        config.mode = Mode::Relay;
+    }
+    config.fault = given.fault;
     config.numbers = Numbers::after(given.environment * NUMBERS);
     config.place = Some(RunPosition {
         variant: given.variant,

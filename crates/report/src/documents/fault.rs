@@ -4,7 +4,7 @@ use super::common::{caveats, findings_in_full, method, page as start, program, s
 use crate::json;
 use crate::page::*;
 use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
-use intact_ledger::Run;
+use intact_ledger::{Run, StallEnd};
 use intact_units::Quantity::{Count, Time};
 
 /// Runs under faults, as findings understand them.
@@ -19,7 +19,7 @@ pub struct FaultCard<'a> {
 pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
     let FaultCard { run, facts } = one;
     let mut page = start(run, || program(run));
-    page.command = "watch --fault".to_owned();
+    page.command = format!("{} --fault", run.producer);
     page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
@@ -108,7 +108,10 @@ fn outcome(cell: &FaultCell) -> String {
         FaultOutcome::Leaked => "left it open",
         FaultOutcome::Undecided => "recovered or failed",
         FaultOutcome::Failed => "failed to the caller",
-        FaultOutcome::Hung if cell.hung_at_least => "hung, no timeout",
+        FaultOutcome::Hung if cell.hung_at_least => match cell.hung_until {
+            Some(StallEnd::ProgramClosed) => "hung, end not seen",
+            _ => "hung, no timeout",
+        },
         FaultOutcome::Hung => "hung, then failed",
         FaultOutcome::Truncated => "maybe took a cut body",
         FaultOutcome::PossiblyDuplicated => "maybe sent twice",
@@ -195,11 +198,7 @@ fn sides(facts: &FaultFacts) -> Table {
 }
 
 fn runs(facts: &FaultFacts) -> Table {
-    let ended = |one: &FaultRun| match (one.exit_code, one.signal) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "did not end".to_owned(),
-    };
+    let ended = |one: &FaultRun| one.ending().unwrap_or_else(|| "did not end".to_owned());
     Rows::of(&facts.runs)
         .column("fault", |one| &one.name)
         .column("ended with", ended)

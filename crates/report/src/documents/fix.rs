@@ -108,6 +108,8 @@ fn measured<'a>(table: Columns<'a>) -> Table {
         .about("request 1 s after the server closed, GET / POST")
         .ranked(5, "hang", hang::waits)
         .about("wait of a GET / POST on a connection that went silent")
+        .full("hang over HTTP/2", hang::over_http2)
+        .about("wait of a GET on a connection of HTTP/2 that went silent")
         .full("reset", hang::after_reset)
         .about("GET / POST whose response is reset after the server has processed it")
         .full("cut", hang::cut)
@@ -571,14 +573,17 @@ fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
         let value = column.cells.into_iter().next()?.text()?;
         Some(text!("{}: {}", Text::prose(column.meaning), value))
     });
-    let life = client.life.iter().map(|life| {
-        text!(
-            "option for the longest life, as documented and not measured: {}",
-            life
-        )
+    let options = [
+        ("the longest life", &client.life),
+        ("HTTP/2 PING", &client.pings),
+    ];
+    let documented = options.into_iter().filter_map(|(name, option)| {
+        let option = option.as_ref()?;
+        let words = "option for {}, as documented and not measured: {}";
+        Some(text!(words, name, option))
     });
     let title = text!("What the default does: {}", row.one.versions_told());
-    Section::new("behaviour", title).summary(Block::List(seen.chain(life).collect()))
+    Section::new("behaviour", title).summary(Block::List(seen.chain(documented).collect()))
 }
 
 /// What articles recommend: each snippet as published, what it does today, and what to use instead.

@@ -1,6 +1,7 @@
 //! The words of `intact lambda`.
 
 use crate::cmd::conclusion::Output;
+use crate::cmd::fault_options::FaultOptions;
 use crate::cmd::gates::Gates;
 use intact_link::Spec;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,8 @@ pub(crate) struct Args {
     /// The port on which --server listens, and which is waited for [default: 80 or 443]
     #[arg(long, value_name = "PORT", requires = "server", help_heading = "Link")]
     pub(super) port: Option<u16>,
+    #[command(flatten)]
+    pub(super) faults: FaultOptions,
     /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1 CACHE=1'; the first is what the others
     /// are held against
     #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
@@ -147,6 +150,7 @@ const EXAMPLES: &str = "Examples:
   intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
   intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
   intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
+  intact lambda -n 4 --idle 1s --timeout 8s --fault each -- ./bootstrap
   intact lambda --cold-every 10 --csv calls.csv -- ./before -- ./after
 
 The function finds AWS_LAMBDA_RUNTIME_API and the other variables of Lambda; what it prints goes to standard error. Between

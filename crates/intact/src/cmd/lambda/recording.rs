@@ -5,8 +5,9 @@ use crate::cmd::observing::Observing;
 use crate::cmd::output_files::OutputFiles;
 use crate::cmd::progress;
 use indicatif::ProgressBar;
+use intact_findings::fault::{FaultAnalysis, FaultFacts, is_of_faults};
 use intact_findings::lambda::{Invocations, LambdaFacts};
-use intact_ledger::{Event, Run, Sink};
+use intact_ledger::{Event, FaultInvocations, InvocationOutcome, Run, Sink};
 use intact_units::foreign_text::escape;
 use intact_watch::WatchSink;
 use std::time::{Duration, Instant};
@@ -16,8 +17,10 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// Takes the events.
 pub(super) struct Recording {
-    observing: Observing<Invocations>,
+    observing: Observing<Fold>,
     names: Vec<String>,
+    /// The invocations since [`Recording::turn`].
+    outcomes: FaultInvocations,
     bar: ProgressBar,
     flushed: Instant,
 }
@@ -30,7 +33,8 @@ impl Recording {
         let bar = progress::bar(None, 10, template)?;
         bar.set_length(args.invocations * run.variants.len() as u64);
         Ok(Recording {
-            observing: Observing::start(Invocations::new(run), run, &files)?,
+            observing: Observing::start(Fold::new(run), run, &files)?,
+            outcomes: FaultInvocations::default(),
             names: run.variants.iter().map(|one| one.name.clone()).collect(),
             bar,
             flushed: Instant::now(),
@@ -38,25 +42,60 @@ impl Recording {
     }
 
     /// Tells which variant's turn it is.
-    pub(super) fn turn(&self, variant: u32, round: u32, rounds: u32) {
+    pub(super) fn turn(&mut self, variant: u32, round: u32, rounds: u32) {
+        self.outcomes = FaultInvocations::default();
         let name = self.names.get(variant as usize);
         let name = name.map_or("", String::as_str);
         let words = format!("{name}, round {round} of {rounds}");
         self.bar.set_message(escape(&words));
     }
 
-    /// Ends the ledger; what was found out.
-    pub(super) fn finish(self) -> LambdaFacts {
+    /// The invocations since [`Recording::turn`].
+    pub(super) fn outcomes(&self) -> FaultInvocations {
+        self.outcomes
+    }
+
+    /// Ends the ledger; what was found out, and the card where the function ran under faults.
+    pub(super) fn finish(self) -> (LambdaFacts, Option<FaultFacts>) {
         self.bar.finish_and_clear();
-        self.observing.finish().facts()
+        let fold = self.observing.finish();
+        let card = fold.faults.map(|faults| faults.facts());
+        (fold.invocations.facts(), card)
+    }
+}
+
+/// What the events mean.
+struct Fold {
+    invocations: Invocations,
+    faults: Option<FaultAnalysis>,
+}
+
+impl Fold {
+    fn new(run: &Run) -> Fold {
+        Fold {
+            invocations: Invocations::new(run),
+            faults: is_of_faults(run).then(|| FaultAnalysis::new(run)),
+        }
+    }
+}
+
+impl Sink for Fold {
+    fn record(&mut self, event: Event<'_>) {
+        self.invocations.record(event);
+        if let Some(faults) = &mut self.faults {
+            faults.record(event);
+        }
     }
 }
 
 impl Sink for Recording {
     fn record(&mut self, event: Event<'_>) {
         self.observing.record(event);
-        if let Event::Invocation(_) = event {
+        if let Event::Invocation(one) = event {
             self.bar.inc(1);
+            self.outcomes.made += 1;
+            self.outcomes.failed += u64::from(!one.fate.is_answer());
+            self.outcomes.timed_out += u64::from(one.fate == InvocationOutcome::Timeout);
         }
         if self.flushed.elapsed() >= FLUSH {
             self.flushed = Instant::now();

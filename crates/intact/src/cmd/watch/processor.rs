@@ -45,10 +45,15 @@ struct Running {
 }
 
 impl Options {
+    /// Whether any of it was asked for.
+    pub(super) fn is_any(&self) -> bool {
+        self.cpu || self.flamegraph.is_some() || !self.also_pid.is_empty()
+    }
+
     /// Begins to measure, if that was asked for. `subjects`: processes that run already; none for a program that this thread
     /// starts next.
     pub(crate) fn start(&self, subjects: &[u32]) -> Result<Option<Measuring>, Failed> {
-        if !self.cpu && self.flamegraph.is_none() && self.also_pid.is_empty() {
+        if !self.is_any() {
             return Ok(None);
         }
         let running = |pids: &[u32]| {

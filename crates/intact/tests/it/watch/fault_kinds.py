@@ -79,7 +79,7 @@ def at_once():
         time.sleep(0.4)
 
 
-def http2(gap):
+def http2(gap, keeps=False):
     """GET on streams 1, 3, 5, again on a new connection when the server ends the old one; GOAWAY is printed."""
 
     def frame(kind, flags, stream, payload=b""):
@@ -108,6 +108,22 @@ def http2(gap):
             elif of == stream and kind in (0, 1) and flags & 1:
                 return
 
+    if keeps:
+        sock = socket.create_connection(("127.0.0.1", port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
+        request(sock, 1)
+        time.sleep(gap)
+        sock.sendall(frame(1, 5, 3, b"\x82\x84\x86\x41\x01a"))
+        # the kernel sends this one again and again, and nothing behind it
+        while struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0] < 3:
+            time.sleep(0.01)
+        sock.sendall(frame(1, 5, 5, b"\x82\x84\x86\x41\x01a"))
+        try:
+            print("came", sock.recv(100))
+        except OSError as error:
+            print(errno.errorcode[error.errno])
+        return
     sock, stream = None, 1
     for number in range(3):
         if number:
@@ -149,5 +165,7 @@ elif what == "at-once":
     at_once()
 elif what == "http2":
     http2(0.5)
+elif what == "keeps":
+    http2(0.5, keeps=True)
 else:
     kernel(what)

@@ -4,7 +4,8 @@ use crate::peers::program;
 use crate::program::{Server, exchanges, intact};
 use intact_ledger::store::Reader;
 use intact_ledger::{
-    FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPoint, FaultStrike, Row, StallEnd,
+    Exchange, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPoint, FaultStrike, Row,
+    StallEnd,
 };
 
 /// A run of a client under a fault.
@@ -13,6 +14,8 @@ struct Faulted {
     printed: Vec<String>,
     strikes: Vec<FaultStrike>,
     not_applied: Vec<FaultNotApplied>,
+    /// The rows of the client's requests.
+    requests: Vec<Exchange>,
     /// Requests that the server responded to.
     served: u64,
 }
@@ -53,14 +56,16 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
     words.extend(["--", "python3", script, what, scheme, &*port]);
     let out = intact(&words);
     assert!(out.status.success(), "{options:?} {what}: {out:?}");
-    let (mut strikes, mut not_applied) = (Vec::new(), Vec::new());
+    let (mut strikes, mut not_applied, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     for row in Reader::open(&ledger).unwrap().events().unwrap() {
-        if let Row::Fault(fault) = row {
-            match *fault {
+        match row {
+            Row::Exchange(request) => requests.push(*request),
+            Row::Fault(fault) => match *fault {
                 FaultEvent::Struck(strike) => strikes.push(strike),
                 FaultEvent::NotApplied(missed) => not_applied.push(missed),
                 _ => {}
-            }
+            },
+            _ => {}
         }
     }
     let served = server.end()["cells"]
@@ -77,6 +82,7 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
             .collect(),
         strikes,
         not_applied,
+        requests,
         served,
     })
 }
@@ -201,6 +207,27 @@ fn the_kernel_of_a_program_that_hears_nothing_sends_again_and_gives_up() {
 }
 
 #[test]
+fn requests_that_the_programs_kernel_keeps_are_said_to_be_unseen() {
+    let options = ["--fault", "black-hole", "--fault-wait", "4s"];
+    let Some(faulted) = run(&options, "keeps", "http") else {
+        return;
+    };
+    assert_eq!(faulted.printed, ["ECONNRESET"]);
+    let strike = faulted.strike();
+    assert_eq!(strike.ended, StallEnd::Limit);
+    // whether the kernel sends the third request is its own choice: it is seen, or said to be kept
+    let is_kept = strike.held.is_some_and(|held| {
+        held.bytes == 15 && held.at >= strike.used_at.unwrap() && held.at <= strike.end
+    });
+    let seen = faulted.requests.len();
+    assert!(
+        is_kept == (seen == 2) && (2..=3).contains(&seen),
+        "{strike:?} {seen}"
+    );
+    assert_eq!(faulted.served, 1);
+}
+
+#[test]
 fn http2_gets_a_goaway_with_and_without_tls() {
     for scheme in ["http", "https"] {
         // a stream that the server never processed may be opened again
@@ -262,6 +289,9 @@ fn on_tls_a_kind_strikes_or_its_obstacle_is_named() {
             keys == "auto" || !strike.certainty.is_exact(),
             "{kind} {keys}: {strike:?}"
         );
+        let failed = faulted.requests.iter().filter(|one| !one.outcome.is_ok());
+        let failed: Vec<_> = failed.map(|one| one.connection).collect();
+        assert_eq!(failed, [Some(strike.connection)], "{kind} {keys}");
     }
     for kind in ["max-age=100ms", "drain"] {
         let Some(faulted) = run(&["--fault", kind], "slow", "https") else {

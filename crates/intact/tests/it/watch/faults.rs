@@ -282,6 +282,24 @@ fn outcomes(card: &Card) -> Vec<String> {
 }
 
 #[test]
+fn a_run_without_a_fault_decides_whether_a_reset_while_idle_failed_a_request() {
+    let client = ["5", "GET", "retry", "idle=0.3"];
+    for (kinds, code, failed) in [
+        ("rst", 1, Bounds { least: 0, most: 1 }),
+        ("none,rst", 0, NONE),
+    ] {
+        let gate = ["--fault", kinds, "--require", "fault: failed == 0"];
+        let Some(faulted) = run(&gate, &client) else {
+            return;
+        };
+        assert_eq!(faulted.cell().failed, failed, "{kinds}");
+        assert_eq!(faulted.out.status.code(), Some(code), "{}", faulted.text());
+        let is_remedy_named = faulted.text().contains("`--fault none,KIND`");
+        assert_eq!(is_remedy_named, code == 1, "{}", faulted.text());
+    }
+}
+
+#[test]
 fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).display().to_string();

@@ -4,6 +4,7 @@
 
 mod broken_reuse;
 mod clients;
+mod closes;
 mod container;
 mod fault_kinds;
 mod faults;

@@ -10,6 +10,11 @@ pub(super) fn waits(row: &Row<'_>) -> Option<Text> {
     pair([faults.silent_get, faults.silent_post].map(|wait| wait.map(waited)))
 }
 
+/// The wait of a GET on a silent connection of HTTP/2.
+pub(super) fn over_http2(row: &Row<'_>) -> Option<Text> {
+    row.one.facts.faults.as_ref()?.silent_http2.map(waited)
+}
+
 /// Its seconds.
 fn time(wait: SilentWait) -> f64 {
     match wait {

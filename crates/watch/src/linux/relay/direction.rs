@@ -49,6 +49,18 @@ pub(super) enum Stop {
     SourceReset,
     /// The destination was reset.
     SinkReset,
+    /// The destination was reset after its FIN.
+    SinkClosed,
+}
+
+impl Stop {
+    /// Why the sink took no bytes. Linux reports a RST that follows a FIN as EPIPE.
+    fn by_sink(error: &io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset => Stop::SinkReset,
+            _ => Stop::SinkClosed,
+        }
+    }
 }
 
 /// One direction.
@@ -66,6 +78,8 @@ pub(super) struct RelayDirection {
     fin: bool,
     /// It was a reset, which what is on its way still precedes.
     reset: bool,
+    /// A write to the source has met its RST, so that reads see a FIN in its place.
+    is_source_reset: bool,
     /// It was passed on.
     ended: bool,
     /// How many bytes have left the source.
@@ -125,6 +139,11 @@ impl RelayDirection {
         self.ended
     }
 
+    /// Notes that a write to the source has met its RST.
+    pub(super) fn note_source_reset(&mut self) {
+        self.is_source_reset = true;
+    }
+
     /// Reads nothing any more.
     pub(super) fn cut(&mut self) {
         self.is_cut = true;
@@ -176,7 +195,7 @@ impl RelayDirection {
             match self.write_held(to) {
                 Ok(true) => {}
                 Ok(false) => return Stop::Waiting,
-                Err(_) => return Stop::SinkReset,
+                Err(error) => return Stop::by_sink(&error),
             }
             if self.fin && self.has_arrived() {
                 if self.reset {
@@ -212,7 +231,11 @@ impl RelayDirection {
         scratch: &mut [u8],
         see: &mut impl FnMut(ReadResult<'_>) -> Passed,
     ) -> Option<Stop> {
-        match from.read(scratch) {
+        let came = match from.read(scratch) {
+            Ok(0) if self.is_source_reset => Err(io::ErrorKind::ConnectionReset.into()),
+            came => came,
+        };
+        match came {
             Ok(0) => {
                 self.fin = true;
                 self.acknowledged = socket::acknowledged(from);
@@ -249,9 +272,9 @@ impl RelayDirection {
                 match to.write(bytes) {
                     Ok(written) => self.held.extend_from_slice(&bytes[written..]),
                     Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
-                    Err(_) => {
+                    Err(error) => {
                         self.held.extend_from_slice(bytes);
-                        return Some(Stop::SinkReset);
+                        return Some(Stop::by_sink(&error));
                     }
                 }
             }

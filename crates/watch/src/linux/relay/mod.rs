@@ -374,6 +374,9 @@ impl<'a> Relay<'a> {
         let back_stop = back.pass((far, near), scratch, is_last, server, |came| {
             see(Side::Server, came)
         });
+        if back_stop == Stop::SinkReset {
+            out.note_source_reset();
+        }
         let is_last = back.has_ended();
         // nothing of the program's passes a fault that has just struck
         let out_stop = match back.is_cut() {
@@ -386,8 +389,8 @@ impl<'a> Relay<'a> {
             return self.strike(id);
         }
         let reset_by = match (back_stop, out_stop) {
-            (Stop::SourceReset, _) | (_, Stop::SinkReset) => Some(Side::Server),
-            (Stop::SinkReset, _) | (_, Stop::SourceReset) => Some(Side::Client),
+            (Stop::SourceReset, _) | (_, Stop::SinkReset | Stop::SinkClosed) => Some(Side::Server),
+            (Stop::SinkReset | Stop::SinkClosed, _) | (_, Stop::SourceReset) => Some(Side::Client),
             _ => None,
         };
         if let Some(side) = reset_by {

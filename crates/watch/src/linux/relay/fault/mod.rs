@@ -5,7 +5,9 @@
 //! [`strike`]. Without a fault there is none of this: a connection then has no [`FaultTarget`].
 
 mod announcement;
+mod response;
 mod strike;
+mod struck;
 mod target;
 mod turn;
 
@@ -19,7 +21,7 @@ use crate::platform::run_context::RunContext;
 use crate::{Clock, FaultConfig, RunPosition};
 use intact_ledger::{
     Connection, ConnectionId, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan,
-    Nanos, Origin,
+    Nanos, Origin, Scheme,
 };
 use intact_observe::{ObservedConnection, Progress, Side};
 use std::collections::BTreeMap;
@@ -141,7 +143,10 @@ impl Faults {
             return None;
         }
         let destination = self.destinations.entry(key.clone()).or_default();
-        if about.origin.is_some() {
+        // a connection without a request does not show what the others carry
+        let shows_more =
+            |origin: &Origin| origin.scheme != Scheme::Tcp || destination.origin.is_none();
+        if about.origin.as_ref().is_some_and(shows_more) {
             destination.origin.clone_from(&about.origin);
         }
         destination.peer = destination.peer.or(about.peer);
@@ -273,4 +278,31 @@ fn key(about: &Connection) -> Option<DestinationKey> {
     origin
         .map(|origin| (origin.host.to_string(), origin.port))
         .or(peer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_without_a_request_does_not_rename_its_destination() {
+        let mut faults = Faults::new(FaultConfig::new(FaultKind::Stale), None);
+        let peer: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        for scheme in [Scheme::Tcp, Scheme::Http, Scheme::Tcp] {
+            let mut about = Connection::new(ConnectionId(1), Nanos(0));
+            about.peer = Some(peer);
+            about.origin = Some(Origin {
+                scheme,
+                host: "127.0.0.1".into(),
+                port: 80,
+            });
+            faults.note_not_relayed(&about);
+        }
+        let missed = faults.not_applied();
+        let [FaultEvent::NotApplied(missed)] = &missed[..] else {
+            panic!("{missed:?}");
+        };
+        let scheme = missed.origin.as_ref().map(|origin| origin.scheme.clone());
+        assert_eq!((scheme, missed.connections), (Some(Scheme::Http), 3));
+    }
 }

@@ -1,47 +1,49 @@
-//! Carries a fault out, and follows the struck connection until it is over for the program.
+//! Carries a fault out, once the program has what was passed on before.
 //!
-//! What the program sends afterwards is read and shown to the observation, and never passed on. A silent connection is silent for
-//! the program's kernel too: it hears no acknowledgement, so that it sends again, and its probes are not answered.
+//! A silent connection is silent for the program's kernel too: it hears no acknowledgement, so that it sends again, and its
+//! probes are not answered. What follows a strike is in [`struck`](super::struck).
 
 use super::target::Due;
 use crate::platform::relay::direction::{Passed, ReadResult, Stop};
 use crate::platform::relay::{Relay, RelayedPair, await_room, observe};
 use crate::platform::relay_command::near_token;
 use intact_ledger::{
-    Certainty, CloseKind, ConnectionId, Event, FaultEvent, FaultKind, FaultObstacle, FaultPoint,
-    FaultStrike, Nanos, Protocol, StallEnd,
+    CloseKind, ConnectionId, FaultKind, FaultObstacle, FaultPoint, HeldBytes, Nanos, Protocol,
+    StallEnd,
 };
-use intact_observe::{Progress, RunContext as _, Side};
+use intact_observe::{Progress, Side};
 use intact_sys::socket;
 use intact_wire::h2;
 use mio::Registry;
-use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Between looks at the socket of a program that hears nothing: its kernel may have given up.
-const LOOK: Duration = Duration::from_millis(20);
 /// From a request on a closed connection to the RST that it provokes: so that all of the request is seen.
-const CROSSING: Duration = Duration::from_millis(20);
+pub(super) const CROSSING: Duration = Duration::from_millis(20);
 
 /// A connection that was struck.
 pub(in crate::platform::relay) struct Strike {
-    kind: FaultKind,
-    due: Due,
-    reached: u64,
-    withheld: u64,
+    pub(super) kind: FaultKind,
+    pub(super) due: Due,
+    pub(super) reached: u64,
+    pub(super) withheld: u64,
     /// When the program first sent onto the dead connection.
-    used: Option<(Nanos, Instant)>,
-    mode: Mode,
+    pub(super) used: Option<(Nanos, Instant)>,
+    pub(super) mode: Mode,
+    /// The most bytes that the program's kernel kept at once, and since when it kept some.
+    unsent: u64,
+    kept_since: Option<Instant>,
+    /// Those that it kept after the program had used the connection.
+    pub(super) held: Option<HeldBytes>,
     /// The program's FIN came, and its socket is still open.
-    half_closed: Option<Nanos>,
-    ended: Option<(StallEnd, Nanos)>,
+    pub(super) half_closed: Option<Nanos>,
+    pub(super) ended: Option<(StallEnd, Nanos)>,
 }
 
 /// What a struck connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     /// The server's direction has ended. A request is responded to with a RST where the server `resets`, at the latest then.
     HalfClosed { resets: bool, at: Option<Instant> },
     /// The program hears nothing.
@@ -51,8 +53,37 @@ enum Mode {
 }
 
 impl Strike {
+    /// Looks for bytes that the program's kernel does not send, as nothing before them was acknowledged. Over HTTP/2, or TLS that is
+    /// not read, they may be requests.
+    pub(super) fn look_at_held(&mut self, program: &OwnedFd, at: Nanos) {
+        let before = &self.due.progress;
+        if before.protocol != Some(Protocol::Http2) && !before.is_inferred {
+            return;
+        }
+        let unsent = socket::unsent(program).map_or(0, u64::from);
+        if unsent <= self.unsent {
+            return;
+        }
+        self.kept_since.get_or_insert_with(Instant::now);
+        match self.used {
+            Some(_) => {
+                let bytes = unsent - self.unsent;
+                let held = self.held.get_or_insert(HeldBytes { at, bytes: 0 });
+                held.bytes += bytes;
+            }
+            None if unsent > HeldBytes::MOST_CONTROL => self.used = Some((at, Instant::now())),
+            None => {}
+        }
+        self.unsent = unsent;
+    }
+
+    /// When a stall began that has to end.
+    pub(super) fn stalls_since(&self) -> Option<Instant> {
+        self.used.map(|(_, since)| since).or(self.kept_since)
+    }
+
     /// Whether what the program has just sent is a part of a request: a `close_notify` and a PING are none.
-    fn begins_request(&self, now: Option<Progress>) -> bool {
+    pub(super) fn begins_request(&self, now: Option<Progress>) -> bool {
         let before = &self.due.progress;
         let is_http1 = !before.is_tls && before.protocol != Some(Protocol::Http2);
         is_http1 || now.is_none_or(|now| now.open > 0)
@@ -130,6 +161,9 @@ impl Relay<'_> {
             withheld: due.withheld,
             used: (due.point != FaultPoint::Idle).then(|| (due.at, Instant::now())),
             mode,
+            unsent: 0,
+            kept_since: None,
+            held: None,
             half_closed: None,
             ended: None,
         };
@@ -161,124 +195,6 @@ impl Relay<'_> {
         }
     }
 
-    /// Follows a connection that was struck.
-    pub(in crate::platform::relay) fn pump_struck(&mut self, id: ConnectionId) {
-        let Some(link) = self.links.get_mut(&id) else {
-            return;
-        };
-        let Some(faults) = self.faults.as_deref() else {
-            return;
-        };
-        let wait = faults.config().wait;
-        let clock = self.clock;
-        let RelayedPair {
-            near,
-            observed,
-            strike,
-            fault,
-            out,
-            ..
-        } = &mut **link;
-        let (Some(strike), Some(target)) = (strike.as_deref_mut(), fault.as_deref_mut()) else {
-            return;
-        };
-        let process = target.process;
-        let closed = |at: Nanos| (end_of(process), at);
-        while strike.ended.is_none() && strike.half_closed.is_none() {
-            match near.read(&mut self.scratch) {
-                Ok(0) => {
-                    let at = clock.now();
-                    observe(observed, &mut self.run, |seen, run| {
-                        seen.end(Side::Client, CloseKind::Fin, at, run);
-                    });
-                    match strike.mode {
-                        Mode::Silent => strike.half_closed = Some(at),
-                        _ => strike.ended = Some(closed(at)),
-                    }
-                }
-                Ok(count) => {
-                    let at = clock.now();
-                    let bytes = &self.scratch[..count];
-                    observe(observed, &mut self.run, |seen, run| {
-                        seen.read(Side::Client, bytes, at, run);
-                    });
-                    strike.withheld += count as u64;
-                    let progress = observed.as_ref().and_then(|seen| seen.progress());
-                    if !strike.begins_request(progress) {
-                        continue;
-                    }
-                    strike.used.get_or_insert((at, Instant::now()));
-                    if let Mode::HalfClosed {
-                        resets: true,
-                        at: None,
-                    } = strike.mode
-                    {
-                        strike.mode = Mode::HalfClosed {
-                            resets: true,
-                            at: Some(Instant::now() + CROSSING),
-                        };
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    let at = clock.now();
-                    observe(observed, &mut self.run, |seen, run| {
-                        seen.end(Side::Client, CloseKind::Rst, at, run);
-                    });
-                    strike.ended = Some(closed(at));
-                }
-            }
-        }
-        let now = Instant::now();
-        if strike.ended.is_none() && strike.mode == Mode::Silent {
-            let program = target.place.as_ref().and_then(|place| place.copy());
-            let at = clock.now();
-            if program.as_ref().is_none_or(socket::is_idle) {
-                // the program has closed it, or its kernel has given it up
-                strike.ended = Some(closed(strike.half_closed.unwrap_or(at)));
-                observe(observed, &mut self.run, |seen, run| {
-                    seen.end(Side::Client, CloseKind::Silent, at, run);
-                });
-            }
-        }
-        let limit = strike.used.map(|(_, since)| since + wait);
-        if strike.ended.is_none() && limit.is_some_and(|limit| now >= limit) {
-            let at = clock.now();
-            if strike.mode == Mode::Silent {
-                observe(observed, &mut self.run, |seen, run| {
-                    seen.note_acknowledged(out.passed_on());
-                    seen.end(Side::Server, CloseKind::Rst, at, run);
-                });
-            }
-            strike.ended = Some((StallEnd::Limit, at));
-        }
-        let crossed = match strike.mode {
-            Mode::HalfClosed { at, .. } => at,
-            _ => None,
-        };
-        if strike.ended.is_none() && crossed.is_some_and(|at| now >= at) {
-            strike.ended = Some((StallEnd::Fault, clock.now()));
-        }
-        if strike.ended.is_some() {
-            if strike.mode == Mode::Silent {
-                let program = target.place.as_ref().and_then(|place| place.copy());
-                program.iter().for_each(|program| {
-                    let _ = socket::undeafen(program);
-                });
-                socket::outshout(near);
-            }
-            // nothing is left of it at the program's end either
-            socket::reset_on_close(near);
-            self.close(id);
-            return;
-        }
-        let look = (strike.mode == Mode::Silent).then(|| now + LOOK);
-        if let Some(next) = [look, limit, crossed].into_iter().flatten().min() {
-            self.arrivals.insert((next, id));
-        }
-    }
-
     /// Decides whether a connection on which nothing comes is struck.
     pub(in crate::platform::relay) fn look_at_idle(&mut self, id: ConnectionId) {
         let (Some(link), Some(faults)) = (self.links.get_mut(&id), self.faults.as_deref_mut())
@@ -300,40 +216,6 @@ impl Relay<'_> {
         if target.is_due() {
             self.strike(id);
         }
-    }
-
-    /// Records the strike of a connection that is over.
-    pub(in crate::platform::relay) fn record_strike(&mut self, id: ConnectionId, strike: &Strike) {
-        let Some(faults) = self.faults.as_deref() else {
-            return;
-        };
-        let (ended, end) = strike
-            .ended
-            .unwrap_or((StallEnd::EndOfRun, self.clock.now()));
-        let place = faults.place();
-        let certainty = match strike.due.progress.is_inferred {
-            true => Certainty::Inferred(
-                "TLS that is not read: exchanges are inferred from the order of records".into(),
-            ),
-            false => Certainty::Exact,
-        };
-        let row = FaultEvent::Struck(FaultStrike {
-            variant: place.map(|place| place.variant),
-            round: place.map(|place| place.round),
-            kind: strike.kind,
-            connection: id,
-            at: strike.due.at,
-            point: strike.due.point,
-            exchanges_before: strike.due.progress.done,
-            in_flight: strike.due.progress.open,
-            reached: strike.reached,
-            withheld: strike.withheld,
-            used_at: strike.used.map(|(at, _)| at),
-            end,
-            ended,
-            certainty,
-        });
-        self.run.record(Event::Fault(&row));
     }
 }
 
@@ -400,7 +282,8 @@ fn is_delivered(
     let [_, hold] = &link.holds;
     let passed = |_: ReadResult<'_>| Passed::All;
     let ends = (&mut link.far, &mut link.near);
-    if link.back.pass(ends, &mut [], true, hold, passed) == Stop::SinkReset {
+    let stop = link.back.pass(ends, &mut [], true, hold, passed);
+    if matches!(stop, Stop::SinkReset | Stop::SinkClosed) {
         // the program has left, and takes nothing any more
         return true;
     }
@@ -423,14 +306,4 @@ fn end_by_server(
         seen.note_acknowledged(acknowledged);
         seen.end(Side::Server, how, at, run);
     });
-}
-
-/// Who closed the program's socket: the program, or the kernel at the end of its process.
-fn end_of(process: Option<u32>) -> StallEnd {
-    let descriptors = process.and_then(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).ok());
-    // a process that ends has none any more
-    match descriptors.is_some_and(|mut all| all.next().is_some()) {
-        true => StallEnd::ProgramClosed,
-        false => StallEnd::EndOfRun,
-    }
 }

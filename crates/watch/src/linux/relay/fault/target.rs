@@ -3,20 +3,18 @@
 //! Bytes come here before they are shown to the observation, so that it sees what the program sees. Whether an exchange is under
 //! way is the observation's knowledge; on TLS that is not read, the order of records decides, and the row says so.
 
-use super::announcement::with_close;
 use super::turn::{is_announced, is_idle};
 use super::{DestinationKey, Faults};
+use crate::FaultConfig;
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{
     Connection, ConnectionId, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol,
 };
-use intact_observe::{Progress, ResponsePart, Side};
+use intact_observe::{Progress, Side};
 use intact_sys::process::SocketLocation;
 use std::time::{Duration, Instant};
 
-/// How long a connection carries nothing before it counts as idle.
-const IDLE: Duration = Duration::from_millis(50);
-/// The same where the end of a response cannot be read.
+/// How long a connection carries nothing before it counts as idle, where the end of a response cannot be read.
 const IDLE_UNREAD: Duration = Duration::from_millis(100);
 
 /// A connection that a fault may strike.
@@ -29,7 +27,7 @@ pub(in crate::platform::relay) struct FaultTarget {
     /// The process that opened it.
     pub(super) process: Option<u32>,
     /// Its destination and its turn, once it was kept.
-    turn: Option<Turn>,
+    pub(super) turn: Option<Turn>,
     /// When the last bytes passed.
     last_bytes: Instant,
     /// Bytes of the client up to the end of the last exchange.
@@ -37,7 +35,7 @@ pub(in crate::platform::relay) struct FaultTarget {
     /// It was due, and its next request came before it was idle.
     was_never_idle: bool,
     /// A response announces the end.
-    is_announced: bool,
+    pub(super) is_announced: bool,
     /// It cannot be struck.
     is_given_up: bool,
     /// Bytes of the client that were passed on.
@@ -47,8 +45,8 @@ pub(in crate::platform::relay) struct FaultTarget {
 }
 
 /// The turn of a kept connection.
-struct Turn {
-    destination: DestinationKey,
+pub(super) struct Turn {
+    pub(super) destination: DestinationKey,
     /// It is struck after this number of exchanges.
     after: Option<u64>,
 }
@@ -136,7 +134,7 @@ impl FaultTarget {
                 self.take_request(kind, bytes, &before, faults, seen)
             }
             (Side::Server, Some(before)) if is_turn && before.open > 0 => {
-                self.take_response(kind, bytes, faults, seen)
+                self.take_response(bytes, faults, seen)
             }
             _ => {
                 seen.show(from, bytes);
@@ -194,7 +192,7 @@ impl FaultTarget {
                 }
             }
             FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::NatIdle => {
-                self.was_never_idle = true;
+                self.was_never_idle = faults.config().idle == FaultConfig::IDLE;
                 self.note(FaultObstacle::NeverIdle, faults);
                 return Passed::All;
             }
@@ -202,152 +200,6 @@ impl FaultTarget {
         }
         self.decide(FaultPoint::Request, at, &after, bytes.len() as u64);
         Passed::First(0)
-    }
-
-    /// Takes bytes of a response.
-    fn take_response(
-        &mut self,
-        kind: FaultKind,
-        bytes: &[u8],
-        faults: &mut Faults,
-        seen: &mut dyn Observation,
-    ) -> Passed {
-        match kind {
-            FaultKind::ResetMidResponse => self.cut_body(bytes, faults, seen),
-            FaultKind::EarlyCloseAfterHeaders => self.cut_behind_head(bytes, faults, seen),
-            FaultKind::MaxAge | FaultKind::Drain => self.announce(kind, bytes, faults, seen),
-            _ => {
-                seen.show(Side::Server, bytes);
-                Passed::All
-            }
-        }
-    }
-
-    /// Shows bytes of the server in steps until `is_there`, at most `limit` of them. How many were shown.
-    fn show_until(
-        bytes: &[u8],
-        step: usize,
-        seen: &mut dyn Observation,
-        is_there: impl Fn(&Progress) -> bool,
-    ) -> Option<usize> {
-        let mut shown = 0;
-        for piece in bytes.chunks(step) {
-            seen.show(Side::Server, piece);
-            shown += piece.len();
-            if seen.progress().is_some_and(|now| is_there(&now)) {
-                return Some(shown);
-            }
-        }
-        None
-    }
-
-    /// Cuts a response within its body.
-    fn cut_body(
-        &mut self,
-        bytes: &[u8],
-        faults: &mut Faults,
-        seen: &mut dyn Observation,
-    ) -> Passed {
-        let at = seen.now();
-        let is_plain = seen
-            .progress()
-            .is_some_and(|now| !now.is_tls && now.protocol != Some(Protocol::Http2));
-        let mut shown = 0;
-        if is_plain {
-            let in_body =
-                |now: &Progress| now.open == 0 || now.response == Some(ResponsePart::Body);
-            let Some(begun) = FaultTarget::show_until(bytes, 1, seen, in_body) else {
-                return Passed::All;
-            };
-            shown = begun;
-        }
-        // a frame and a record are opened by their last byte only: all but the last byte cuts the last of them
-        let rest = &bytes[shown..];
-        let most = match is_plain {
-            true => rest.len() / 2,
-            false => rest.len() - 1,
-        };
-        if most > 0 {
-            seen.show(Side::Server, &rest[..most]);
-        }
-        match seen.progress() {
-            Some(now) if now.open > 0 => {
-                let point = match now.response {
-                    Some(ResponsePart::Body) => FaultPoint::ResponseBody,
-                    _ => FaultPoint::ResponseHead,
-                };
-                self.decide(point, at, &now, 0);
-                Passed::First(shown + most)
-            }
-            _ => {
-                seen.show(Side::Server, &rest[most..]);
-                self.note(FaultObstacle::NoBody, faults);
-                Passed::All
-            }
-        }
-    }
-
-    /// Cuts a response behind its header section.
-    fn cut_behind_head(
-        &mut self,
-        bytes: &[u8],
-        faults: &mut Faults,
-        seen: &mut dyn Observation,
-    ) -> Passed {
-        let at = seen.now();
-        if seen.progress().is_some_and(|now| now.is_inferred) {
-            seen.show(Side::Server, bytes);
-            self.note(FaultObstacle::Encrypted, faults);
-            return Passed::All;
-        }
-        let is_there = |now: &Progress| now.open == 0 || now.response.is_some();
-        let Some(shown) = FaultTarget::show_until(bytes, 1, seen, is_there) else {
-            return Passed::All;
-        };
-        match seen.progress() {
-            Some(now) if now.open > 0 => {
-                self.decide(FaultPoint::ResponseBody, at, &now, 0);
-                Passed::Last(shown)
-            }
-            now => {
-                seen.show(Side::Server, &bytes[shown..]);
-                let is_tls = now.is_some_and(|now| now.is_tls);
-                let why = match is_tls {
-                    // the header section and the body came in one record
-                    true => FaultObstacle::Encrypted,
-                    false => FaultObstacle::NoBody,
-                };
-                self.note(why, faults);
-                Passed::All
-            }
-        }
-    }
-
-    /// Announces the end in a response that begins.
-    fn announce(
-        &mut self,
-        kind: FaultKind,
-        bytes: &[u8],
-        faults: &mut Faults,
-        seen: &mut dyn Observation,
-    ) -> Passed {
-        let progress = seen.progress();
-        let obstacle = progress.and_then(|now| cannot_announce(&now, kind));
-        if let Some(why) = obstacle {
-            self.note(why, faults);
-        }
-        let is_http2 = progress.is_some_and(|now| now.protocol == Some(Protocol::Http2));
-        let begins = progress.is_some_and(|now| now.response.is_none());
-        let announced = match obstacle.is_none() && begins && !is_http2 {
-            true => with_close(bytes),
-            false => None,
-        };
-        self.is_announced |= announced.is_some();
-        seen.show(Side::Server, announced.as_deref().unwrap_or(bytes));
-        if let (true, FaultKind::Drain, Some(turn)) = (self.is_announced, kind, &self.turn) {
-            faults.drain(&turn.destination);
-        }
-        announced.map_or(Passed::All, Passed::Instead)
     }
 
     /// Looks whether a response ended with these bytes: then the connection is kept, and may be struck at once.
@@ -411,17 +263,17 @@ impl FaultTarget {
         let now = seen.progress()?;
         self.note_kept(&now, faults, seen);
         let config = faults.config();
-        let (kind, after) = (config.kind, config.after);
+        let (kind, after, short) = (config.kind, config.after, config.idle);
         let is_drained = kind == FaultKind::Drain && {
             let turn = self.turn.as_ref()?;
             faults.is_drained(&turn.destination, self.id)
         };
         let idle = match kind {
-            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst => IDLE,
+            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst => short,
             FaultKind::NatIdle => after,
-            FaultKind::BlackHole if now.is_inferred => IDLE,
+            FaultKind::BlackHole if now.is_inferred => short,
             FaultKind::Drain if is_drained => Duration::ZERO,
-            FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => IDLE,
+            FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => short,
             _ => return None,
         };
         if !now.is_kept() || !self.is_turn(&now, faults) {
@@ -450,7 +302,7 @@ impl FaultTarget {
     pub(super) fn put_off(&mut self) -> Instant {
         self.due = None;
         self.last_bytes = Instant::now();
-        self.last_bytes + IDLE
+        self.last_bytes + FaultConfig::IDLE
     }
 
     /// Gives a strike up.
@@ -460,7 +312,13 @@ impl FaultTarget {
         self.note(why, faults);
     }
 
-    fn decide(&mut self, point: FaultPoint, at: Nanos, progress: &Progress, withheld: u64) {
+    pub(super) fn decide(
+        &mut self,
+        point: FaultPoint,
+        at: Nanos,
+        progress: &Progress,
+        withheld: u64,
+    ) {
         self.due = Some(Due {
             point,
             at,
@@ -469,7 +327,7 @@ impl FaultTarget {
         });
     }
 
-    fn note(&self, why: FaultObstacle, faults: &mut Faults) {
+    pub(super) fn note(&self, why: FaultObstacle, faults: &mut Faults) {
         if let Some(turn) = &self.turn {
             faults.note_obstacle(&turn.destination, why);
         }
@@ -484,7 +342,7 @@ impl FaultTarget {
 }
 
 /// Why the end of a connection cannot be announced.
-fn cannot_announce(now: &Progress, kind: FaultKind) -> Option<FaultObstacle> {
+pub(super) fn cannot_announce(now: &Progress, kind: FaultKind) -> Option<FaultObstacle> {
     let is_http2 = now.protocol == Some(Protocol::Http2);
     match kind {
         FaultKind::Goaway if !is_http2 && !now.is_inferred => Some(FaultObstacle::NotHttp2),

@@ -1,0 +1,216 @@
+//! What one strike did to the requests that it affected: who got a response in the end, what arrived twice, how long it took.
+//! Must not write sentences.
+
+use super::card::FaultCell;
+use super::judge::{Reached, RunJudge, Victim};
+use super::run_rows::SentRequest;
+use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
+
+const UNREADABLE: &str = "some requests of the program cannot be read";
+const UNSENT: &str = "a request on a connection that was reset fails before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
+const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
+const CUT: &str = "intact does not see what the program does with a response that was cut short";
+
+const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be further requests";
+
+impl RunJudge<'_> {
+    /// Adds what a strike did.
+    pub(super) fn add(
+        &self,
+        cell: &mut FaultCell,
+        nth: usize,
+        strike: &FaultStrike,
+        to_it: &[&SentRequest],
+    ) {
+        cell.hung_ms = cell.hung_ms.or(Some(0.0));
+        let is_request = |held: HeldBytes| {
+            strike.ended != StallEnd::ProgramClosed || held.bytes > HeldBytes::MOST_CONTROL
+        };
+        if strike.held.is_some_and(is_request) {
+            cell.has_held = true;
+            cell.undecided = cell.undecided.or(Some(HELD));
+        }
+        let mut is_any = false;
+        for victim in self.own(nth) {
+            is_any = true;
+            cell.affected += 1;
+            self.add_duplicate(cell, victim);
+            let is_repeat = self.repeats.values().any(|one| one.index == victim.request);
+            if !is_repeat {
+                self.add_first(cell, victim);
+            }
+            self.add_wait(cell, victim);
+        }
+        if is_any {
+            return;
+        }
+        if self.is_unread(nth, strike) {
+            cell.affected += 1;
+            cell.failed.add(false);
+            cell.recovered.add(false);
+            cell.duplicated.add(false);
+            cell.undecided = Some(UNREADABLE);
+            self.wait(
+                cell,
+                strike,
+                strike.used_at.map_or(0, |at| at.0),
+                strike.end.0,
+            );
+            return;
+        }
+        if strike.kind == FaultKind::Rst {
+            self.add_unsent(cell);
+        }
+        let next = to_it
+            .iter()
+            .filter(|one| one.connection != Some(strike.connection) && one.at > strike.at);
+        let setup = next.min_by_key(|one| one.at).map_or(0, |one| one.setup);
+        cell.cost_ms = longest(cell.cost_ms, setup);
+    }
+
+    /// Counts a request that may have failed on a reset socket: its bytes never left the program.
+    fn add_unsent(&self, cell: &mut FaultCell) {
+        let before = self.baseline.map(|rows| {
+            let requests = rows.requests_to(&cell.destination);
+            requests.count() as u64
+        });
+        let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
+        if missing > cell.failed.most {
+            cell.failed.add(false);
+            cell.undecided = Some(if before.is_some() { FEWER } else { UNSENT });
+        }
+    }
+
+    /// The outcome of a request that the program wanted, over all of its attempts.
+    fn add_first(&self, cell: &mut FaultCell, victim: &Victim) {
+        let first = &self.run.requests[victim.request];
+        let (mut last, mut doubt) = (victim.request, None);
+        let mut steps = 0;
+        while let Some(repeat) = self.repeats.get(&last).filter(|_| steps < 1_000) {
+            (last, steps) = (repeat.index, steps + 1);
+            doubt = doubt.or(repeat.doubt);
+        }
+        let end = &self.run.requests[last];
+        // a later request may repeat this one where one of them cannot be read
+        let may_repeat = |one: &SentRequest| {
+            let is_unread = one.method.is_none() && one.connection != first.connection;
+            one.at > first.at && one.is_ok && (first.method.is_none() || is_unread)
+        };
+        let is_unread = steps == 0 && self.run.requests.iter().any(may_repeat);
+        if is_unread {
+            doubt = doubt.or(Some(UNREADABLE));
+        }
+        let is_recovered = steps > 0 && end.is_ok;
+        let example = first.label().or_else(|| cell.example.take());
+        cell.example = cell.example.take().or(example);
+        match (is_recovered, doubt) {
+            (true, None) => {
+                cell.recovered.add(true);
+                cell.cost_ms = longest(cell.cost_ms, end.at.since(first.at) + end.setup);
+                return;
+            }
+            (false, None) => cell.failed.add(true),
+            (_, Some(reason)) => {
+                cell.recovered.add(false);
+                cell.failed.add(false);
+                if is_unread && victim.reached != Reached::No && !first.is_idempotent() {
+                    cell.duplicated.add(false);
+                }
+                cell.undecided = Some(reason);
+            }
+        }
+        // a later request that succeeded may be a new one
+        let cut = if end.is_ok && steps > 0 { first } else { end };
+        if cut.has_status && !self.is_reported(cut) {
+            cell.truncated.add(false);
+            cell.undecided = cell.undecided.or(Some(CUT));
+        }
+    }
+
+    /// Whether the program reported a failed request: it ended with a failure, and sent nothing after that request.
+    fn is_reported(&self, failed: &SentRequest) -> bool {
+        let has_failed = self.run.end.as_ref().is_some_and(|end| !end.is_success());
+        has_failed && self.run.requests.iter().all(|one| one.at <= failed.end)
+    }
+
+    /// Whether the request was sent again after bytes of it had reached the server.
+    fn add_duplicate(&self, cell: &mut FaultCell, victim: &Victim) {
+        let request = &self.run.requests[victim.request];
+        let Some(repeat) = self.repeats.get(&victim.request) else {
+            return;
+        };
+        let again = self.victims.get(&repeat.index);
+        let again = again.map_or(Reached::Yes, |again| again.reached);
+        if request.is_idempotent() || victim.reached == Reached::No || again == Reached::No {
+            return;
+        }
+        let is_certain = repeat.doubt.is_none()
+            && request.method.is_some()
+            && (victim.reached, again) == (Reached::Yes, Reached::Yes);
+        cell.duplicated.add(is_certain);
+        cell.example = request.label().or_else(|| cell.example.take());
+    }
+
+    /// How long the request waited on the connection.
+    fn add_wait(&self, cell: &mut FaultCell, victim: &Victim) {
+        let strike = &self.run.strikes[victim.strike];
+        let request = &self.run.requests[victim.request];
+        // what the server took before the strike is no stall
+        let from = strike.at.max(request.at);
+        let repeat = self
+            .repeats
+            .get(&victim.request)
+            .filter(|one| one.doubt.is_none());
+        let again = repeat.map(|one| self.run.requests[one.index].at);
+        match again.filter(|&again| again < strike.end) {
+            // the program gave up on the request before its connection was over
+            Some(again) => {
+                let until = StallEnd::ProgramClosed;
+                self.longest_wait(cell, again.since(from), until, false);
+            }
+            // a FIN or RST ends the wait at once, whenever the program closes the connection
+            None if !strike.kind.is_silent() => {
+                self.wait(cell, strike, from.0, request.end.min(strike.end).0);
+            }
+            None => self.wait(cell, strike, from.0, strike.end.0),
+        }
+    }
+
+    /// Adds a wait on the connection, unless the fault itself ended it.
+    fn wait(&self, cell: &mut FaultCell, strike: &FaultStrike, from: u64, to: u64) {
+        if strike.ended == StallEnd::Fault {
+            return;
+        }
+        let end = self.run.end.as_ref();
+        let is_open_ended = match strike.ended {
+            StallEnd::Limit => true,
+            StallEnd::EndOfRun => end.is_some_and(|end| end.was_ended()),
+            // the platform ends a function at its limit, and the kernel closes what it left
+            StallEnd::ProgramClosed => {
+                let invocations = end.and_then(|end| end.invocations);
+                invocations.is_some_and(|all| all.timed_out > 0)
+            }
+            StallEnd::Fault => false,
+        };
+        if let (true, Some(held)) = (is_open_ended, strike.held) {
+            // the program may have given the request up then
+            let waited = held.at.0.saturating_sub(from);
+            return self.longest_wait(cell, waited, StallEnd::ProgramClosed, true);
+        }
+        self.longest_wait(cell, to.saturating_sub(from), strike.ended, is_open_ended);
+    }
+
+    fn longest_wait(&self, cell: &mut FaultCell, nanos: u64, until: StallEnd, is_open_ended: bool) {
+        let ms = nanos as f64 / 1e6;
+        if cell.hung_until.is_none() || cell.hung_ms.is_none_or(|longest| ms > longest) {
+            cell.hung_ms = Some(ms);
+            cell.hung_until = Some(until);
+        }
+        cell.hung_at_least |= is_open_ended;
+    }
+}
+
+fn longest(known: Option<f64>, nanos: u64) -> Option<f64> {
+    let ms = nanos as f64 / 1e6;
+    Some(known.map_or(ms, |known| known.max(ms)))
+}

@@ -1,0 +1,203 @@
+//! `--fault` and its like: which kinds of faults a program or a function runs under, and the run without a fault before them.
+
+use crate::exit::Failed;
+use anyhow::anyhow;
+use intact_findings::fault::{AXIS, NO_FAULT};
+use intact_ledger::{FaultKind, Variant};
+use intact_units::{duration, suggest};
+use intact_watch::{FaultConfig, FaultHost};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// All kinds.
+const EACH: &str = "each";
+
+/// The options.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Faults")]
+pub(crate) struct FaultOptions {
+    /// Break kept connections of the program, and report what it does: stale, fin-race, rst, reset-mid-response,
+    /// early-close-after-headers, nat-idle[=5s], black-hole, goaway, max-age[=30s], slow-close, drain. Several kinds, `each`, or
+    /// `none` next to a kind: the program runs once without a fault, then once for each kind
+    #[arg(long, value_name = "KIND[=TIME],..", value_delimiter = ',', value_parser = choice)]
+    fault: Vec<FaultChoice>,
+    /// Limit faults to this destination, may be repeated [default: all]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = host, requires = "fault")]
+    fault_host: Vec<FaultHost>,
+    /// Seed of the choice of connections [default: 0]
+    #[arg(long, value_name = "N", requires = "fault")]
+    fault_seed: Option<u64>,
+    /// Reset a connection that stalls for this long, so that the program can go on [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = crate::cmd::bench::time, requires = "fault")]
+    fault_wait: Option<Duration>,
+}
+
+/// What one word of `--fault` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FaultChoice {
+    Each,
+    /// The run without a fault, for comparison.
+    None,
+    Kind(FaultKind, Option<Duration>),
+}
+
+/// For clap: `each`, a kind, or a kind with its time.
+fn choice(word: &str) -> Result<FaultChoice, String> {
+    if word == EACH {
+        return Ok(FaultChoice::Each);
+    }
+    if word == NO_FAULT {
+        return Ok(FaultChoice::None);
+    }
+    let (id, time) = match word.split_once('=') {
+        Some((id, time)) => (id, Some(time)),
+        None => (word, None),
+    };
+    let Some(kind) = FaultKind::from_id(id) else {
+        let known = || {
+            let kinds = FaultKind::ALL.iter().map(|kind| kind.id());
+            kinds.chain([EACH, NO_FAULT])
+        };
+        return Err(match suggest::nearest(id, known()) {
+            Some(meant) => format!("unknown kind of fault; did you mean `{meant}`?"),
+            None => format!(
+                "unknown kind of fault; there is {}",
+                known().collect::<Vec<_>>().join(", ")
+            ),
+        });
+    };
+    let Some(time) = time else {
+        return Ok(FaultChoice::Kind(kind, None));
+    };
+    if kind.default_after().is_none() {
+        return Err(format!(
+            "`{kind}` takes no time; `nat-idle` and `max-age` do"
+        ));
+    }
+    let time = crate::cmd::bench::time(time).map_err(|error| error.to_string())?;
+    if time.is_zero() {
+        return Err("the time is above zero".to_owned());
+    }
+    Ok(FaultChoice::Kind(kind, Some(time)))
+}
+
+/// For clap.
+fn host(word: &str) -> Result<FaultHost, String> {
+    FaultHost::parse(word).ok_or_else(|| "write HOST or HOST:PORT, without a scheme".to_owned())
+}
+
+impl FaultOptions {
+    /// Whether faults were asked for.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.fault.is_empty()
+    }
+
+    /// The runs: without a fault where there is something to compare, then one for each kind.
+    ///
+    /// # Errors
+    /// There is no kind.
+    pub(crate) fn planned(&self) -> Result<Vec<Option<FaultConfig>>, Failed> {
+        let faults = self.faults();
+        if faults.is_empty() {
+            let words =
+                "--fault none is the run to compare with: add a kind, as in --fault none,rst";
+            return Err(Failed::usage(anyhow!(words)));
+        }
+        let has_baseline = faults.len() > 1 || self.fault.contains(&FaultChoice::None);
+        let baseline = has_baseline.then_some(None).into_iter();
+        Ok(baseline.chain(faults.into_iter().map(Some)).collect())
+    }
+
+    /// The seed of the choice of connections.
+    pub(crate) fn seed(&self) -> u64 {
+        self.fault_seed.unwrap_or(FaultConfig::SEED)
+    }
+
+    /// The faults, in the order of their kinds.
+    fn faults(&self) -> Vec<FaultConfig> {
+        let mut times: BTreeMap<FaultKind, Option<Duration>> = BTreeMap::new();
+        for choice in &self.fault {
+            match *choice {
+                FaultChoice::Each => {
+                    for kind in FaultKind::ALL {
+                        times.entry(kind).or_insert(None);
+                    }
+                }
+                FaultChoice::None => {}
+                FaultChoice::Kind(kind, time) => {
+                    let known = times.entry(kind).or_insert(None);
+                    *known = time.or(*known);
+                }
+            }
+        }
+        let fault = |(kind, time): (FaultKind, Option<Duration>)| {
+            let mut fault = FaultConfig::new(kind);
+            fault.after = time.unwrap_or(fault.after);
+            fault.hosts.clone_from(&self.fault_host);
+            fault.seed = self.seed();
+            fault.wait = self.fault_wait.unwrap_or(fault.wait);
+            fault
+        };
+        times.into_iter().map(fault).collect()
+    }
+}
+
+/// The run under a fault, as the header of its ledger names it.
+pub(crate) fn variant(fault: Option<&FaultConfig>) -> Variant {
+    let name = match fault {
+        None => NO_FAULT.to_owned(),
+        Some(fault) => match fault.kind.default_after() {
+            Some(_) => format!("{}={}", fault.kind, duration::write(fault.after)),
+            None => fault.kind.id().to_owned(),
+        },
+    };
+    Variant {
+        axes: BTreeMap::from([(AXIS.to_owned(), name.clone())]),
+        name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_takes_a_time_only_where_it_has_one() {
+        let kind = |kind, time| Ok(FaultChoice::Kind(kind, time));
+        assert_eq!(choice("each"), Ok(FaultChoice::Each));
+        assert_eq!(choice("none"), Ok(FaultChoice::None));
+        assert_eq!(choice("stale"), kind(FaultKind::Stale, None));
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(choice("nat-idle=1s"), kind(FaultKind::NatIdle, second));
+        assert!(choice("stale=1s").unwrap_err().contains("takes no time"));
+        assert!(choice("max-age=0s").is_err() && choice("max-age=soon").is_err());
+        assert!(choice("blackhole").unwrap_err().contains("`black-hole`"));
+        assert!(
+            choice("earthquake")
+                .unwrap_err()
+                .contains("drain, each, none")
+        );
+    }
+
+    #[test]
+    fn each_is_every_kind_once_and_a_time_next_to_it_counts() {
+        let args = |words: &[&str]| FaultOptions {
+            fault: words.iter().map(|word| choice(word).unwrap()).collect(),
+            fault_host: Vec::new(),
+            fault_seed: Some(7),
+            fault_wait: None,
+        };
+        for words in [["each", "nat-idle=1s"], ["nat-idle=1s", "each"]] {
+            let faults = args(&words).faults();
+            let kinds: Vec<FaultKind> = faults.iter().map(|fault| fault.kind).collect();
+            assert_eq!(kinds, FaultKind::ALL);
+            let idle = faults.iter().find(|one| one.kind == FaultKind::NatIdle);
+            let idle = idle.unwrap();
+            assert_eq!((idle.after, idle.seed), (Duration::from_secs(1), 7));
+            assert_eq!(variant(Some(idle)).name, "nat-idle=1s");
+        }
+        let one = args(&["stale", "stale"]).faults();
+        assert_eq!(one.len(), 1);
+    }
+}
