@@ -44,13 +44,13 @@ impl Window {
 
     /// Enters a connection from before, with what it had carried.
     fn enter(&mut self, before: OpenConnection) {
-        let connection = self.from_before(&before.connection);
+        let connection = self.opened_before(&before.connection);
         self.analysis.record(Event::Opened(&connection));
         self.analysis.books.restore(connection.id, before);
     }
 
     /// The connection as one that was open before.
-    fn from_before(&self, connection: &Connection) -> Connection {
+    fn opened_before(&self, connection: &Connection) -> Connection {
         Connection {
             at: self.began,
             open_before: true,
@@ -77,9 +77,9 @@ impl Sink for Window {
             }
             Event::Revised(connection) => {
                 if let Some(before) = self.unused.get_mut(&connection.id) {
-                    before.connection = Box::new(connection.clone());
+                    (*before.connection).clone_from(connection);
                 } else if self.is_from_before(connection.id) {
-                    let revised = self.from_before(connection);
+                    let revised = self.opened_before(connection);
                     self.analysis.record(Event::Revised(&revised));
                 } else {
                     self.analysis.record(event);

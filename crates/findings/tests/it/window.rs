@@ -48,7 +48,6 @@ impl Recording {
         one.end = Nanos((at + 1) * MS);
         one.connection = Some(ConnectionId(id));
         one.reuse = Some(reuse);
-        one.method = "GET".parse().ok();
         one.status = Some(200);
         one.outcome = Outcome::Ok;
         self.record(Event::Exchange(&one));
