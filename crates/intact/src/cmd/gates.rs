@@ -37,9 +37,7 @@ pub(crate) struct Gates {
 /// The least severity of a finding that fails a gate.
 #[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum FailOn {
-    /// A warning or an error.
     Warning,
-    /// An error.
     Error,
 }
 
