@@ -10,6 +10,7 @@ mod clients;
 mod dependencies;
 mod dist;
 mod docs;
+mod kits;
 mod peers;
 mod test;
 mod tool;
@@ -35,6 +36,8 @@ enum Task {
     },
     /// Measures the HTTP clients of the catalogue and writes clients/measured.json
     Clients(clients::Args),
+    /// Runs the tests of the test kits on real clients, under `intact watch --windows`
+    Kits(kits::Args),
     /// Is the room that a client is measured in
     #[command(hide = true)]
     Room(clients::Room),
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Task::Test { install } => test::run(install),
         Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
+        Task::Kits(args) => kits::run(&args).map(|[_, failed]| failed == 0),
         Task::Room(args) => clients::room(&args).map(|()| true),
         Task::Dependencies => dependencies::check(),
         Task::Dist(args) => dist::run(&args),

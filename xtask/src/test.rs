@@ -1,6 +1,6 @@
 //! Runs the tests and sums them up, what was skipped included.
 
-use crate::{clients, peers};
+use crate::{clients, kits, peers};
 use anyhow::Context;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -47,9 +47,13 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         let done = clients::run(&clients::Args::watched_check())?;
         passed += done.fine;
         failed += done.failed;
+        println!("the tests of the kits:");
+        let [kits_passed, kits_failed] = kits::run_all()?;
+        passed += kits_passed;
+        failed += kits_failed;
     } else {
         println!(
-            "the catalogue of clients was not held against the clients: cargo xtask clients --check --quick, --watched --quick"
+            "the catalogue of clients was not compared with the clients: cargo xtask clients --check --quick, --watched --quick; the kits were not tested: cargo xtask kits"
         );
     }
     let skipped = skipped(&skipped_log);

@@ -26,6 +26,7 @@ mod over_time;
 mod pools;
 mod tracker;
 mod verdict;
+mod window;
 
 pub use crate::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use charts::{Charts, GapPanel};
@@ -43,6 +44,7 @@ pub use open_connection::{Last, OpenConnection, PoolOwner};
 pub use open_reason::OpenReason;
 pub use over_time::Period;
 pub use tracker::{Context, Tracker};
+pub use window::Window;
 
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;

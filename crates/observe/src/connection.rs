@@ -328,6 +328,23 @@ impl ObservedConnection {
         }
     }
 
+    /// Looks for secrets that came late, and records the connection, however little it has shown.
+    pub fn settle(&mut self, run: &mut dyn RunContext) {
+        if let Some(tls) = &mut self.tls {
+            tls.look_again(run);
+        }
+        self.take_tls(run);
+        self.rows.connection.record(run);
+    }
+
+    /// Requests that have begun and are not recorded: without a complete response, or in TLS that was not read. One where their
+    /// number is unknown.
+    pub fn unrecorded_exchanges(&self) -> u64 {
+        self.progress().map_or(1, |progress| {
+            (progress.done + progress.open).saturating_sub(self.exchanges())
+        })
+    }
+
     /// Whether secrets may come soon, though the connection is over.
     pub fn awaits_secrets(&self, run: &dyn RunContext) -> bool {
         let tls = self.tls.as_ref();

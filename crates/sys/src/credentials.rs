@@ -38,6 +38,15 @@ pub fn owner_of(socket: &impl AsFd) -> io::Result<Owner> {
     })
 }
 
+/// The process at the other end of a Unix socket, by its id in our namespace, when it connected (SO_PEERCRED in unix(7)).
+///
+/// # Errors
+/// Those of getsockopt(2).
+pub fn peer_process(socket: &impl AsFd) -> io::Result<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(socket)?;
+    Ok(peer.pid.as_raw_nonzero().get().cast_unsigned())
+}
+
 impl Credentials {
     /// Those of a thread; `None` if it has ended.
     pub fn of_thread(thread: u32) -> Option<Credentials> {

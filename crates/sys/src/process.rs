@@ -180,6 +180,26 @@ pub fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The parent of a process that runs.
+pub fn parent(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // the name before may hold anything
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a process is another one, or descends from it; `None` where its ancestors cannot be read.
+pub fn descends_from(process: u32, ancestor: u32) -> Option<bool> {
+    let mut one = process;
+    while one != ancestor {
+        one = parent(one)?;
+        if one <= 1 {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
 /// These processes, and their descendants that run.
 pub fn descendants(mut processes: Vec<u32>) -> impl Iterator<Item = u32> {
     let mut next = 0;

@@ -1,5 +1,6 @@
 //! What to run and how closely to look.
 
+use crate::Marker;
 use intact_ledger::{ConnectionId, FaultKind};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -68,6 +69,8 @@ pub struct Config {
     pub fault: Option<FaultConfig>,
     /// A destination that is left to the kernel and not recorded: our own end of a conversation with the program.
     pub apart: Option<SocketAddr>,
+    /// Requests marks of the run.
+    pub marker: Marker,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
     pub fingerprint_key: [u8; 32],
 }
@@ -87,6 +90,7 @@ impl Config {
             numbers: Numbers::default(),
             fault: None,
             apart: None,
+            marker: Marker::default(),
             fingerprint_key,
         }
     }

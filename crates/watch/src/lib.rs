@@ -14,6 +14,7 @@
 
 mod config;
 mod error;
+mod mark;
 mod outcome;
 
 #[cfg(not(all(
@@ -34,6 +35,7 @@ pub use config::{
 };
 pub use error::WatchError;
 pub use intact_client::Clock;
+pub use mark::{Mark, Marker, Unfinished};
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
 pub use platform::{Subjects, follow, run, without_signals};
 
@@ -45,4 +47,7 @@ pub const HELPERS: [&str; 2] = ["(intact-guard)", "(intact-heir)"];
 pub trait WatchSink: intact_ledger::Sink + Send {
     /// Called about once a second, for flushing files.
     fn tick(&mut self) {}
+
+    /// A mark that [`Marker::request`] asked for: what the program received before is recorded.
+    fn mark(&mut self, _mark: &Mark) {}
 }

@@ -341,7 +341,7 @@ fn with(words: &[&str], packages: &[(&str, &str)], separator: &str) -> Vec<Strin
 }
 
 /// What the clients of the quick set are run with.
-const RUNTIMES: [&str; 6] = ["npm", "python3", "go", "javac", "curl", "wget"];
+const RUNTIMES: [&str; 7] = ["npm", "python3", "go", "javac", "mvn", "curl", "wget"];
 
 /// Installs those that are missing, by the names of their packages.
 pub(crate) fn install_runtimes() -> anyhow::Result<()> {

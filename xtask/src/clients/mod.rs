@@ -20,6 +20,7 @@ mod watch_counts;
 pub(crate) use catalogue_run::MeasuredClient;
 pub(crate) use environment::install_runtimes;
 pub(crate) use namespace::{Args as Room, run as room};
+pub(crate) use server::Server;
 
 use anyhow::{Context, bail};
 use catalogue_run::{CatalogueRun, read, refresh_snippets, snippet};
@@ -405,7 +406,7 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
 }
 
 /// Builds `intact`, and `xtask` beside it, and says where it is.
-fn build() -> anyhow::Result<PathBuf> {
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let built = Command::new(cargo)
         .args([

@@ -290,6 +290,18 @@ mod tests {
             ("CHANGELOG.md", "\n## "),
             ("deploy/job.yaml", "intact:"),
             ("deploy/README.md", "registry.example/intact:"),
+            (
+                "deploy/kubernetes/README.md",
+                "registry.example/intact-http:",
+            ),
+            (
+                "deploy/kubernetes/sidecar.yaml",
+                "registry.example/intact-http:",
+            ),
+            ("kits/pytest/pyproject.toml", "\nversion = \""),
+            ("kits/node/package.json", "\"version\": \""),
+            ("kits/junit5/pom.xml", "<version>"),
+            ("kits/go/intact.go", "Version = \""),
         ] {
             let text = read(file);
             let (_, rest) = text.split_once(before).unwrap();

@@ -219,11 +219,14 @@ impl Counts {
         if let Some(protocol) = connection.protocol {
             sign.on(self.protocols.entry(protocol).or_default());
         }
-        if let (Some(tls), None) = (&connection.tls, &connection.failed) {
-            self.handshake(tls, sign);
-            self.could_resume(connection, tls, sign);
+        // how a connection from before was set up is no part of what is counted
+        if !connection.open_before {
+            if let (Some(tls), None) = (&connection.tls, &connection.failed) {
+                self.handshake(tls, sign);
+                self.could_resume(connection, tls, sign);
+            }
+            self.setup(connection, sign);
         }
-        self.setup(connection, sign);
         if let Some(owner) = &connection.owner {
             count_name(&mut self.commands, &owner.command, sign);
             if self.pids.len() < NAMES {

@@ -176,6 +176,14 @@ impl ObservedFacts {
         }
     }
 
+    /// When the connections from before were opened is known: not in what is counted here.
+    pub(super) fn know_openings(&mut self) {
+        self.totals.counts.unobserved.open_before = 0;
+        for one in &mut self.destinations {
+            one.figures.counts.unobserved.open_before = 0;
+        }
+    }
+
     /// Whether nothing was lost to setup, to requests without a response, or to waiting for a connection.
     pub fn has_evidence_of_no_gain(&self) -> bool {
         verdict::has_evidence_of_no_gain(self)

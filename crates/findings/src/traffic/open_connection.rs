@@ -123,6 +123,20 @@ pub struct OpenConnection {
 }
 
 impl OpenConnection {
+    /// A connection that was open before and has carried nothing that is known.
+    pub(super) fn from_before(connection: Connection) -> OpenConnection {
+        OpenConnection {
+            connection: Box::new(connection),
+            destination: 0,
+            party: PoolOwner::Unknown,
+            why: OpenReason::Unseen,
+            exchanges: 0,
+            carried_response: false,
+            last: None,
+            waiters: Vec::new(),
+        }
+    }
+
     /// Takes in an exchange; returns how long the connection had been idle before it, in nanoseconds.
     pub(super) fn carry(&mut self, exchange: &Exchange) -> Option<u64> {
         self.exchanges += 1;

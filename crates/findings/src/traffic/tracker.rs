@@ -167,6 +167,18 @@ impl Tracker {
         Some(connection.id)
     }
 
+    /// Gives an open connection what it had carried before its record began.
+    pub(super) fn restore(&mut self, id: ConnectionId, before: OpenConnection) {
+        if let Some(live) = self.pools.take(id) {
+            self.pools.put(OpenConnection {
+                exchanges: before.exchanges,
+                carried_response: before.carried_response,
+                last: before.last,
+                ..live
+            });
+        }
+    }
+
     /// Counts an exchange; returns its destination, its connection where that is open, and the idle time before it.
     pub(super) fn exchange(
         &mut self,

@@ -9,3 +9,4 @@ mod observe;
 mod requirement;
 mod traffic_rules;
 mod verdict;
+mod window;

@@ -34,8 +34,9 @@ pub(crate) struct Gates {
     junit: Option<PathBuf>,
 }
 
+/// The least severity of a finding that fails a gate.
 #[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
-enum FailOn {
+pub(crate) enum FailOn {
     Warning,
     Error,
 }
@@ -46,6 +47,26 @@ impl From<FailOn> for Severity {
             FailOn::Warning => Severity::Warning,
             FailOn::Error => Severity::Error,
         }
+    }
+}
+
+impl FailOn {
+    /// Why the gate fails, a line for each finding and one for what was not observed; none where it passes.
+    pub(crate) fn failing(self, facts: &dyn GateInput) -> Vec<String> {
+        let least = Severity::from(self);
+        let findings = facts.findings().iter();
+        let failing = findings.filter(|finding| finding.severity >= least);
+        let mut reasons: Vec<String> = failing
+            .map(|finding| {
+                let severity = finding.severity.as_str();
+                format!("{severity} {}: {}", finding.rule, finding.subjects())
+            })
+            .collect();
+        let missing = facts.unobserved().hides_findings();
+        reasons.extend(
+            missing.map(|reason| format!("a part of the traffic was not observed: {reason}")),
+        );
+        reasons
     }
 }
 
@@ -163,28 +184,12 @@ impl Gates {
         for verdict in verdicts {
             console::note_lines(&verdict.to_string());
         }
+        let failing = self.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
+        for reason in &failing {
+            console::note(&format!("--fail-on: {reason}"));
+        }
         let least = self.fail_on.map(Severity::from);
-        let failing = facts
-            .findings()
-            .iter()
-            .filter(|finding| least.is_some_and(|least| finding.severity >= least));
-        let mut closed = false;
-        for finding in failing {
-            closed = true;
-            console::note(&format!(
-                "--fail-on: {} {}: {}",
-                finding.severity.as_str(),
-                finding.rule,
-                finding.subjects()
-            ));
-        }
         let missing = facts.unobserved().hides_findings();
-        if let (Some(_), Some(reason)) = (least, &missing) {
-            closed = true;
-            console::note(&format!(
-                "--fail-on: a part of the traffic was not observed: {reason}"
-            ));
-        }
         if let Some(path) = &self.junit {
             let text = intact_report::junit::document(
                 run.producer.as_str(),
@@ -204,7 +209,7 @@ impl Gates {
                 console::annotate(&line);
             }
         }
-        !closed && verdicts.iter().all(Verdict::passed)
+        failing.is_empty() && verdicts.iter().all(Verdict::passed)
     }
 }
 

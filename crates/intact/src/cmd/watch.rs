@@ -10,12 +10,18 @@ mod sampler;
 #[cfg(not(feature = "profile"))]
 #[path = "watch/no_sampler.rs"]
 mod sampler;
+#[cfg(target_os = "linux")]
+mod windows;
+#[cfg(not(target_os = "linux"))]
+#[path = "watch/no_windows.rs"]
+mod windows;
 
 #[cfg(feature = "live")]
 use intact_live::LiveView;
 #[cfg(not(feature = "live"))]
 use no_live::LiveView;
 use reporting::Reporting;
+use windows::{Control, Windows};
 
 use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
@@ -50,6 +56,7 @@ use std::time::Duration;
   intact watch --cpu --flamegraph time.svg -- node server.js
   intact watch --fault black-hole --require 'fault.black-hole: hung < 10s' -- ./client
   intact watch --fault each --fault-host api.example.com -- ./client
+  intact watch --windows -- pytest
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
@@ -83,6 +90,10 @@ pub(crate) struct Args {
     /// Show the program in a pane of its own, and next to it what its connections do; all keys are the program's
     #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
     live: bool,
+    /// Let tests of the program judge the part of the run that they cause: kits for pytest, node:test, JUnit 5 and Go find a socket
+    /// in INTACT_CONTROL
+    #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
+    windows: bool,
     #[command(flatten)]
     faults: faults::FaultArgs,
     #[command(flatten)]
@@ -140,10 +151,16 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let measuring = args.processor.start(&args.pid)?;
     let (code, cpu) = match &subjects {
         None => {
-            let outcome = run_command(args, clock, &mut recording)?;
-            let code = match outcome.ended {
-                Ended::Code(code) => code as u8,
-                Ended::Signal(number) => exit::by_signal(number as usize),
+            let (outcome, missing) = run_command(args, clock, &mut recording)?;
+            let code = match (outcome.ended, missing) {
+                (Ended::Code(0), Some(reason)) => {
+                    console::note(&format!(
+                        "--windows: a window has passed, but a part of the traffic was not observed: {reason}"
+                    ));
+                    exit::REQUIREMENT
+                }
+                (Ended::Code(code), _) => code as u8,
+                (Ended::Signal(number), _) => exit::by_signal(number as usize),
             };
             (code, Some(outcome.cpu))
         }
@@ -225,12 +242,12 @@ fn added_round_trip(args: &Args) -> Option<String> {
     ))
 }
 
-/// Runs the program to its end.
+/// Runs the program to its end. Also what the run lacks, if a window has passed without regard to it.
 fn run_command(
     args: &Args,
     clock: Clock,
     recording: &mut Observing<TrafficAnalysis>,
-) -> Result<Outcome, Failed> {
+) -> Result<(Outcome, Option<String>), Failed> {
     let key = run_header::fingerprint_key()
         .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
     let mut config = intact_watch::Config::new(args.command.clone(), key);
@@ -251,9 +268,31 @@ fn run_command(
     ) {
         logging.node_options = Some(options.clone());
     }
-    if !args.live {
-        return intact_watch::run(&config, clock, recording).map_err(not_run);
+    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
+    let control = args
+        .windows
+        .then(|| intact_watch::without_signals(Control::start));
+    let control = control.transpose().map_err(own)?;
+    if let Some(control) = &control {
+        config.environment.push(control.environment());
+        config.marker = control.marker();
     }
+    let orders = control.as_ref().map(Control::orders);
+    let mut windows = Windows::new(recording, orders);
+    let outcome = match args.live {
+        false => intact_watch::run(&config, clock, &mut windows).map_err(not_run),
+        true => run_live(args, config, clock, &mut windows),
+    };
+    Ok((outcome?, windows.finish()))
+}
+
+/// Runs the program in a pane, next to what its connections do.
+fn run_live(
+    args: &Args,
+    mut config: intact_watch::Config,
+    clock: Clock,
+    recording: &mut Windows<'_>,
+) -> Result<Outcome, Failed> {
     // signals are for the thread that watches, not for the one that draws
     let live = intact_watch::without_signals(|| LiveView::start(&subject(args)));
     let live = live.map_err(Failed::usage)?;

@@ -6,6 +6,7 @@ use intact_sys::socket;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token, Waker};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A connection whose two ends are established.
@@ -26,6 +27,8 @@ pub(crate) enum RelayCommand {
     Carry(Box<RelayedConnection>),
     /// Record this.
     Record(Box<Row>),
+    /// Complete the record up to this command, and report that under this number.
+    Mark(u64),
     /// The program has ended: pass on what is left and end.
     Finish,
 }
@@ -43,10 +46,15 @@ pub(crate) fn far_token(connection: ConnectionId) -> Token {
 /// Records that may wait until the relay next looks; it does so once a second at least.
 const PATIENT: usize = 256;
 
+/// The count of connections without the relay where that is all of them.
+const ALL: u64 = 1 << 63;
+
 /// The way from the supervisor to the relay.
 #[derive(Clone)]
 pub(crate) struct RelaySender {
     waiting: Arc<Mutex<Vec<RelayCommand>>>,
+    /// Connections that the kernel makes without the relay; [`ALL`] where it makes all of them.
+    not_relayed: Arc<AtomicU64>,
     registry: Arc<Registry>,
     waker: Arc<Waker>,
 }
@@ -55,6 +63,7 @@ impl RelaySender {
     pub(crate) fn new(registry: Registry, waker: Waker) -> RelaySender {
         RelaySender {
             waiting: Arc::default(),
+            not_relayed: Arc::default(),
             registry: Arc::new(registry),
             waker: Arc::new(waker),
         }
@@ -68,6 +77,28 @@ impl RelaySender {
         if waiting.len().is_multiple_of(PATIENT) {
             let _ = self.waker.wake();
         }
+    }
+
+    /// Requests a mark, behind everything that was handed over before.
+    pub(crate) fn mark(&self, number: u64) {
+        self.lock().push(RelayCommand::Mark(number));
+        let _ = self.waker.wake();
+    }
+
+    /// Counts a connection that the kernel makes without the relay. To be called before the program goes on.
+    pub(crate) fn count_not_relayed(&self) {
+        self.not_relayed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The kernel makes all connections.
+    pub(crate) fn relay_nothing(&self) {
+        self.not_relayed.fetch_or(ALL, Ordering::Relaxed);
+    }
+
+    /// Connections that the kernel made without the relay; `None` where it makes all of them.
+    pub(crate) fn not_relayed(&self) -> Option<u64> {
+        let count = self.not_relayed.load(Ordering::Relaxed);
+        (count < ALL).then_some(count)
     }
 
     /// Says that the program has ended.

@@ -55,6 +55,11 @@ pub fn run(
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();
+    if !is_relayed {
+        orders.relay_nothing();
+    }
+    let requests = orders.clone();
+    config.marker.attach(move |number| requests.mark(number));
     let began = clock.now();
     let (child, listener) = seccomp::launch(command, &code, signals.before())
         .map_err(|error| not_launched(error, program))?;

@@ -1,7 +1,7 @@
 //! The run that all observed connections share: where rows go, its ids, its TLS secrets.
 
 use crate::platform::secrets::Keys;
-use crate::{Config, Numbers, WatchSink};
+use crate::{Config, Mark, Numbers, WatchSink};
 use intact_ledger::{Caveat, Event, FingerprintKey, Origin, Owner};
 use intact_observe::{KnownServers, TlsReading};
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
@@ -47,6 +47,11 @@ impl<'a> RunContext<'a> {
 
     pub(crate) fn tick(&mut self) {
         self.observer.tick();
+    }
+
+    /// Reports a mark.
+    pub(crate) fn mark(&mut self, mark: &Mark) {
+        self.observer.mark(mark);
     }
 
     /// An observation broke; its connection goes on unseen.

@@ -2,29 +2,32 @@
 
 #[cfg(not(feature = "live"))]
 use super::no_live::Reporter;
-use crate::cmd::observing::Observing;
-use intact_findings::traffic::TrafficAnalysis;
+use super::windows::Windows;
 use intact_ledger::{Event, Sink};
 #[cfg(feature = "live")]
 use intact_live::Reporter;
-use intact_watch::WatchSink;
+use intact_watch::{Mark, WatchSink};
 
 /// Records, and reports to the view.
-pub(super) struct Reporting<'a> {
-    pub(super) recording: &'a mut Observing<TrafficAnalysis>,
+pub(super) struct Reporting<'a, 'b> {
+    pub(super) recording: &'a mut Windows<'b>,
     pub(super) reporter: Reporter,
 }
 
-impl Sink for Reporting<'_> {
+impl Sink for Reporting<'_, '_> {
     fn record(&mut self, event: Event<'_>) {
         self.reporter.record(event);
         self.recording.record(event);
     }
 }
 
-impl WatchSink for Reporting<'_> {
+impl WatchSink for Reporting<'_, '_> {
     fn tick(&mut self) {
         self.recording.tick();
-        self.reporter.tick(|| self.recording.fold().facts());
+        self.reporter.tick(|| self.recording.facts());
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        self.recording.mark(mark);
     }
 }

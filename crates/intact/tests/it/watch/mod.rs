@@ -24,6 +24,7 @@ mod sampled;
 mod semantics;
 mod tiers;
 mod unseen;
+mod windows;
 mod wrapper;
 
 use crate::program::intact;

@@ -7,6 +7,7 @@ mod delay;
 mod direction;
 mod fault;
 mod hold;
+mod marks;
 mod probes;
 
 use crate::platform::relay_command::{
@@ -23,6 +24,7 @@ use intact_observe::{Ending, ObservedConnection, RunContext as _, Side};
 use intact_sys::process::SocketLocation;
 use intact_sys::socket;
 use intact_sys::timer::Timer;
+use marks::PendingMarks;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::unix::SourceFd;
@@ -92,6 +94,8 @@ pub(crate) struct Relay<'a> {
     /// Connections that were over at that time, and whose keys may still come.
     parting: Vec<(Nanos, Option<ObservedConnection>)>,
     faults: Option<Box<Faults>>,
+    /// Marks that were requested, and wait for TLS keys.
+    marks: PendingMarks,
 }
 
 impl<'a> Relay<'a> {
@@ -129,6 +133,7 @@ impl<'a> Relay<'a> {
                 .fault
                 .clone()
                 .map(|fault| Box::new(Faults::new(fault, config.place))),
+            marks: PendingMarks::default(),
         })
     }
 
@@ -153,6 +158,7 @@ impl<'a> Relay<'a> {
             let until = self
                 .finishing
                 .map_or(next_tick, |finish| finish.min(next_tick));
+            let until = self.marks.due().map_or(until, |due| due.min(until));
             let wait = if self.again.is_empty() {
                 until.saturating_duration_since(now)
             } else {
@@ -177,6 +183,7 @@ impl<'a> Relay<'a> {
                 }
             }
             self.take_arrivals();
+            self.make_marks();
         }
         self.take_orders();
         let mut left: Vec<ConnectionId> = self.links.keys().copied().collect();
@@ -258,6 +265,7 @@ impl<'a> Relay<'a> {
                     }
                     self.run.record(row.as_event());
                 }
+                RelayCommand::Mark(number) => self.marks.add(number),
                 RelayCommand::Finish => self.finishing = Some(Instant::now() + DRAIN),
             }
         }

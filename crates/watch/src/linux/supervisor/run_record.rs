@@ -113,11 +113,13 @@ impl RunRecord {
     /// Counts a connection that is left to the kernel.
     pub(super) fn unwatched(&mut self, reason: Unwatched) {
         *self.unwatched.entry(reason).or_default() += 1;
+        self.relay.count_not_relayed();
     }
 
     /// Counts a connection that is left to the kernel for this reason, and followed from outside.
     pub(super) fn followed(&mut self, reason: Unwatched) {
         *self.followed.entry(reason).or_default() += 1;
+        self.relay.count_not_relayed();
     }
 
     /// The same as [`Self::unwatched`], for a socket that the scan must not count again.

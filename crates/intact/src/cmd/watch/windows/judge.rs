@@ -1,0 +1,45 @@
+//! The verdict at the end of a window, as a test prints it: requirements with their results, then findings with their remedies.
+
+use super::request::Begin;
+use crate::cmd::gates::evaluate;
+use intact_findings::requirement::Verdict;
+use intact_findings::traffic::ObservedFacts;
+use intact_findings::{Finding, Severity};
+use std::fmt::Write as _;
+
+/// Judges a window: whether it passes, and the text. One in which nothing was observed does not pass.
+pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
+    let verdicts = evaluate(&begin.requirements, facts);
+    let mut failing = begin.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
+    let connections = &facts.connections;
+    let attempts = connections.opened + connections.failed.values().sum::<u64>();
+    if attempts + facts.requests.total == 0 {
+        let nothing = "no connection and no request of this process was observed in the window";
+        failing.push(nothing.to_owned());
+    }
+    let passed = failing.is_empty() && verdicts.iter().all(Verdict::passed);
+    let mut text = String::new();
+    let verdicts = verdicts.iter().map(ToString::to_string);
+    for lines in verdicts.chain(failing) {
+        for line in lines.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    let matters = |finding: &&Finding| finding.severity > Severity::Info;
+    for finding in facts.findings.iter().filter(matters) {
+        write_finding(&mut text, finding);
+    }
+    (passed, text)
+}
+
+fn write_finding(text: &mut String, finding: &Finding) {
+    let (severity, rule) = (finding.severity.as_str(), finding.rule);
+    let subjects = finding.subjects();
+    let _ = writeln!(text, "  {severity}: {subjects}: {} [{rule}]", finding.claim);
+    for (before, statement) in [("", &finding.evidence), ("-> ", &finding.fix)] {
+        let line = statement.to_string();
+        if !line.is_empty() {
+            let _ = writeln!(text, "    {before}{line}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+module github.com/OWNER/intact/kits/go
+
+go 1.21

@@ -1,0 +1,118 @@
+//! `cargo xtask kits`: the tests of the test kits, each on a real client, against `intact serve` under `intact watch --windows`. It
+//! copies a kit to `target/kits` first, so that no package manager writes into the tree.
+
+use crate::clients::{self, Server};
+use crate::tool;
+use anyhow::Context;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// A kit: its folder, what prepares its environment, and what runs its tests there.
+struct Kit {
+    name: &'static str,
+    prepare: &'static [&'static [&'static str]],
+    test: &'static [&'static str],
+}
+
+const KITS: [Kit; 4] = [
+    Kit {
+        name: "pytest",
+        prepare: &[
+            &["python3", "-m", "venv", "../venv"],
+            &[
+                "../venv/bin/pip",
+                "install",
+                "-q",
+                "requests==2.34.2",
+                "pytest==9.2.0",
+                ".",
+            ],
+        ],
+        test: &["../venv/bin/pytest", "-q", "tests"],
+    },
+    Kit {
+        name: "node",
+        prepare: &[],
+        test: &["node", "--test", "test/"],
+    },
+    Kit {
+        name: "go",
+        prepare: &[&["go", "vet", "./..."]],
+        test: &["go", "test", "-count=1", "./..."],
+    },
+    Kit {
+        name: "junit5",
+        prepare: &[&["mvn", "-q", "-B", "test-compile"]],
+        test: &["mvn", "-q", "-B", "surefire:test"],
+    },
+];
+
+/// Which kits.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these: pytest, node, go, junit5; without a name all
+    #[arg(value_parser = KITS.map(|kit| kit.name))]
+    names: Vec<String>,
+}
+
+/// Runs the tests of all kits; how many passed and failed.
+pub(crate) fn run_all() -> anyhow::Result<[u64; 2]> {
+    run(&Args { names: Vec::new() })
+}
+
+/// Runs the tests of the kits and prints what fails; how many passed and failed.
+pub(crate) fn run(args: &Args) -> anyhow::Result<[u64; 2]> {
+    let intact = clients::build()?;
+    let folder = Path::new(ROOT).join("target/kits");
+    fs::create_dir_all(&folder)?;
+    let folder = folder.canonicalize()?;
+    let mut counts = [0; 2];
+    let wanted =
+        |kit: &Kit| args.names.is_empty() || args.names.iter().any(|name| name == kit.name);
+    for kit in KITS.iter().filter(|kit| wanted(kit)) {
+        let ran = kit.run(&intact, &folder);
+        match &ran {
+            Ok(()) => println!("kits/{}: passed", kit.name),
+            Err(error) => println!("kits/{}: FAILED: {error:#}", kit.name),
+        }
+        counts[usize::from(ran.is_err())] += 1;
+    }
+    Ok(counts)
+}
+
+impl Kit {
+    fn run(&self, intact: &Path, folder: &Path) -> anyhow::Result<()> {
+        let source = Path::new(ROOT).join("kits").join(self.name);
+        let kit = folder.join(self.name);
+        let _ = fs::remove_dir_all(&kit);
+        copy(&source, &kit)?;
+        for words in self.prepare {
+            tool::run(&kit, words[0], &words[1..])?;
+        }
+        let server = Server::start(intact, &[])?;
+        let mut tests = Command::new(intact);
+        let tests = tests.args(["watch", "--windows", "-q", "--"]);
+        let tests = tests.args(self.test).current_dir(&kit);
+        tool::output(tests.env("INTACT_TEST_SERVER", server.plain() + "/"))?;
+        Ok(())
+    }
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    let entries = fs::read_dir(from).with_context(|| from.display().to_string())?;
+    for entry in entries {
+        let entry = entry?;
+        let target: PathBuf = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
