@@ -166,14 +166,15 @@ def streams(path):
 
 
 def observed():
-    """As the crate arbitrary reads them: four flags, then pieces. Each element of a list follows a byte that says that there is one."""
+    """As the crate arbitrary reads them: four flags, no handshake, then pieces of bytes as they are. Each element of a list follows
+    a byte that says that there is one."""
     for name in ["tls-suites.pcapng", "tls-1.2-stream-keylog.pcap", "nginx-curl.pcap", "pipelined-requests.pcap", "websocket.pcap", "one_http_stream_rst.pcap"]:
         for pieces in streams(ROOT / "fixtures/captures" / name)[:8]:
             for flags in (b"\0\0\0\1", b"\0\0\1\1", b"\0\1\1\1"):
-                seed = flags
+                seed = flags + b"\3"
                 for is_client, payload in pieces:
                     text = b"".join(bytes([1, byte]) for byte in payload[:4000]) + b"\0"
-                    piece = b"\1" + bytes([is_client]) + text + struct.pack("<HB", 900, 0)
+                    piece = b"\1" + bytes([is_client, 0]) + text + struct.pack("<HB", 900, 0)
                     if len(seed) + len(piece) > 30_000:
                         break
                     seed += piece

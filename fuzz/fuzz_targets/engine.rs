@@ -1,6 +1,9 @@
 //! A client's connection over a socket pair: any bytes of a server in any pieces, requests begun and given up at any time, HTTP/1 and
 //! HTTP/2. Every read moves bytes, every exchange that was begun ends once and in time order, nothing begins on a connection that is
-//! over, and what waits to be sent stays in proportion to what was received.
+//! over, and what waits to be sent stays in proportion to what was received. The engine asserts that it has a place for each
+//! stream in flight and no other.
+//!
+//! A mutation of bytes seldom leaves a frame whole, so a piece may be a frame of HTTP/2 or a response of HTTP/1.
 //!
 //! `env --ignore-signal=PIPE` has to precede the program: libFuzzer's main does not ignore SIGPIPE as Rust's does.
 #![no_main]
@@ -35,8 +38,45 @@ impl Sink for Ended {
 
 /// HTTP/2, whether fields are kept, streams, and the method.
 type Setting = (bool, bool, u8, u8);
-/// What the server sends, and what happens after that.
-type Piece = (Vec<u8>, u8);
+/// What the server sends, and what happens after that: the form and the stream are those of [`payload`].
+type Piece = (u8, u8, Vec<u8>, u8);
+
+/// What the server sends, of the bytes of a piece. The upper bits of `stream` choose the flags.
+fn payload(http2: bool, form: u8, stream: u8, bytes: &[u8]) -> Vec<u8> {
+    // a socket pair holds far more than this
+    let bytes = &bytes[..bytes.len().min(16 * 1024)];
+    let kind = form % 16;
+    if !http2 || kind > 9 {
+        let head: &[u8] = match form % 4 {
+            1 => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            2 => b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            3 => b"HTTP/1.1 100 Continue\r\n\r\n",
+            _ => b"",
+        };
+        return [head, bytes].concat();
+    }
+    // of the connection, or one of the first that a client opens
+    let id = match (kind, stream % 32) {
+        (4 | 6 | 7, _) | (_, 31) => 0,
+        (_, nth) => 2 * nth + 1,
+    };
+    let bytes: &[u8] = match (kind, bytes) {
+        // :status 200; an increment, an error code
+        (1, []) => &[0x88],
+        (3 | 8, []) => &[0, 0, 0, 1],
+        (6 | 7, []) => &[0; 8],
+        (_, bytes) => bytes,
+    };
+    let flags = match stream / 32 {
+        0 | 1 => 5,
+        2 => 4,
+        3 => 1,
+        4 => 0,
+        more => 8 | more,
+    };
+    let [.., high, low] = bytes.len().to_be_bytes();
+    [&[0, high, low, kind, flags, 0, 0, 0, id][..], bytes].concat()
+}
 
 fn request(http2: bool, method: u8) -> Arc<Request> {
     let url = ServerUrl::parse("http://h/").unwrap();
@@ -79,11 +119,10 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
         let _ = http.send(&clock);
     };
     begin(&mut http, &mut begun);
-    for (bytes, then) in pieces {
-        // a socket pair holds far more than this
-        let bytes = &bytes[..bytes.len().min(16 * 1024)];
+    for (form, stream, bytes, then) in pieces {
+        let bytes = payload(http2, form, stream, &bytes);
         sent += bytes.len() as u64;
-        if (&theirs).write_all(bytes).is_err() {
+        if (&theirs).write_all(&bytes).is_err() {
             break;
         }
         let mut reads = 0;

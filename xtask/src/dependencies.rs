@@ -79,27 +79,42 @@ pub(crate) fn check() -> anyhow::Result<bool> {
     Ok(broken.is_empty())
 }
 
-/// Every dependency from outside of the workspace, with all features.
+/// Every dependency from outside of the workspace that a build with all features has, on any platform.
 fn packages() -> anyhow::Result<Vec<Package>> {
+    let metadata = cargo("metadata --format-version 1 --locked --all-features")?;
+    let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata")?;
+    // metadata has optional dependencies that no feature enables, and cargo-deny does not count them either
+    let tree = cargo("tree --workspace --locked --all-features -e all --target all --prefix none")?;
+    let built = built(&tree);
+    let is_foreign = |package: &Package| package.source.is_some();
+    let is_built = |package: &Package| built.contains(&(&*package.name, &*package.version));
+    let packages = metadata.packages.into_iter();
+    Ok(packages
+        .filter(|package| is_foreign(package) && is_built(package))
+        .collect())
+}
+
+/// Names and versions of the packages in the output of `cargo tree --prefix none`.
+fn built(tree: &str) -> BTreeSet<(&str, &str)> {
+    let package = |line| {
+        let (name, rest) = str::split_once(line, " v")?;
+        Some((name, rest.split(' ').next()?))
+    };
+    tree.lines().filter_map(package).collect()
+}
+
+fn cargo(words: &str) -> anyhow::Result<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let out = Command::new(cargo)
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--locked",
-            "--all-features",
-        ])
+        .args(words.split(' '))
         .output()
-        .context("cargo metadata")?;
+        .with_context(|| format!("cargo {words}"))?;
     ensure!(
         out.status.success(),
-        "cargo metadata: {}",
+        "cargo {words}: {}",
         String::from_utf8_lossy(&out.stderr)
     );
-    let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata")?;
-    let foreign = |package: &Package| package.source.is_some();
-    Ok(metadata.packages.into_iter().filter(foreign).collect())
+    Ok(String::from_utf8(out.stdout)?)
 }
 
 /// What breaks the policy, and what of the policy nothing needs any more; a line each.
@@ -211,6 +226,17 @@ mod tests {
             license: Some(license.to_owned()),
             source: Some(source.to_owned()),
         }
+    }
+
+    #[test]
+    fn packages_of_a_tree_have_a_name_and_a_version() {
+        let tree = "intact v0.1.0 (/work)\n├── odd\nserde v1.0.2\nserde feature \"std\"\n\n[dev-dependencies]\nserde_derive v1.0.3 (proc-macro) (*)\n";
+        let expected = [
+            ("intact", "0.1.0"),
+            ("serde", "1.0.2"),
+            ("serde_derive", "1.0.3"),
+        ];
+        assert_eq!(built(tree), expected.into());
     }
 
     #[test]

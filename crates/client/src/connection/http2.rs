@@ -196,6 +196,11 @@ impl Http2 {
 
     /// A place without an exchange in flight.
     fn free_place(&mut self, request: &Arc<Request>) -> usize {
+        debug_assert_eq!(
+            self.ids.iter().filter(|id| **id != 0).count(),
+            self.in_flight,
+            "a place that no exchange in flight has is free"
+        );
         if let Some(place) = self.ids.iter().position(|&id| id == 0) {
             return place;
         }

@@ -11,9 +11,7 @@ use intact_findings::requirement::Document;
 use intact_findings::stored::Stored;
 use intact_ledger::Run;
 use intact_ledger::store::Reader;
-use intact_report::documents::{
-    BenchRun, CheckRun, CompareRun, FaultCard, LambdaRun, Source, TrafficRun,
-};
+use intact_report::documents::Source;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,9 +55,9 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let mut pages = Vec::new();
     let mut kept = true;
     for (one, requirements) in &stored {
-        let (run, facts, source) = parts(one);
+        let (run, facts) = parts(one);
         let verdicts = evaluate(requirements, facts);
-        let mut page = source.page();
+        let mut page = Source::from(one).page();
         page.requirements.clone_from(&verdicts);
         if args.json {
             json::print(&facts.json(run).context("--json")?);
@@ -73,40 +71,14 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     Ok(exit_code(None, true, kept))
 }
 
-/// The head, the facts and the document of a ledger.
-fn parts(stored: &Stored) -> (&Run, &dyn GateInput, Source<'_>) {
+/// The head and the facts of a ledger.
+fn parts(stored: &Stored) -> (&Run, &dyn GateInput) {
     match stored {
-        Stored::Bench(one) => {
-            let (run, facts, charts) = (&one.run, &one.facts, &one.charts);
-            (run, facts, Source::Bench(BenchRun { run, facts, charts }))
-        }
-        Stored::Observed(one) => {
-            let (run, facts, charts) = (&one.run, &one.facts, &one.charts);
-            let source = Source::Traffic(TrafficRun {
-                run,
-                facts,
-                charts,
-                inputs: &[],
-                answers: &[],
-                ladder: None,
-            });
-            (run, facts, source)
-        }
-        Stored::Compared(one) => {
-            let (run, facts) = (&one.run, &one.facts);
-            (run, facts, Source::Compare(CompareRun { run, facts }))
-        }
-        Stored::Faults(one) => {
-            let (run, facts) = (&one.run, &one.facts);
-            (run, facts, Source::Fault(FaultCard { run, facts }))
-        }
-        Stored::Check(one) => {
-            let (run, facts) = (&one.run, &one.facts);
-            (run, facts, Source::Check(CheckRun { run, facts }))
-        }
-        Stored::Lambda(one) => {
-            let (run, facts) = (&one.run, &one.facts);
-            (run, facts, Source::Lambda(LambdaRun { run, facts }))
-        }
+        Stored::Bench(one) => (&one.run, &one.facts),
+        Stored::Observed(one) => (&one.run, &one.facts),
+        Stored::Compared(one) => (&one.run, &one.facts),
+        Stored::Faults(one) => (&one.run, &one.facts),
+        Stored::Check(one) => (&one.run, &one.facts),
+        Stored::Lambda(one) => (&one.run, &one.facts),
     }
 }

@@ -24,6 +24,7 @@ pub use model::{model, sequence_of};
 pub use traffic::{InputFacts, LadderFacts, TrafficRun, answers, ladder};
 
 use super::page::Page;
+use intact_findings::stored::Stored;
 
 /// What a page can be made of.
 #[derive(Clone, Copy)]
@@ -52,6 +53,42 @@ impl<'a> Source<'a> {
             Source::Check(one) => check::page(one, CheckPart::All),
             Source::Lambda(one) => lambda::page(one),
             Source::Traffic(one) => traffic::page(one),
+        }
+    }
+}
+
+impl<'a> From<&'a Stored> for Source<'a> {
+    /// The source of a stored ledger.
+    fn from(stored: &'a Stored) -> Source<'a> {
+        match stored {
+            Stored::Bench(one) => {
+                let (run, facts, charts) = (&one.run, &one.facts, &one.charts);
+                Source::Bench(BenchRun { run, facts, charts })
+            }
+            Stored::Observed(one) => Source::Traffic(TrafficRun {
+                run: &one.run,
+                facts: &one.facts,
+                charts: &one.charts,
+                inputs: &[],
+                answers: &[],
+                ladder: None,
+            }),
+            Stored::Compared(one) => {
+                let (run, facts) = (&one.run, &one.facts);
+                Source::Compare(CompareRun { run, facts })
+            }
+            Stored::Faults(one) => {
+                let (run, facts) = (&one.run, &one.facts);
+                Source::Fault(FaultCard { run, facts })
+            }
+            Stored::Check(one) => {
+                let (run, facts) = (&one.run, &one.facts);
+                Source::Check(CheckRun { run, facts })
+            }
+            Stored::Lambda(one) => {
+                let (run, facts) = (&one.run, &one.facts);
+                Source::Lambda(LambdaRun { run, facts })
+            }
         }
     }
 }

@@ -2,20 +2,8 @@
 //! document and exports, or refused; tests have overflow checks, so that a sum that wraps is a panic.
 
 use crate::check::card;
-use intact_findings::compare::Comparison;
-use intact_findings::requirement::{METRICS, MetricEntry, MetricSource, Requirement};
-use intact_findings::stored::{self, Stored, StoredError};
-use intact_ledger::store::Reader;
-use intact_ledger::{
-    Nanos, Producer, Round, Row, Run, Sink, Sockets, Span, Tally, Vantage, Variant, export,
-};
-use intact_model::{Counting, Forecast, Reuse};
-use intact_report::documents::{
-    self, BenchRun, CheckRun, CompareRun, FaultCard, LambdaRun, Source, TrafficRun,
-};
-use intact_report::page::Page;
-use intact_report::terminal::TerminalOptions;
-use intact_report::{html, json, markdown, terminal};
+use crate::consumers::{consume, variant};
+use intact_ledger::{Nanos, Producer, Round, Row, Run, Sink, Sockets, Span, Tally, Vantage};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,23 +106,6 @@ impl Files {
     }
 }
 
-fn variant(on: &str) -> Variant {
-    let axes = [
-        ("keepalive", on),
-        ("c", "1"),
-        ("http", "1.1"),
-        ("tls", "1.3"),
-        ("resume", "off"),
-        ("streams", "1"),
-    ];
-    Variant {
-        name: format!("keepalive={on}"),
-        axes: axes
-            .map(|(axis, value)| (axis.to_owned(), value.to_owned()))
-            .into(),
-    }
-}
-
 fn read(line: &Value) -> Result<Row, serde_json::Error> {
     serde_json::from_value(line.clone())
 }
@@ -233,141 +204,6 @@ fn golden(rule: &Path) -> Vec<Value> {
     lines
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
-}
-
-/// Reads a ledger in every way. Returns why it was refused.
-fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
-    let reader = match Reader::open(folder) {
-        Ok(reader) => reader,
-        Err(error) => return Some(error.into()),
-    };
-    let stored = match Stored::read(folder, &reader) {
-        Ok(stored) => stored,
-        Err(error) => return Some(error),
-    };
-    let facts: &dyn MetricSource = match &stored {
-        Stored::Bench(one) => &one.facts,
-        Stored::Observed(one) => &one.facts,
-        Stored::Compared(one) => &one.facts,
-        Stored::Faults(one) => &one.facts,
-        Stored::Check(one) => &one.facts,
-        Stored::Lambda(one) => &one.facts,
-    };
-    for requirement in requirements() {
-        requirement.evaluate(facts);
-    }
-    document(&stored);
-    print(&source(&stored).page(), with_html);
-    if let Ok(traffic) = stored::traffic(&reader) {
-        let facts = traffic.facts();
-        if let Some(fit) = intact_model::fit("client", &facts) {
-            let forecast = Forecast::new(&fit.chain, Counting::Tcp, Reuse::Configured);
-            print(
-                &documents::model(&forecast, "client", Some(&fit), true),
-                false,
-            );
-        }
-        let mut run = reader.run().clone();
-        run.variants = ["on", "off"].map(variant).to_vec();
-        let mut comparison = Comparison::new(&run);
-        for program in [0, 1, 0, 1] {
-            comparison.take(program, Some(u64::MAX), Some(u64::MAX), &facts);
-        }
-        let facts = comparison.facts();
-        let both = CompareRun {
-            run: &run,
-            facts: &facts,
-        };
-        print(&Source::Compare(both).page(), false);
-        json::compare(&run, &facts).unwrap();
-    }
-    export_rows(&reader);
-    None
-}
-
-/// Every metric without a parameter, in a unit that it has.
-fn requirements() -> Vec<Requirement> {
-    let units = ["", "ms", "%", "kB", "/s"];
-    let of = |entry: &MetricEntry| {
-        let mut all = units
-            .iter()
-            .map(|unit| format!("{} < 1{unit}", entry.name).parse());
-        all.find_map(Result::ok)
-    };
-    METRICS.iter().filter_map(of).collect()
-}
-
-fn document(stored: &Stored) {
-    let text = match stored {
-        Stored::Bench(one) => json::bench(&one.run, &one.facts),
-        Stored::Observed(one) => json::observed(&one.run, &one.facts),
-        Stored::Compared(one) => json::compare(&one.run, &one.facts),
-        Stored::Faults(one) => json::fault(&one.run, &one.facts),
-        Stored::Check(one) => json::check(&one.run, &one.facts),
-        Stored::Lambda(one) => json::lambda(&one.run, &one.facts),
-    };
-    let _: Value = serde_json::from_str(&text.unwrap()).unwrap();
-}
-
-fn source(stored: &Stored) -> Source<'_> {
-    match stored {
-        Stored::Bench(one) => Source::Bench(BenchRun {
-            run: &one.run,
-            facts: &one.facts,
-            charts: &one.charts,
-        }),
-        Stored::Observed(one) => Source::Traffic(TrafficRun {
-            run: &one.run,
-            facts: &one.facts,
-            charts: &one.charts,
-            inputs: &[],
-            answers: &[],
-            ladder: None,
-        }),
-        Stored::Compared(one) => Source::Compare(CompareRun {
-            run: &one.run,
-            facts: &one.facts,
-        }),
-        Stored::Faults(one) => Source::Fault(FaultCard {
-            run: &one.run,
-            facts: &one.facts,
-        }),
-        Stored::Check(one) => Source::Check(CheckRun {
-            run: &one.run,
-            facts: &one.facts,
-        }),
-        Stored::Lambda(one) => Source::Lambda(LambdaRun {
-            run: &one.run,
-            facts: &one.facts,
-        }),
-    }
-}
-
-fn print(page: &Page<'_>, with_html: bool) {
-    let paper = TerminalOptions {
-        width: 80,
-        colour: false,
-    };
-    terminal::write(page, paper);
-    markdown::write(std::slice::from_ref(page));
-    if with_html {
-        html::write(std::slice::from_ref(page)).unwrap();
-    }
-}
-
-fn export_rows(reader: &Reader) {
-    let mut har = export::har::HarWriter::new(Vec::new(), reader.run()).unwrap();
-    let mut csv = Vec::new();
-    let mut tally = Tally::new();
-    for row in reader.events().unwrap() {
-        tally.record(row.as_event());
-        if let Row::Exchange(exchange) = &row {
-            har.entry(exchange, None).unwrap();
-            export::csv::write_row(&mut csv, "run", "variant", exchange).unwrap();
-        }
-    }
-    let again = tally.clone();
-    tally.merge(&again);
 }
 
 /// Runs a case. Returns what panicked, and where.

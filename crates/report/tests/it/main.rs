@@ -6,6 +6,7 @@ mod catalogue;
 mod check;
 mod chromium;
 mod compare;
+mod consumers;
 mod drain;
 mod fault;
 mod fix;

@@ -126,7 +126,9 @@ fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
                 return (transcript, notes);
             }
         };
-        input = &input[step.consumed..];
+        let from = input;
+        let (used, rest) = input.split_at(step.consumed);
+        input = rest;
         match step.event {
             None => return (transcript, notes),
             Some(RequestEvent::Head(head)) => {
@@ -136,13 +138,16 @@ fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
                 };
                 notes = notes
                     .or_else(|| incomparable_target(head.target()))
-                    .or_else(|| incomparable(&head, bytes));
+                    .or_else(|| incomparable(&head, from));
             }
             Some(RequestEvent::Body(piece)) => message.body.extend_from_slice(piece),
             Some(RequestEvent::Trailers(fields)) => {
-                notes = notes.or_else(|| incomparable_values(fields));
+                notes = notes
+                    .or_else(|| incomparable_values(fields))
+                    .or_else(|| incomparable_end(used));
             }
             Some(RequestEvent::End(after)) => {
+                notes = notes.or_else(|| incomparable_end(used));
                 transcript.complete.push(std::mem::take(&mut message));
                 if after != Persistence::Reuse {
                     transcript.end = End::Last;
@@ -172,8 +177,8 @@ fn incomparable_values(mut fields: Headers<'_>) -> Option<&'static str> {
     )
 }
 
-/// What hyper reads in another way than ours, for a reason.
-fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static str> {
+/// What hyper reads in another way than ours, for a reason. `input` begins with the message.
+fn incomparable<S>(head: &MessageHead<'_, S>, input: &[u8]) -> Option<&'static str> {
     let values = |name: &'static str| {
         let is_it = move |field: &(&[u8], &[u8])| field.0.eq_ignore_ascii_case(name.as_bytes());
         head.headers().filter(is_it).map(|(_, value)| value)
@@ -183,7 +188,6 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
         .split(|&byte| byte == b'\n')
         .next()
         .unwrap_or_default();
-    let is_bare = |pair: &[u8]| pair[1] == b'\n' && pair[0] != b'\r';
     if let Some(note) = incomparable_values(head.headers()) {
         return Some(note);
     }
@@ -216,17 +220,27 @@ fn incomparable<S>(head: &MessageHead<'_, S>, bytes: &[u8]) -> Option<&'static s
     if head.headers().count() > 100 {
         return Some("hyper refuses more than 100 fields");
     }
-    if head.framing == Framing::Chunked && bytes.windows(2).any(is_bare) {
-        return Some("a single LF ends a line of trailers for ours, as it may (RFC 9112 2.2)");
-    }
-    if head.framing == Framing::Chunked && bytes.len() > 16_384 {
+    if head.framing == Framing::Chunked && input.len() > 16_384 {
         return Some("hyper takes at most 16 KiB of chunk extensions and of trailers");
     }
+    let blank = input
+        .iter()
+        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+        .count();
     let is_cr_alone = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
-    if bytes.windows(2).any(is_cr_alone) {
+    // with the first byte of the request, so that a CR right before it counts
+    if input[..blank + 1].windows(2).any(is_cr_alone) {
         return Some("CR and LF before a request are skipped in any order, as nginx does");
     }
     None
+}
+
+/// What hyper reads in another way at the end of a body. `end` is the last chunk with its trailers.
+fn incomparable_end(end: &[u8]) -> Option<&'static str> {
+    let is_bare = |pair: &[u8]| pair[1] == b'\n' && pair[0] != b'\r';
+    end.windows(2)
+        .any(is_bare)
+        .then_some("a single LF ends a line of trailers for ours, as it may (RFC 9112 2.2)")
 }
 
 /// The version in a start line: a response begins with it, a request ends with it.
@@ -269,7 +283,9 @@ fn our_response(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
                 return (transcript, notes);
             }
         };
-        input = &input[step.consumed..];
+        let from = input;
+        let (used, rest) = input.split_at(step.consumed);
+        input = rest;
         match step.event {
             None => {
                 let is_until_close =
@@ -281,20 +297,23 @@ fn our_response(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
                 return (transcript, notes);
             }
             Some(ResponseEvent::Interim(head)) => {
-                notes = notes.or_else(|| incomparable(&head, bytes));
+                notes = notes.or_else(|| incomparable(&head, from));
             }
             Some(ResponseEvent::Head(head)) => {
                 message.start = head.status().to_string().into();
-                notes = notes.or_else(|| incomparable(&head, bytes));
+                notes = notes.or_else(|| incomparable(&head, from));
                 if head.framing == Framing::Tunnel {
                     notes = Some("a switch of protocols was not asked for");
                 }
             }
             Some(ResponseEvent::Body(piece)) => message.body.extend_from_slice(piece),
             Some(ResponseEvent::Trailers(fields)) => {
-                notes = notes.or_else(|| incomparable_values(fields));
+                notes = notes
+                    .or_else(|| incomparable_values(fields))
+                    .or_else(|| incomparable_end(used));
             }
             Some(ResponseEvent::End(_)) => {
+                notes = notes.or_else(|| incomparable_end(used));
                 transcript.complete.push(message);
                 transcript.end = End::Last;
                 return (transcript, notes);

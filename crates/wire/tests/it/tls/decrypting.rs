@@ -82,17 +82,24 @@ fn check(tape: &Tape, keys: &KeyLog) -> Heard {
     heard
 }
 
-#[test]
-fn every_suite_of_tls_1_3_reads_as_it_was_said_across_key_updates() {
-    for suite in [
+/// A pair for each suite of TLS 1.3.
+fn pairs_of_tls_1_3() -> [Pair; 3] {
+    [
         TLS13_AES_128_GCM_SHA256,
         TLS13_AES_256_GCM_SHA384,
         TLS13_CHACHA20_POLY1305_SHA256,
-    ] {
-        let pair = Pair::new(&Setup {
+    ]
+    .map(|suite| {
+        Pair::new(&Setup {
             suite: Some(suite),
             ..Setup::new(&version::TLS13)
-        });
+        })
+    })
+}
+
+#[test]
+fn every_suite_of_tls_1_3_reads_as_it_was_said_across_key_updates() {
+    for pair in pairs_of_tls_1_3() {
         let heard = check(&pair.talk(), &keys(&pair));
         assert_eq!(heard.inner.alpn.as_deref(), Some(b"http/1.1".as_slice()));
         assert!(heard.inner.certificate_len.unwrap() > 300 && heard.inner.tickets > 0);
@@ -110,15 +117,7 @@ fn every_suite_of_tls_1_3_reads_as_it_was_said_across_key_updates() {
 
 #[test]
 fn a_record_is_sealed_that_fits_behind_those_of_the_server() {
-    for suite in [
-        TLS13_AES_128_GCM_SHA256,
-        TLS13_AES_256_GCM_SHA384,
-        TLS13_CHACHA20_POLY1305_SHA256,
-    ] {
-        let pair = Pair::new(&Setup {
-            suite: Some(suite),
-            ..Setup::new(&version::TLS13)
-        });
+    for pair in pairs_of_tls_1_3() {
         let (tape, keys) = (pair.talk(), keys(&pair));
         let mut decryptor = Decryptor::new(MAX_WAITING);
         assert_eq!(decryptor.seal_by_server(b"more"), None);
