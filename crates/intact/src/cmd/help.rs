@@ -238,8 +238,8 @@ impl Rule {
             }
         }
         let rule = |id| {
-            let doc = documented.iter().map(|rule| rule.doc());
-            let doc = doc.clone().find(|doc| doc.id == id);
+            let mut docs = documented.iter().map(|rule| rule.doc());
+            let doc = docs.find(|doc| doc.id == id);
             let applies = |document: &&Document| document.rules().contains(&id);
             Rule {
                 id,
