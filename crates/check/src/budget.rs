@@ -1,44 +1,44 @@
-//! What a check will send, said before it does, and held to, part by part.
+//! The requests that a check may send. The budget is printed before the first request and enforced for each part.
 
 use crate::config::Config;
 use crate::probe::most_requests;
 
-/// Requests that the card may take.
+/// Requests for the server profile.
 const CARD: u32 = 60;
-/// The first request of a drain, and the redirects that it may follow.
+/// The first request of a drain measurement, and the redirects that it may follow.
 const FIRST: u32 = 11;
-/// Requests of the cap probe.
+/// Requests of the request-limit probe.
 const CAP: u32 = 110;
-/// Requests of the cap probe under `--thorough`.
+/// Requests of the request-limit probe under `--thorough`.
 const CAP_THOROUGH: u32 = 1_100;
-/// Requests around the idle waits and the race.
+/// Requests for the idle waits and the race.
 const IDLE: u32 = 15;
-/// Requests that keep a connection in use while its age is watched, under `--thorough`.
+/// Requests that keep a connection in use while its age is measured, under `--thorough`.
 pub(crate) const AGE: u32 = 31;
 
 /// A part of a check with a budget of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What is known at once.
+    /// Probes that need no waiting.
     Card,
     /// Requests on one connection.
     Cap,
-    /// Idle limits, and what is tried around them.
+    /// Idle limits, the race and the maximum age.
     Idle,
     /// The end of the server's process.
     Drain,
 }
 
-/// The most that a check sends, by part. Nothing beyond is sent.
+/// The maximum number of requests of a check, by part. A check sends no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Requests of the card.
+    /// Requests for the server profile.
     pub card: u32,
-    /// Requests of the cap probe, all on one connection.
+    /// Requests of the request-limit probe, all on one connection.
     pub cap: u32,
-    /// Requests around the idle waits.
+    /// Requests for the idle waits.
     pub idle: u32,
-    /// Requests around the end of the server's process.
+    /// Requests before and after the signal to the server's process.
     pub drain: u32,
     part: Part,
     /// Requests sent in this part.
@@ -78,7 +78,7 @@ impl Budget {
         }
     }
 
-    /// All requests together.
+    /// The sum over all parts.
     pub fn requests(&self) -> u32 {
         self.card + self.cap + self.idle + self.drain
     }
@@ -88,7 +88,7 @@ impl Budget {
         self.before + self.spent
     }
 
-    /// What follows belongs to this part; what an earlier one left over is not for it.
+    /// Starts a part. Requests that an earlier part did not use are not available to it.
     pub(crate) fn turn_to(&mut self, part: Part) {
         if self.part != part {
             self.part = part;
@@ -97,7 +97,7 @@ impl Budget {
         }
     }
 
-    /// Takes one request out of the part's budget; `false`: none is left.
+    /// Takes one request from the part's budget. Returns `false` if none is left.
     pub(crate) fn take(&mut self) -> bool {
         let most = match self.part {
             Part::Card => self.card,

@@ -1,4 +1,4 @@
-//! What a person asked for, checked before anything is sent.
+//! The configuration of a check, validated before anything is sent.
 
 use crate::plans::is_local;
 use crate::server_process::EndSignal;
@@ -8,29 +8,29 @@ use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The limit for all probes together, where none is given.
+/// The default limit for all probes together.
 pub const MAX_TIME: Duration = Duration::from_secs(60);
 
-/// Why a configuration cannot be run. Each message names the option that helps.
+/// Why a configuration is refused. Each message names the option to change.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The URL, or a rule that leads elsewhere, cannot be used.
+    /// The URL, or a rule of `--connect-to` or `--resolve`, is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A part of the request cannot be sent as given.
+    /// A method, header field or body is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A request that was named beside the URL's cannot be sent as given.
+    /// An additional request (`--try`) is invalid.
     #[error(
         "{0:?} is no request to try: write 'METHOD /path' or '/path', the path with its slash and without spaces"
     )]
     Try(String),
-    /// TLS cannot be set up.
+    /// The TLS configuration failed.
     #[error(transparent)]
     Tls(#[from] SettingsError),
 }
 
-/// Another request of the same server, after which its connection is to be looked at: `POST /orders`, or `/empty` for a GET.
+/// An additional request to the same server (`POST /orders`, or `/empty` for a GET). The check reports whether its connection stays open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraRequest {
     /// The method. POST, PUT and PATCH carry `{}` as `application/json`.
@@ -57,28 +57,28 @@ impl FromStr for ExtraRequest {
     }
 }
 
-/// Everything about a check.
+/// The configuration of a check.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The URL, taken apart.
+    /// The URL.
     pub address: ServerUrl,
-    /// GET, or what the person named.
+    /// The method; GET by default.
     pub method: Method,
     /// Header fields as `Name: value`.
     pub headers: Vec<String>,
-    /// Our `User-Agent`, unless a header names another.
+    /// The default `User-Agent`.
     pub user_agent: String,
-    /// TLS material.
+    /// Trusted certificates and the client's certificate.
     pub credentials: Credentials,
-    /// Where the URL leads.
+    /// How addresses are found.
     pub route: ConnectOverride,
-    /// The limit for one request and for one dial.
+    /// The limit for one request, and for one dial.
     pub timeout: Duration,
-    /// The limit for all probes together, without the time that idle connections are watched or that [`Config::requests_per_s`] takes.
+    /// The limit for all probes together. Idle waits and the pacing of [`Config::requests_per_s`] do not count.
     pub max_time: Duration,
-    /// Requests a second that must not be exceeded; absent: as fast as the server answers.
+    /// The maximum of requests per second; absent: no limit.
     pub requests_per_s: Option<f64>,
-    /// The version that requests per connection and idle limits are measured with; absent: 1.1, or what there is.
+    /// The version of HTTP for probes that use one version; absent: 1.1, else the version that the server supports.
     pub http: Option<Protocol>,
     /// The statuses of the first response that count as ok; absent: every status.
     pub expect: Option<ExpectedStatus>,
@@ -86,26 +86,26 @@ pub struct Config {
     pub follow: bool,
     /// Whether idle limits are measured at all.
     pub idle: bool,
-    /// The longest that an idle connection is watched.
+    /// The longest wait on an idle connection.
     pub idle_limit: Duration,
-    /// Connections that idle beside the one whose idle limit is measured once more; 0: that is left out.
+    /// Idle connections during the second measurement of the idle limit; 0 skips it.
     pub hold: u32,
-    /// More requests and longer waits.
+    /// Send more requests and wait longer.
     pub thorough: bool,
-    /// Requests that the person has named beside the URL's.
+    /// Additional requests (`--try`).
     pub tries: Vec<ExtraRequest>,
-    /// The end of the server's process is measured, and nothing else; absent: everything else is.
+    /// If present, only the end of the server's process is measured.
     pub drain: Option<DrainConfig>,
 }
 
 /// How the end of a server's process is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrainConfig {
-    /// The signal that asks it to end.
+    /// The signal that asks the server to end.
     pub signal: EndSignal,
-    /// When it is killed.
+    /// How long after the signal the process is killed.
     pub limit: Duration,
-    /// A request whose response takes its time, to be in flight at the signal.
+    /// A request with a slow response, to be in flight at the signal.
     pub slow: Option<ExtraRequest>,
 }
 
@@ -125,7 +125,7 @@ impl Config {
         bare(&self.address)
     }
 
-    /// Whether the server is on this machine, as far as that can be told without a lookup.
+    /// Whether the server is on this machine, decided without a lookup.
     pub fn is_local(&self) -> bool {
         let endpoint = self.route.endpoint(&self.address.host, self.address.port);
         endpoint.is_ok_and(|endpoint| is_local(&endpoint))
@@ -159,7 +159,7 @@ impl Config {
     }
 }
 
-/// An address as a URL without its query.
+/// The URL without its query.
 pub(crate) fn bare(address: &ServerUrl) -> String {
     let path = address.path.split('?').next().unwrap_or("/");
     format!("{}{path}", address.origin())

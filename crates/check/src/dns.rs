@@ -1,4 +1,4 @@
-//! Questions to a name server, asked directly: getaddrinfo(3) reports neither TTL nor aliases.
+//! Queries a name server directly: getaddrinfo(3) reports neither TTL nor aliases.
 
 use intact_ledger::server_profile::NameAnswer;
 use intact_wire::dns::{self, A, AAAA, Header, RecordData};
@@ -7,16 +7,16 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// How long one try waits.
+/// The timeout of one try.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Tries.
 const TRIES: u32 = 2;
-/// The longest answer that is taken, in bytes.
+/// The longest accepted answer, in bytes.
 const LONGEST: usize = 4096;
-/// Aliases that are followed.
+/// The maximum of aliases to follow.
 const MOST_ALIASES: usize = 16;
 
-/// The first name server that the system is set to ask.
+/// The first name server of the system's configuration.
 pub(crate) fn system_server() -> Option<SocketAddr> {
     server_in(&std::fs::read_to_string("/etc/resolv.conf").ok()?)
 }
@@ -37,10 +37,10 @@ struct Question {
     v6: bool,
 }
 
-/// Asks for the addresses of one family; the error is in words.
+/// Queries the addresses of one family. The error is a message.
 pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer, String> {
     let question = Question {
-        // keys of the standard library's maps are random
+        // the keys of the standard library's maps are random
         id: RandomState::new().hash_one(name) as u16,
         name: name.trim_end_matches('.').to_ascii_lowercase(),
         v6,
@@ -56,19 +56,19 @@ pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer
     let words = |error: std::io::Error| error.to_string();
     let socket = UdpSocket::bind(local).map_err(words)?;
     socket.connect(server).map_err(words)?;
-    let mut trouble = "no answer in time".to_owned();
+    let mut last_error = "no answer in time".to_owned();
     for _ in 0..TRIES {
         socket.send(&bytes).map_err(words)?;
         match answer(&socket, &question) {
             Ok(answer) => return answer,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(error) => trouble = error.to_string(),
+            Err(error) => last_error = error.to_string(),
         }
     }
-    Err(trouble)
+    Err(last_error)
 }
 
-/// Waits for the answer to this question. Others are ignored, because any process may send to us.
+/// Waits for the answer to this question. Other datagrams are ignored, because any process may send one.
 fn answer(socket: &UdpSocket, question: &Question) -> std::io::Result<Result<NameAnswer, String>> {
     let mut buffer = [0; LONGEST];
     let until = Instant::now() + PATIENCE;
@@ -85,7 +85,7 @@ fn answer(socket: &UdpSocket, question: &Question) -> std::io::Result<Result<Nam
     }
 }
 
-/// Reads bytes as the answer to a question for the addresses of a name, as if its id were the one that was sent; for fuzzing.
+/// Reads bytes as the answer to a question for the addresses of a name, with any id. For fuzzing.
 pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Result<NameAnswer, String>> {
     let question = Question {
         id: Header::parse(bytes)?.id,
@@ -95,7 +95,7 @@ pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Result<NameAnswer,
     read(bytes, &question)
 }
 
-/// The content of an answer; `None` where it does not belong to the question.
+/// The content of an answer; `None` if it does not belong to the question.
 fn read(bytes: &[u8], question: &Question) -> Option<Result<NameAnswer, String>> {
     let header = Header::parse(bytes)?;
     if header.id != question.id || !header.is_answer {
@@ -109,7 +109,7 @@ fn read(bytes: &[u8], question: &Question) -> Option<Result<NameAnswer, String>>
     let mut at = question.name.as_str();
     let mut shortest: Option<u32> = None;
     let mut keep = |ttl: u32| shortest = Some(shortest.map_or(ttl, |least| least.min(ttl)));
-    // the records of a chain may come in any order, and a hostile one may lead in circles
+    // the records of a chain may come in any order, and a hostile chain may be a cycle
     while found.aliases.len() < MOST_ALIASES {
         let next = message
             .records
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// A record of a one-letter name; an address, or an alias of one letter.
+    /// A record of a one-letter name: an address, or an alias of one letter.
     fn record(name: &str, ttl_s: u32, data: Result<[u8; 4], &str>) -> Vec<u8> {
         let wire = |name: &str| [&[1], name.as_bytes(), &[0]].concat();
         let (kind, data) = match data {
@@ -198,13 +198,14 @@ mod tests {
             record("a", 300, Err("b")),
             record("b", 60, Err("c")),
         ]);
-        let told = read(&bytes, &question(0)).unwrap().unwrap();
-        assert_eq!(told.aliases, ["b", "c"]);
-        assert_eq!(told.addresses, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
-        assert_eq!(told.ttl_s, Some(7));
+        let answer = read(&bytes, &question(0)).unwrap().unwrap();
+        assert_eq!(answer.aliases, ["b", "c"]);
+        assert_eq!(answer.addresses, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+        assert_eq!(answer.ttl_s, Some(7));
     }
 
-    /// A name server that sends each of these for a question, its id in the first two bytes; how often it was asked.
+    /// A name server that sends all of these for a question, with its id in the first two bytes. Returns its address
+    /// and the number of questions.
     fn scripted(answers: Vec<Vec<Vec<u8>>>) -> (SocketAddr, std::thread::JoinHandle<usize>) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
@@ -232,9 +233,9 @@ mod tests {
         foreign[..2].fill(0xff);
         let junk = vec![0, 0, 7];
         let (server, asked) = scripted(vec![vec![], vec![foreign, junk, good]]);
-        let told = ask(server, "a", false).unwrap();
-        assert_eq!(told.ttl_s, Some(30));
-        assert_eq!(told.addresses.len(), 1);
+        let answer = ask(server, "a", false).unwrap();
+        assert_eq!(answer.ttl_s, Some(30));
+        assert_eq!(answer.addresses.len(), 1);
         assert_eq!(asked.join().unwrap(), 2);
     }
 
@@ -250,9 +251,9 @@ mod tests {
     #[test]
     fn aliases_in_a_circle_come_to_an_end() {
         let bytes = answer_with(&[record("a", 1, Err("b")), record("b", 1, Err("a"))]);
-        let told = read(&bytes, &question(0)).unwrap().unwrap();
-        assert_eq!(told.aliases.len(), MOST_ALIASES);
-        assert!(told.addresses.is_empty());
+        let answer = read(&bytes, &question(0)).unwrap().unwrap();
+        assert_eq!(answer.aliases.len(), MOST_ALIASES);
+        assert!(answer.addresses.is_empty());
     }
 
     #[test]
@@ -281,8 +282,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let told = read_any(&bytes, "a.", false);
-            prop_assert!(told.is_none() || bytes.len() >= 12, "a header has twelve bytes");
+            let answer = read_any(&bytes, "a.", false);
+            prop_assert!(answer.is_none() || bytes.len() >= 12, "a header has twelve bytes");
         }
     }
 }

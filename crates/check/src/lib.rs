@@ -1,8 +1,8 @@
-//! `check`: what a server does with connections, found out by asking it.
+//! `check`: probes a server and records what it does with connections.
 //!
-//! A [`Check`] runs its probes one after the other, each a file below `probe`: one of them on the wire at a time, so that none
-//! disturbs another. It writes ledger events and fills a [`ServerProfile`] of measured facts. It must not draw conclusions, print,
-//! or send anything beyond its [`Budget`], which is known before the first request.
+//! A [`Check`] runs its probes one after the other, so that none disturbs another. Each probe is a file below `probe`. A check
+//! writes ledger events and fills a [`ServerProfile`] with measured facts. It must not draw conclusions, print, or send more than
+//! its [`Budget`], which is known before the first request.
 
 mod budget;
 mod capture;

@@ -1,4 +1,4 @@
-//! One open connection as the probes see it: the response in full, and how the server ended the connection.
+//! One open connection for the probes: whole responses, and how the server ended the connection.
 
 use intact_client::clock::TimestampConverter;
 use intact_client::{
@@ -11,10 +11,10 @@ use intact_ledger::{
 };
 use std::sync::Arc;
 
-/// Reads of a connection before the deadline and Ctrl-C are looked at.
+/// Reads of a connection between two checks of the deadline and of Ctrl-C.
 const READS_PER_TURN: u32 = 4;
 
-/// An exchange that is over.
+/// A finished exchange.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     pub(crate) exchange: Exchange,
@@ -28,7 +28,7 @@ impl Answered {
     }
 }
 
-/// Keeps the exchange that ended.
+/// Stores the exchange that ended.
 #[derive(Default)]
 struct LastExchange(Option<Exchange>);
 
@@ -45,15 +45,15 @@ pub(crate) struct Line {
     pub(crate) http: HttpConnection,
     pub(crate) handshake: HandshakeFacts,
     pub(crate) protocol: Protocol,
-    /// The exchange that ended, until it is collected.
+    /// The exchange that ended, until the caller takes it.
     pub(crate) answered: Option<Answered>,
-    /// The end of the setup or of the last exchange, whichever is later.
+    /// The end of the setup or of the last exchange; the later one.
     pub(crate) active_at: Nanos,
     last: LastExchange,
 }
 
 impl Line {
-    /// Takes over what a dial established.
+    /// A connection that a dial established.
     pub(crate) fn new(established: Established, protocol: Protocol) -> Line {
         let connection = &established.connection;
         let setup = connection.setup;
@@ -79,7 +79,7 @@ impl Line {
         self.http.connection()
     }
 
-    /// How the server ended it, if it did. A GOAWAY ends its use before the stream does.
+    /// How the server ended the connection, if it did. A GOAWAY ends its use earlier than FIN or RST.
     pub(crate) fn ended(&self) -> Option<(Nanos, Ended)> {
         let goaway = self.http.goaway_at();
         let ended = self.http.ended();
@@ -101,7 +101,7 @@ impl Line {
         self.http.ended().is_none() && self.http.state() == State::Ready
     }
 
-    /// Begins an exchange. Its request is sent unless it went as early data.
+    /// Starts an exchange. The request is sent unless it was sent as early data.
     pub(crate) fn begin(&mut self, request: &Arc<Request>, id: u64, clock: &Clock, early: bool) {
         let is_first = self.http.exchanges() == 0;
         let at = if is_first {
@@ -117,14 +117,14 @@ impl Line {
         self.send(clock);
     }
 
-    /// Sends what is there to be sent. An error shows again in reading, and what the server said before is still to be read.
+    /// Sends the pending bytes. Errors are ignored: the next read reports them, after the bytes that the server sent before.
     fn send(&mut self, clock: &Clock) {
         let _ = self.http.send(clock);
         self.http.flush();
     }
 
-    /// Reads some of what is there. Returns whether more may be: a server that never pauses keeps it coming, and the caller looks at
-    /// its deadline and at Ctrl-C in between.
+    /// Reads a bounded number of times. Returns whether more may be available. A server may send without end, so the caller checks
+    /// its deadline and Ctrl-C in between.
     pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8]) -> bool {
         self.http.flush();
         self.http.receive_buffered(clock, &mut self.last);
@@ -145,7 +145,7 @@ impl Line {
         reads == READS_PER_TURN
     }
 
-    /// Gives the exchange in flight up.
+    /// Abandons the exchange in flight.
     pub(crate) fn give_up(&mut self, failure: Failure, at: Nanos) {
         self.http.give_up(Some(failure), at, &mut self.last);
         self.note();
@@ -159,7 +159,7 @@ impl Line {
         }
     }
 
-    /// Closes it, after the server where that was first. Returns what the ledger records.
+    /// Closes the connection. Returns the record of the close, by the server if it closed first.
     pub(crate) fn close(self, at: Nanos) -> Closed {
         self.http.close(at)
     }

@@ -1,4 +1,4 @@
-//! Whether a server would still speak TLS 1.0 or 1.1: a hello of that version, and the first record that comes back.
+//! Whether a server accepts TLS 1.0 or 1.1: sends a ClientHello of that version and reads the first record.
 
 use intact_ledger::TlsVersion;
 use intact_ledger::server_profile::OldTlsResult;
@@ -7,11 +7,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long the server may take for each step.
+/// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The handshake type of ServerHello (RFC 8446 section 4).
 const SERVER_HELLO: u8 = 2;
-/// The longest beginning of an answer that is looked at, in bytes.
+/// The maximum of bytes read.
 const LONGEST: usize = 32 * 1024;
 
 /// Connects for an offer.
@@ -19,7 +19,7 @@ pub(crate) fn connect(peer: SocketAddr) -> io::Result<TcpStream> {
     TcpStream::connect_timeout(&peer, PATIENCE)
 }
 
-/// Offers one version to a server. `random` is for the hello.
+/// Offers one version to a server. `random` is the random of the ClientHello.
 pub(crate) fn offer(
     stream: TcpStream,
     server_name: Option<&str>,
@@ -57,7 +57,7 @@ pub(crate) fn offer(
     }
 }
 
-/// What a server said first.
+/// The first record of a server.
 enum FirstRecord {
     Hello(u16),
     Alert(u8),
@@ -97,7 +97,7 @@ fn first_words(mut stream: TcpStream, hello: &[u8]) -> io::Result<FirstRecord> {
     Ok(FirstRecord::Nonsense)
 }
 
-/// An alert by its name (RFC 8446 section 6), or by its number.
+/// The name of an alert (RFC 8446 section 6), or its number.
 fn words(description: u8) -> String {
     let name = match description {
         40 => "handshake_failure",

@@ -1,4 +1,4 @@
-//! How to connect for each combination of versions.
+//! The dial plan for each combination of HTTP and TLS versions.
 
 use crate::config::{Config, ConfigError};
 use intact_client::tls::{Client, Settings, Trust};
@@ -6,7 +6,7 @@ use intact_client::{Endpoint, Plan, Proxy, ServerUrl};
 use intact_ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 
-/// Makes plans for one address.
+/// Dial plans for one address.
 pub(crate) struct Plans<'a> {
     config: &'a Config,
     trust: Trust,
@@ -23,12 +23,12 @@ impl<'a> Plans<'a> {
         })
     }
 
-    /// Whether TLS is spoken.
+    /// Whether the URL's scheme is https.
     pub(crate) fn is_secure(&self) -> bool {
         self.address.scheme == Scheme::Https
     }
 
-    /// A plan; `version` is the one TLS version to offer, all where it is absent.
+    /// A plan that offers this TLS version; all versions if `version` is absent.
     pub(crate) fn plan(
         &self,
         protocol: Protocol,
@@ -60,7 +60,7 @@ impl<'a> Plans<'a> {
         Ok(Client::new(&self.address.host, &settings, &self.trust)?)
     }
 
-    /// A plan that uses this TLS client, or none.
+    /// A plan with this TLS client, or without TLS.
     pub(crate) fn with_client(
         &self,
         protocol: Protocol,
@@ -81,7 +81,7 @@ impl<'a> Plans<'a> {
     }
 }
 
-/// Whether an endpoint is on this machine, as far as that can be told without a lookup.
+/// Whether an endpoint is on this machine, decided without a lookup.
 pub(crate) fn is_local(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Addresses(addresses) => {

@@ -1,5 +1,5 @@
-//! Opens connections and asks on them, one step at a time, on an event loop of its own. Every request goes through the budget,
-//! every event to the observer.
+//! Opens connections and sends requests, one step at a time, on an event loop of its own. Each request is taken from the budget, and
+//! each event goes to the observer.
 
 mod dialing;
 
@@ -15,29 +15,29 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes read at once.
+/// The size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 /// The token of the resolver's waker.
 const RESOLVER: Token = Token(usize::MAX);
-/// How often the person's wish to stop is looked at.
+/// How often Ctrl-C is checked.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// New connections a second that a server elsewhere gets.
+/// The maximum of new connections per second to a remote server.
 pub const CONNECTIONS_PER_S: u32 = 10;
 
-/// Nanoseconds from one of them to the next.
+/// Nanoseconds between two of them.
 const SPACING: u64 = 1_000_000_000 / CONNECTIONS_PER_S as u64;
 
 /// Why a probe ended early.
 #[derive(Debug)]
 pub(crate) enum StopReason {
-    /// The person wants to stop.
+    /// The user stopped the check.
     Stopped,
-    /// The budget is spent.
+    /// The budget is used up.
     Spent,
-    /// The time of the whole check is over.
+    /// The time limit of the check is reached.
     OutOfTime,
-    /// The event loop does not work.
+    /// The event loop failed.
     Own(io::Error),
     /// The server's process cannot be signalled or observed.
     Server(io::Error),
@@ -49,7 +49,7 @@ impl From<io::Error> for StopReason {
     }
 }
 
-/// The one that calls.
+/// Opens connections and sends requests, within the budget.
 pub(crate) struct Prober<'a> {
     pub(crate) clock: Clock,
     pub(crate) observer: &'a mut dyn CheckProgress,
@@ -58,21 +58,21 @@ pub(crate) struct Prober<'a> {
     events: Events,
     resolver: Resolver,
     buffer: Vec<u8>,
-    /// The limit for one request and for one dial, in nanoseconds.
+    /// The limit for one request, and for one dial, in nanoseconds.
     timeout: u64,
     last_id: u64,
-    /// When the next connection to a server elsewhere may be opened.
+    /// The time from which the next connection to a remote server may be opened.
     next_opening: Nanos,
-    /// When the next request may be sent.
+    /// The time from which the next request may be sent.
     next_request: Nanos,
-    /// Nanoseconds from one request to the next, at least.
+    /// The minimum interval between requests, in nanoseconds.
     request_spacing: u64,
-    /// When the check has to be over. Moves on by the time that idle connections are watched.
+    /// The deadline of the check. Idle waits extend it.
     over_at: Nanos,
 }
 
 impl<'a> Prober<'a> {
-    /// A caller whose requests and dials may take `timeout`.
+    /// A prober whose requests and dials may each take `timeout`.
     pub(crate) fn new(
         clock: Clock,
         timeout: Duration,
@@ -98,14 +98,14 @@ impl<'a> Prober<'a> {
         })
     }
 
-    /// The same, with so much time for all of it. The time that idle connections are watched does not count.
+    /// Sets the time limit of the check. Idle waits do not count.
     pub(crate) fn within(mut self, time: Duration) -> Prober<'a> {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.over_at = self.clock.now().after(time);
         self
     }
 
-    /// Fails where the person wants to stop, or where the time is over.
+    /// Fails if the user stopped the check or the time limit is reached.
     pub(crate) fn may_go_on(&self) -> Result<(), StopReason> {
         if self.observer.stopped() {
             return Err(StopReason::Stopped);
@@ -116,16 +116,16 @@ impl<'a> Prober<'a> {
         Ok(())
     }
 
-    /// The same, with so many requests a second at most.
+    /// Sets the maximum of requests per second.
     pub(crate) fn at_most(mut self, requests_per_s: Option<f64>) -> Prober<'a> {
         // a float that is too large for the type becomes its largest value
         self.request_spacing = requests_per_s.map_or(0, |rate| (1e9 / rate).ceil() as u64);
         self
     }
 
-    /// Waits until another connection may be opened; on this machine that is at once.
+    /// Waits until another connection may be opened. There is no wait for a server on this machine.
     pub(crate) fn wait_for_turn(&mut self, local: bool) -> Result<(), StopReason> {
-        // the first request's turn too: waiting for it on the open connection would count as that request's time
+        // also waits for the first request's slot: a wait on the open connection would count as time of that request
         self.wait_until(self.next_request)?;
         if local {
             return Ok(());
@@ -135,7 +135,7 @@ impl<'a> Prober<'a> {
         Ok(())
     }
 
-    /// When the next request may be sent; [`Prober::ask`] waits for it.
+    /// The time from which the next request may be sent; [`Prober::ask`] waits for it.
     pub(crate) fn next_request(&self) -> Nanos {
         self.next_request
     }
@@ -148,23 +148,23 @@ impl<'a> Prober<'a> {
         Ok(())
     }
 
-    /// How long a request or a dial may take.
+    /// The timeout of a request or a dial.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_nanos(self.timeout)
     }
 
-    /// Changes that, for a server that may need to be given up sooner.
+    /// Changes the timeout.
     pub(crate) fn be_patient_for(&mut self, timeout: Duration) {
         self.timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     }
 
-    /// A number for a connection or an exchange.
+    /// The id of a connection or an exchange.
     pub(crate) fn id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }
 
-    /// Sends a request and waits for what becomes of it.
+    /// Sends a request and waits for its outcome.
     pub(crate) fn ask(
         &mut self,
         line: &mut Line,
@@ -174,7 +174,7 @@ impl<'a> Prober<'a> {
         self.exchange(line, request, tag, true)
     }
 
-    /// Waits for the answer to a request that went with the handshake.
+    /// Waits for the response to a request that was sent as early data.
     pub(crate) fn hear_early(
         &mut self,
         line: &mut Line,
@@ -183,7 +183,7 @@ impl<'a> Prober<'a> {
         self.exchange(line, request, None, false)
     }
 
-    /// Sends a request and does not wait for its response: [`Prober::pump`] has it. Returns when it was sent.
+    /// Sends a request without waiting; [`Prober::pump`] reads the response. Returns the time of the send.
     pub(crate) fn begin(
         &mut self,
         line: &mut Line,
@@ -204,13 +204,13 @@ impl<'a> Prober<'a> {
         Ok(now)
     }
 
-    /// Reads some of what is there, without waiting. Returns the exchange that ended, and whether more may be there.
+    /// Reads without waiting. Returns the exchange that ended, and whether more bytes may be available.
     pub(crate) fn pump(&mut self, line: &mut Line, tag: Option<&str>) -> (Option<Answered>, bool) {
         let more = line.pump(&self.clock, &mut self.buffer);
         (self.take_answered(line, tag), more)
     }
 
-    /// The exchange that ended, which is recorded.
+    /// Records the exchange that ended, and returns it.
     pub(crate) fn take_answered(&mut self, line: &mut Line, tag: Option<&str>) -> Option<Answered> {
         let mut answered = line.answered.take()?;
         answered.exchange.tag = tag.map(Into::into);
@@ -251,12 +251,12 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Watches idle connections until the server has ended all of them, or until then.
+    /// Observes idle connections until the server has ended all of them, or until this time.
     pub(crate) fn listen(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), StopReason> {
         self.watch(lines, until, true)
     }
 
-    /// Watches idle connections until then, whatever becomes of them.
+    /// Observes idle connections until this time.
     pub(crate) fn pause(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), StopReason> {
         self.watch(lines, until, false)
     }
@@ -294,7 +294,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Waits a moment for a server's end that was announced, so that who closed is known and not assumed.
+    /// Waits for a close that the server announced, so that the ledger records who closed.
     pub(crate) fn linger(&mut self, line: &mut Line, most: Duration) -> Result<(), StopReason> {
         let until = self.clock.now().after(most.as_nanos() as u64);
         self.listen(std::slice::from_mut(line), until)
@@ -306,7 +306,7 @@ impl<'a> Prober<'a> {
         self.observer.event(Event::Closed(&closed));
     }
 
-    /// Waits for anything to happen.
+    /// Waits for the next event.
     pub(crate) fn wait(&mut self, deadline: Nanos) -> Result<(), StopReason> {
         let timeout = self.clock.until(deadline).min(GLANCE);
         match self.poll.poll(&mut self.events, Some(timeout)) {

@@ -1,4 +1,4 @@
-//! The process of the server that a drain measures, as the probe needs it. The caller starts it and reaps it.
+//! The interface to the process of the server that a drain measures. The caller starts and reaps the process.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub enum EndSignal {
 }
 
 impl EndSignal {
-    /// Every signal that can be sent.
+    /// All signals that can be sent.
     pub const ALL: [EndSignal; 7] = [
         EndSignal::Term,
         EndSignal::Int,
@@ -41,7 +41,7 @@ impl EndSignal {
         }
     }
 
-    /// Reads `TERM` and `SIGTERM`.
+    /// Parses `TERM` and `SIGTERM`.
     pub fn read(text: &str) -> Option<EndSignal> {
         let bare = |name: &'static str| name.trim_start_matches("SIG");
         EndSignal::ALL
@@ -50,10 +50,10 @@ impl EndSignal {
     }
 }
 
-/// What is left of a server's process.
+/// The state of a server's process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessState {
-    /// How the command ended, such as `exit code 0` or `signal 15`; absent: it runs.
+    /// How the command ended, such as `exit code 0` or `signal 15`; absent while it runs.
     pub ended: Option<String>,
     /// Whether a process of its process group is left.
     pub is_left: bool,
@@ -61,10 +61,10 @@ pub struct ProcessState {
 
 /// The process of a server that the caller started, in a process group of its own.
 pub trait ServerProcess {
-    /// Sends a signal to the command, and not to what it has started: as a container's runtime does.
+    /// Sends a signal to the command and not to its children, as a container runtime does.
     fn ask_to_end(&mut self, signal: EndSignal) -> io::Result<()>;
 
-    /// What is left of it now.
+    /// The current state.
     fn state(&mut self) -> io::Result<ProcessState>;
 
     /// Kills every process of its process group.

@@ -170,20 +170,12 @@ impl CompareFacts {
 
 impl Sink for Comparison {
     fn record(&mut self, event: Event<'_>) {
-        let variant = match event {
-            Event::Opened(connection) | Event::Revised(connection) => connection.variant,
-            Event::Exchange(exchange) => exchange.variant,
-            Event::Closed(closed) => closed.variant,
-            Event::Lookup(lookup) => lookup.variant,
-            Event::Round(round) => Some(round.variant),
-            Event::Fault(fault) => fault.variant(),
-            Event::Sockets(_) | Event::Invocation(_) => None,
-            Event::Caveat(caveat) => {
-                self.caveat(caveat);
-                None
-            }
-        };
-        let program = variant.and_then(|variant| self.programs.get_mut(variant as usize));
+        if let Event::Caveat(caveat) = event {
+            self.caveat(caveat);
+        }
+        let program = event
+            .variant()
+            .and_then(|variant| self.programs.get_mut(variant as usize));
         let Some(program) = program else { return };
         match event {
             Event::Round(round) => {

@@ -122,22 +122,15 @@ impl FaultAnalysis {
 
 impl Sink for FaultAnalysis {
     fn record(&mut self, event: Event<'_>) {
-        let variant = match event {
-            Event::Opened(connection) | Event::Revised(connection) => connection.variant,
-            Event::Exchange(exchange) => exchange.variant,
-            Event::Closed(closed) => closed.variant,
-            Event::Lookup(lookup) => lookup.variant,
-            Event::Round(round) => Some(round.variant),
-            Event::Fault(fault) => fault.variant(),
-            Event::Sockets(_) | Event::Invocation(_) => None,
-            Event::Caveat(caveat) => {
-                if !self.caveats.contains(caveat) && self.caveats.len() < 64 {
-                    self.caveats.push(caveat.clone());
-                }
-                None
-            }
-        };
-        let run = variant.and_then(|variant| self.runs.get_mut(variant as usize));
+        if let Event::Caveat(caveat) = event
+            && !self.caveats.contains(caveat)
+            && self.caveats.len() < 64
+        {
+            self.caveats.push(caveat.clone());
+        }
+        let run = event
+            .variant()
+            .and_then(|variant| self.runs.get_mut(variant as usize));
         if let Some(run) = run {
             run.record(event);
         }

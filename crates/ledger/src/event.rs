@@ -152,6 +152,21 @@ pub enum Event<'a> {
     Caveat(&'a Caveat),
 }
 
+impl Event<'_> {
+    /// The variant that the event belongs to, where there is one.
+    pub fn variant(&self) -> Option<u32> {
+        match self {
+            Event::Opened(connection) | Event::Revised(connection) => connection.variant,
+            Event::Exchange(exchange) => exchange.variant,
+            Event::Closed(closed) => closed.variant,
+            Event::Lookup(lookup) => lookup.variant,
+            Event::Round(round) => Some(round.variant),
+            Event::Fault(fault) => fault.variant(),
+            Event::Sockets(_) | Event::Invocation(_) | Event::Caveat(_) => None,
+        }
+    }
+}
+
 /// One thing that happened, as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,7 +1,7 @@
-//! The packets of our own connections and the TLS secrets that make them readable, as a pcapng file in memory.
+//! Captures the packets of the check's own connections, with their TLS secrets, as a pcapng file in memory.
 //!
-//! Packets wait in the kernel's buffer while an exchange runs and are taken out after it, so that nothing of ours competes with
-//! what is measured. Only packets of the connections named are kept; whatever else passes the port is thrown away unread.
+//! Packets stay in the kernel's buffer during an exchange and are read after it, so that the capture takes no CPU time from the
+//! measurement. Packets of other connections are discarded.
 
 mod packet;
 #[cfg(target_os = "linux")]
@@ -19,23 +19,23 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of packets that are kept.
+/// The maximum of stored packet bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Why no packets can be captured, with the way out.
+/// Why packets cannot be captured, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The right to capture is missing.
+    /// The process lacks CAP_NET_RAW.
     #[error(
         "packets cannot be captured without CAP_NET_RAW: run as root, or allow this program once: sudo setcap cap_net_raw+ep \"$(command -v intact)\""
     )]
     Forbidden(#[source] io::Error),
-    /// Another system than Linux.
+    /// The system is not Linux.
     #[error(
         "packets are captured on Linux only; elsewhere: tcpdump, and intact audit --ladder with SSLKEYLOGFILE"
     )]
     Platform,
-    /// The socket does not work.
+    /// A system call on the packet socket failed.
     #[error("the packet socket: {0}")]
     Own(#[from] io::Error),
 }
@@ -51,7 +51,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Asks for the right to capture; nothing is captured yet.
+    /// Opens the packet socket, and captures nothing yet.
     pub fn open() -> Result<Capture, CaptureError> {
         Ok(Capture {
             socket: Socket::open()?,
@@ -62,17 +62,17 @@ impl Capture {
         })
     }
 
-    /// Begins to capture what comes from or goes to this TCP port.
+    /// Starts to capture packets from and to this TCP port.
     pub(crate) fn begin(&mut self, port: u16) -> io::Result<()> {
         self.socket.listen(port)
     }
 
-    /// Where TLS sessions tell their secrets.
+    /// Receives the secrets of TLS sessions.
     pub(crate) fn secrets(&self) -> Arc<dyn KeyLog> {
         self.secrets.clone()
     }
 
-    /// Takes what waits in the kernel, and keeps what belongs to this connection under this name; how many packets those are.
+    /// Reads the packets that the kernel holds and stores those of this connection under this name. Returns their number.
     pub(crate) fn keep(
         &mut self,
         local: SocketAddr,
@@ -88,7 +88,7 @@ impl Capture {
             if (from, to) != (local, peer) && (from, to) != (peer, local) {
                 continue;
             }
-            // a packet to a container passes several devices: one of them will do
+            // a packet to a container passes several devices: one copy is enough
             if *device.get_or_insert(packet.device) != packet.device {
                 continue;
             }
@@ -105,12 +105,12 @@ impl Capture {
         Ok(self.packets.len() - before)
     }
 
-    /// Packets that the kernel had no room for, or we.
+    /// Packets that did not fit into the kernel's buffer or into ours.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// All of it as a pcapng file, with the secrets in it.
+    /// The capture as a pcapng file that contains the secrets.
     pub(crate) fn file(&self) -> Vec<u8> {
         let secrets = self.secrets.0.lock();
         let packets = self.packets.iter().map(|packet| WrittenPacket {
@@ -124,7 +124,7 @@ impl Capture {
     }
 }
 
-/// TLS secrets as SSLKEYLOGFILE has them.
+/// TLS secrets in the format of SSLKEYLOGFILE.
 #[derive(Debug, Default)]
 struct Secrets(Mutex<String>);
 

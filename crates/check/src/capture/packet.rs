@@ -1,22 +1,22 @@
-//! One captured packet, from its IP head on, and whose it is. No fragments, no IPv6 extension heads: TCP has neither between two ends
-//! that find out how large packets may be.
+//! One captured packet, from its IP header on, and its two ends. Fragments and IPv6 extension headers are not read: TCP with path
+//! MTU discovery sends neither.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A captured packet.
 #[derive(Debug)]
 pub(super) struct Packet {
-    /// When the kernel saw it, in nanoseconds since 1970.
+    /// The kernel's timestamp, in nanoseconds since 1970.
     pub(super) at: u64,
-    /// The number of the device that it passed.
+    /// The index of the network device.
     pub(super) device: i32,
-    /// Whether we sent it.
+    /// Whether the check sent it.
     pub(super) outgoing: bool,
-    /// From the IP head on.
+    /// The bytes from the IP header on.
     pub(super) bytes: Vec<u8>,
     /// Its length on the wire.
     pub(super) whole: u32,
-    /// What a person should know of it.
+    /// A comment for the capture file.
     pub(super) note: Option<String>,
 }
 
@@ -58,16 +58,16 @@ mod tests {
         ];
         four.extend([0; 4]);
         four.extend([0x01, 0xbb, 0x80, 0x00]);
-        let told = ends(&four).unwrap();
-        assert_eq!(told.0, "10.0.0.1:443".parse().unwrap());
-        assert_eq!(told.1, "10.0.0.2:32768".parse().unwrap());
+        let both = ends(&four).unwrap();
+        assert_eq!(both.0, "10.0.0.1:443".parse().unwrap());
+        assert_eq!(both.1, "10.0.0.2:32768".parse().unwrap());
         let mut six = vec![0x60, 0, 0, 0, 0, 4, 6, 64];
         six.extend(Ipv6Addr::LOCALHOST.octets());
         six.extend(Ipv6Addr::LOCALHOST.octets());
         six.extend([0, 80, 0, 81]);
-        let told = ends(&six).unwrap();
+        let both = ends(&six).unwrap();
         assert_eq!(
-            told,
+            both,
             ("[::1]:80".parse().unwrap(), "[::1]:81".parse().unwrap())
         );
         six[6] = 17;

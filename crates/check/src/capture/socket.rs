@@ -1,4 +1,4 @@
-//! A packet socket for one TCP port on all devices, filtered in the kernel. It must not interpret packets.
+//! A packet socket for one TCP port on all devices, with a filter in the kernel. It must not interpret packets.
 
 use super::CaptureError;
 use super::packet::Packet;
@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 
 /// The size of the kernel's buffer, in bytes.
 const BUFFER: i32 = 16 << 20;
-/// The longest packet in bytes: segmentation offload passes 64 KiB at once.
+/// The longest packet in bytes: segmentation offload passes up to 64 KiB.
 const LONGEST: usize = 64 * 1024 + 256;
 
 /// The socket.
@@ -18,7 +18,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket that receives nothing until it listens.
+    /// Opens a socket that receives nothing before `listen`.
     pub(super) fn open() -> Result<Socket, CaptureError> {
         let socket =
             PacketSocket::open(FirstHeader::Network).map_err(|error| match error.kind() {
@@ -33,13 +33,13 @@ impl Socket {
         })
     }
 
-    /// Receives TCP packets of this port from now on, on every device.
+    /// Starts to receive TCP packets of this port, on every device.
     pub(super) fn listen(&self, port: u16) -> io::Result<()> {
         self.socket.attach_filter(&tcp_port(port))?;
         self.socket.listen(None)
     }
 
-    /// The next packet, if one waits. The loopback device passes each packet out and in: the way in is returned.
+    /// The next packet, if one is there. The loopback device passes each packet twice; the incoming copy is returned.
     pub(super) fn next(&mut self) -> io::Result<Option<Packet>> {
         loop {
             match self.socket.receive(&mut self.buffer) {
@@ -56,7 +56,7 @@ impl Socket {
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return Ok(None),
-                    // a device that went down is reported once
+                    // the kernel reports a device that went down once
                     ErrorKind::Interrupted | ErrorKind::NetworkDown => {}
                     _ => return Err(error),
                 },
@@ -64,7 +64,7 @@ impl Socket {
         }
     }
 
-    /// Packets that the kernel dropped since the last call.
+    /// Packets that the kernel has dropped since the last call.
     pub(super) fn lost(&self) -> io::Result<u64> {
         self.socket.dropped()
     }

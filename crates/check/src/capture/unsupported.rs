@@ -1,15 +1,15 @@
-//! Systems without packet sockets as Linux has them.
+//! Systems other than Linux: packet sockets are not supported.
 
 use super::CaptureError;
 use super::packet::Packet;
 use std::io;
 
-/// A socket of which there is none here.
+/// A socket that cannot be opened here.
 #[derive(Debug)]
 pub(super) enum Socket {}
 
 impl Socket {
-    /// Always [`CaptureError::Platform`].
+    /// Returns [`CaptureError::Platform`].
     pub(super) fn open() -> Result<Socket, CaptureError> {
         Err(CaptureError::Platform)
     }

@@ -1,4 +1,4 @@
-//! The first request: whether there is an answer at all, where it leads, how large it is.
+//! The first request: whether the server responds, its redirects, and the size of the response.
 
 use super::{Ended, ProbeContext};
 use crate::line::Answered;
@@ -9,9 +9,9 @@ use intact_ledger::server_profile::{FirstRequest, Redirect};
 use intact_ledger::{Connection, Failure, Outcome, Protocol, Scheme};
 use std::sync::Arc;
 
-/// Redirects that are followed.
+/// The maximum of redirects to follow.
 const MOST_HOPS: usize = 10;
-/// A body from which the later probes use HEAD, in bytes.
+/// The body size from which later probes use HEAD, in bytes.
 const LARGE: u64 = 64 * 1024;
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
@@ -63,7 +63,7 @@ enum FirstResponse {
     Refused(Box<Connection>),
 }
 
-/// Asks once, in HTTP/1.1 unless another version was named; in HTTP/2 where the server speaks nothing else.
+/// Sends one request: in HTTP/1.1 unless another version is configured, and in HTTP/2 if the server supports nothing else.
 fn meet(bench: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
     let met = ask(bench, bench.http)?;
     let no_http1 = match &met {
@@ -129,7 +129,7 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     contact
 }
 
-/// Where an answer redirects to, if that is a place that can be asked.
+/// The target of a redirect, if it is an http or https URL.
 fn leads_to(bench: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, ServerUrl)> {
     let status = answered.exchange.status?;
     if !is_redirect(status) {
@@ -145,7 +145,7 @@ fn leads_to(bench: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, 
     Some((hop, next))
 }
 
-/// A `Location` as a whole URL (RFC 3986 section 4.2; of relative paths only those that begin with a slash or a name).
+/// A `Location` as an absolute URL (RFC 3986 section 4.2). A relative path must begin with a slash or a name.
 fn absolute(from: &ServerUrl, location: &str) -> String {
     if location.contains("://") {
         return location.to_owned();
@@ -162,7 +162,7 @@ fn absolute(from: &ServerUrl, location: &str) -> String {
     format!("{origin}{folder}/{location}")
 }
 
-/// Whether the failure looks as if the port spoke the other of TLS and plain HTTP.
+/// Whether the failure suggests that the port expects TLS instead of plain HTTP, or the reverse.
 fn may_be_the_other(contact: &FirstRequest) -> bool {
     match contact.outcome {
         Outcome::Ok => contact.status == Some(400),
@@ -180,7 +180,7 @@ fn may_be_the_other(contact: &FirstRequest) -> bool {
     }
 }
 
-/// Whether the port speaks TLS where plain HTTP was asked for, or the other way round; absent where it cannot be told.
+/// Whether the port expects TLS although plain HTTP was requested, or the reverse; absent if unknown.
 fn other_scheme(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     if bench.plans.is_secure() {
         return speaks_plain(bench);

@@ -1,10 +1,10 @@
-//! Idle limits, between requests and before the first one.
+//! Idle timeouts, between requests and before the first request.
 //!
-//! Connections wait side by side, silent, but only where the server is seen to answer others meanwhile: one that serves
-//! a single connection at a time would not even notice the second. There they wait one after the other.
+//! Several connections idle at the same time, if the server responds on another connection meanwhile. A server that serves one
+//! connection at a time would not accept the second; there, they idle one after the other.
 //!
-//! Servers that look at their connections once in a while end them up to one interval late. So several connections wait after an
-//! answer, each begun a little later than the one before: their idle times differ by as much as the server's do.
+//! A server that checks its connections at intervals closes them up to one interval late. So several connections idle, each from a
+//! slightly later time: their idle times then show the spread of the server's limit.
 
 use super::{Ended, ProbeContext, close_all};
 use crate::line::Line;
@@ -13,15 +13,15 @@ use intact_ledger::Span;
 use intact_ledger::server_profile::{IdleLimits, IdleWait};
 use std::time::Duration;
 
-/// How long a request beside an idle connection may take before the server is held to be blocked.
+/// How long a request on another connection may take before the server counts as blocked.
 const BLOCKED: Duration = Duration::from_secs(3);
-/// How long after the first connection each of the others begins to idle. No step is a multiple of another, nor a whole second.
+/// The delays after which the other connections start to idle. No delay is a multiple of another, or a whole second.
 const STAGGER: [Duration; 3] = [
     Duration::from_millis(350),
     Duration::from_millis(1_100),
     Duration::from_millis(2_600),
 ];
-/// An end this soon after an answer is no idle limit: the connection was not kept at all.
+/// A close this soon after a response is no idle timeout: the connection was not kept.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
@@ -66,10 +66,10 @@ fn open_used(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
 
 fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     lines.extend(open_used(bench)?);
-    // a connection that is closed at once blocks nobody
+    // a connection that is closed immediately blocks no other
     let soon = bench.caller.clock.now().after(AT_ONCE.as_nanos() as u64);
     bench.caller.listen(lines, soon)?;
-    // one whose end was announced and is left to us has no idle limit
+    // where the server announced the end and leaves the close to the client, there is no idle timeout
     if let Some(over) = lines.pop_if(|line| !line.is_usable() && line.ended().is_none()) {
         bench.caller.close(over);
     }
@@ -87,7 +87,7 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
         open_samples(bench, lines)?;
         return wait(bench, lines);
     }
-    // while the silent connection blocks it, the server cannot time the other one out
+    // while the silent connection blocks the server, it cannot close the other one
     let unused = lines.pop();
     close_all(bench, lines);
     lines.extend(unused);
@@ -97,14 +97,14 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
     wait(bench, lines)
 }
 
-/// Opens the other connections that have carried one request, while the first ones idle.
+/// Opens the other connections, with one request each, while the first ones idle.
 fn open_samples(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     let kept = |line: &&Line| line.http.exchanges() > 0 && line.ended().is_none();
     let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
         return Ok(());
     };
     for after in STAGGER {
-        // the time of a request to a server far away counts as part of the step
+        // the time of a request to a remote server is part of the delay
         let from = from.after(after.as_nanos() as u64);
         bench.caller.pause(lines, from)?;
         match open_used(bench)? {
@@ -128,7 +128,7 @@ fn open_unused(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     Ok(bench.caller.open(&plan)?.ok())
 }
 
-/// Whether a request on a connection of its own is answered now.
+/// Whether the server responds now on a further connection.
 fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let request = bench.keeping_request();
@@ -147,7 +147,7 @@ fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
     Ok(answered?)
 }
 
-/// Waits until all of them have ended, or the limit is reached, and notes what was seen even when stopped.
+/// Waits until all connections have ended or the limit is reached. Records the result, also after Ctrl-C.
 fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     let limit = bench.config.idle_limit.as_nanos() as u64;
     let Some(latest) = lines.iter().map(|line| line.active_at).max() else {
@@ -176,7 +176,7 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
         idle.samples.sort_by_key(|waited| waited.span.start);
         let ended = idle.samples.iter().filter(|waited| waited.ended.is_some());
         let first = ended.min_by_key(|waited| waited.span.nanos());
-        // without an end, the one that was watched for longest is the lower bound
+        // without an end, the longest wait is the lower bound
         let longest = || idle.samples.iter().max_by_key(|waited| waited.span.nanos());
         idle.between = first.or_else(longest).copied();
     }

@@ -1,4 +1,4 @@
-//! The idle limit once more while other connections idle beside it: servers under pressure give up idle connections sooner.
+//! The idle timeout while many other connections idle: some servers close idle connections sooner under load.
 
 use super::{Ended, ProbeContext, close_all};
 use crate::line::Line;
@@ -15,7 +15,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
 fn hold(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let request = bench.keeping_request();
-    // the last one is the one that is watched
+    // the last connection is the one to measure
     for _ in 0..=bench.config.hold {
         let Ok(line) = bench.caller.open(&plan)? else {
             break;

@@ -1,4 +1,4 @@
-//! Maximum age: a connection that carries a request now and then, so that no idle limit ends it, watched for as long as idle ones.
+//! Maximum age: a connection that carries requests at intervals, so that no idle timeout applies.
 
 use super::{Ended, ProbeContext};
 use crate::budget::AGE;
@@ -7,7 +7,7 @@ use intact_ledger::server_profile::MaxAge;
 use intact_ledger::{Side, Span};
 use std::time::Duration;
 
-/// How long an announced end is waited for.
+/// How long to wait for a close that was announced.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
@@ -56,7 +56,7 @@ fn use_now_and_then(
     }
 }
 
-/// The time between requests, in nanoseconds: half the idle limit, or what the budget of requests allows.
+/// The interval between requests, in nanoseconds: half the idle timeout, or as the budget of requests allows.
 fn pause(bench: &ProbeContext<'_>) -> u64 {
     let whole = bench.config.idle_limit.as_nanos() as u64;
     let even = whole / u64::from(AGE - 1);

@@ -1,5 +1,5 @@
-//! Whether a connection survives other methods and statuses: servers that keep it after a GET with 200 do not always. HEAD always;
-//! under `--thorough` more that is safe (RFC 9110 section 9.2.1); what may change something only where a person named it.
+//! Whether a connection stays open after other methods and statuses. HEAD is always sent, and further safe methods (RFC 9110
+//! section 9.2.1) under `--thorough`. A method that is not safe is sent only if the user names it.
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
@@ -7,7 +7,7 @@ use intact_client::RequestSpec;
 use intact_ledger::Method;
 use intact_ledger::server_profile::MethodResult;
 
-/// A path that no server has.
+/// A path that is expected to give 404.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
@@ -27,7 +27,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Requests that servers of all kinds answer with something else than 200: 404, often 204, and errors that each server makes itself.
+/// Requests to which servers respond with a status other than 200: 404, 204, and errors.
 fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
     let get = request.by(Method::GET);
     [

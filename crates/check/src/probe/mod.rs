@@ -1,4 +1,4 @@
-//! The probes, one file each, and the order in which they run. Each fills its part of the card.
+//! The probes, one file each, and their order. Each fills its part of the server profile.
 
 mod contact;
 mod drain;
@@ -33,45 +33,45 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Why probes do not run after the time is over.
+/// Why probes are skipped after the time limit.
 const OUT_OF_TIME: &str = "the limit of the whole check was reached (--max-time)";
 
-/// The body of a request that the person named, by a method that is known for one.
+/// The body of an additional request whose method has a body.
 const EXTRA_BODY: &str = "{}";
 
-/// What a check is at.
+/// A stage of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeKind {
-    /// Looking the name up.
+    /// The lookup of the name.
     Names,
     /// The first request.
     Contact,
     /// HTTP and TLS versions.
     Versions,
-    /// Fresh connections against reused ones.
+    /// Fresh and reused connections compared.
     Waterfall,
     /// Handshake, tickets, resumption, early data.
     Tls,
     /// Other methods.
     Methods,
-    /// The packets of one exchange of each version.
+    /// The packets of one exchange per version.
     Packets,
     /// Requests on one connection.
     Requests,
-    /// Idle limits.
+    /// Idle timeouts.
     Idle,
-    /// Requests around the idle limit.
+    /// Requests shortly before and after the idle timeout.
     Race,
-    /// The idle limit while other connections idle too.
+    /// The idle timeout while other connections idle.
     Held,
-    /// A connection that is used now and then.
+    /// The maximum age of a connection.
     Age,
     /// The end of the server's process.
     Drain,
 }
 
 impl ProbeKind {
-    /// All of them, in order.
+    /// All stages, in order.
     pub const ALL: [ProbeKind; 13] = [
         ProbeKind::Names,
         ProbeKind::Contact,
@@ -88,7 +88,7 @@ impl ProbeKind {
         ProbeKind::Drain,
     ];
 
-    /// What a person reads.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             ProbeKind::Names => "names",
@@ -107,7 +107,7 @@ impl ProbeKind {
         }
     }
 
-    /// The part of the budget that it spends.
+    /// The part of the budget that the stage uses.
     fn part(self) -> Part {
         match self {
             ProbeKind::Requests => Part::Cap,
@@ -117,7 +117,7 @@ impl ProbeKind {
         }
     }
 
-    /// Whether it belongs to a check of this kind; what does not is no gap in the card.
+    /// Whether the stage belongs to a check of this kind. A stage that does not is no gap in the profile.
     fn is_asked_for(self, bench: &ProbeContext<'_>) -> bool {
         let config = bench.config;
         if config.drain.is_some() {
@@ -133,29 +133,29 @@ impl ProbeKind {
     }
 }
 
-/// Hears what happens while a check runs, and says when to stop.
+/// Observes a running check and can stop it.
 pub trait CheckProgress {
-    /// Something happened on the wire.
+    /// A ledger event.
     fn event(&mut self, event: Event<'_>);
-    /// The next probe begins; the card holds what the earlier ones found.
+    /// The next stage starts. The profile holds the results of the earlier ones.
     fn stage(&mut self, stage: ProbeKind, card: &ServerProfile);
-    /// Packets were captured, which is done only where [`Check::run`] was given the means.
+    /// Packets were captured. Called only if [`Check::run`] has a capture.
     fn packets(&mut self, packets: &Packets) {
         let _ = packets;
     }
-    /// So long is still to be waited, at most.
+    /// A wait of at most this length.
     fn waiting(&mut self, left: Duration);
-    /// Whether to stop now and keep what is there.
+    /// Whether to stop now and keep the results.
     fn stopped(&self) -> bool;
 }
 
-/// Why a check could not be run.
+/// Why a check did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// What was asked cannot be done.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The event loop does not work.
+    /// The event loop failed.
     #[error("the event loop: {0}")]
     Loop(#[from] io::Error),
     /// The server's process cannot be signalled or observed.
@@ -171,7 +171,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Checks a configuration.
+    /// Validates a configuration.
     pub fn new(config: Config) -> Result<Check, ConfigError> {
         Plans::new(&config)?.plan(Protocol::Http11, None, false)?;
         request_of(&config)?;
@@ -179,20 +179,20 @@ impl Check {
         Ok(Check { config, budget })
     }
 
-    /// What it will send at most.
+    /// The budget of requests.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// What was asked for.
+    /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The longest that all of it may take, but for the watching of idle connections.
+    /// The time limit of the check, without idle waits.
     fn time_limit(&self) -> Duration {
         let config = &self.config;
-        // one request, and the pace that was asked for, fit in any case
+        // one request, and the configured pace, always fit
         let requests = f64::from(self.budget.requests());
         let paced = config.requests_per_s.map_or(0.0, |rate| requests / rate);
         let paced = Duration::try_from_secs_f64(paced).unwrap_or(Duration::MAX);
@@ -204,8 +204,8 @@ impl Check {
         probes.saturating_add(paced).saturating_add(drain)
     }
 
-    /// Runs the probes. What they found until the observer wanted to stop is in the card. With a capture, packets of one exchange
-    /// of each version go to the observer too.
+    /// Runs the probes. If the observer stops the check, the profile holds the results so far. With a capture, the observer also
+    /// receives the packets of one exchange per version.
     pub fn run(
         &self,
         clock: Clock,
@@ -215,7 +215,7 @@ impl Check {
         self.run_with(clock, capture, None, observer)
     }
 
-    /// Measures the end of a server's process, by [`Config::drain`]. The process listens already.
+    /// Measures the end of a server's process by [`Config::drain`]. The process must listen already.
     pub fn run_drain(
         &self,
         clock: Clock,
@@ -288,7 +288,7 @@ impl Check {
     }
 }
 
-/// Why a probe did not come to its end.
+/// Why a probe ended early.
 pub(crate) enum Ended {
     Halt(StopReason),
     Config(ConfigError),
@@ -306,21 +306,21 @@ impl From<ConfigError> for Ended {
     }
 }
 
-/// What a probe works with.
+/// The context of a probe.
 pub(crate) struct ProbeContext<'a> {
     config: &'a Config,
     plans: Plans<'a>,
-    /// What is asked, wherever nothing else is said.
+    /// The default request.
     request: RequestSpec,
     caller: Prober<'a>,
     card: ServerProfile,
-    /// The version for probes that use only one.
+    /// The version for probes that use one version.
     http: Protocol,
     /// The address that answered the first request.
     peer: Option<SocketAddr>,
-    /// Until packets were captured.
+    /// The capture, until its packets are taken.
     capture: Option<Capture>,
-    /// Until its end was measured.
+    /// The server's process, until its end is measured.
     server: Option<&'a mut dyn ServerProcess>,
 }
 
@@ -346,7 +346,7 @@ impl ProbeContext<'_> {
         }
     }
 
-    /// Why a probe makes no sense here, or was not asked for.
+    /// Why a probe is skipped here.
     fn reason_to_skip(&self, stage: ProbeKind) -> Option<&'static str> {
         if matches!(stage, ProbeKind::Names | ProbeKind::Contact) {
             return None;
@@ -380,13 +380,13 @@ impl ProbeContext<'_> {
         });
     }
 
-    /// What is asked where connections are to be kept: with `Connection: keep-alive`, which HTTP/1.0 needs, many HTTP/1.1 clients
-    /// send, and some servers announce their limits to only then (Apache, Tomcat).
+    /// The request for connections that must stay open. It has `Connection: keep-alive`: HTTP/1.0 needs it, and some servers announce
+    /// their limits only in response to it (Apache, Tomcat).
     fn keeping_request(&self) -> RequestSpec {
         self.light_request().saying("keep-alive")
     }
 
-    /// What is asked where the person named a request.
+    /// An additional request.
     fn extra_request(&self, tried: &ExtraRequest) -> RequestSpec {
         let request = self.request.by(tried.method.clone()).at(&tried.path);
         let request = match tried.method.as_str() {
@@ -396,7 +396,7 @@ impl ProbeContext<'_> {
         request.saying("keep-alive")
     }
 
-    /// What is asked where the body does not matter.
+    /// The request where the body does not matter.
     fn light_request(&self) -> RequestSpec {
         let by_head = self
             .card
@@ -411,7 +411,7 @@ impl ProbeContext<'_> {
     }
 }
 
-/// The request that a configuration asks for.
+/// The request of a configuration.
 fn request_of(config: &Config) -> Result<RequestSpec, ConfigError> {
     let refuse = |name: &str| match name {
         "content-length" => Some("the body, where there is one, is ours"),

@@ -1,4 +1,4 @@
-//! Names: how long a lookup takes, what it gives in both families, for how long, by which aliases.
+//! Names: the duration of a lookup, the addresses of both families, their TTL, and the aliases.
 
 use super::{Ended, ProbeContext};
 use crate::dns;

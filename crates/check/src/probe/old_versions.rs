@@ -1,4 +1,4 @@
-//! TLS 1.0 and 1.1, offered and not spoken.
+//! Offers TLS 1.0 and 1.1, without a handshake.
 
 use super::{Ended, ProbeContext};
 use crate::old_tls;
@@ -22,7 +22,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Offers a version; the ledger has the connection as a dial that failed in TLS, because none was spoken.
+/// Offers a version. The ledger records a dial that failed in TLS, because no handshake follows.
 fn try_one(bench: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) -> OldTlsResult {
     let address = &bench.plans.address;
     let name = address
@@ -71,7 +71,7 @@ fn try_one(bench: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) 
     offered
 }
 
-/// Random enough for a hello that leads to no session.
+/// The random of a hello that leads to no session; it needs no strong generator.
 fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     for part in bytes.chunks_exact_mut(8) {

@@ -1,4 +1,4 @@
-//! Packets: one exchange of each HTTP version over the newest TLS version, and one over each other, captured as they pass.
+//! Packets: captures one exchange of each HTTP version over the newest TLS version, and one over each other TLS version.
 
 use super::{Ended, ProbeContext};
 use crate::capture::Capture;
@@ -9,21 +9,21 @@ use intact_ledger::{Protocol, TlsVersion};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the packets of the end are waited for.
+/// How long to wait for the last packets.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// What was captured.
+/// A finished capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets {
     /// A pcapng file with the packets and the TLS secrets that make them readable.
     pub file: Vec<u8>,
-    /// What was spoken on its connections, in their order in the file, such as `HTTP/2 over TLS 1.3`.
+    /// The protocol of each connection, in the order of the file, such as `HTTP/2 over TLS 1.3`.
     pub spoken: Vec<String>,
-    /// Packets that there was no room for.
+    /// Packets that did not fit.
     pub lost: u64,
 }
 
-/// Why there is nothing to capture.
+/// Why the capture is skipped.
 pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     bench.peer.is_none().then_some("no TCP")
 }
@@ -49,7 +49,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     done
 }
 
-/// The combinations of versions whose packets tell something new.
+/// The combinations of versions whose packet sequences differ.
 fn wanted(bench: &ProbeContext<'_>) -> Vec<VersionResult> {
     let spoken = || {
         bench
@@ -97,7 +97,7 @@ fn record(
     done
 }
 
-/// One exchange, the end of the connection, and time for its packets to pass.
+/// One exchange, the close of its connection, and a wait for the last packets.
 fn ask_once(
     bench: &mut ProbeContext<'_>,
     mut line: Line,

@@ -1,19 +1,19 @@
-//! The race: what happens to a request that is sent just before, and just after, the server's idle limit.
+//! The race: the outcome of requests sent shortly before and after the server's idle timeout.
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
 use intact_ledger::server_profile::{IdleWait, Race, RaceAttempt};
 use std::time::Duration;
 
-/// The longest limit that is waited for a second time without `--thorough`.
+/// The longest timeout that is waited for again without `--thorough`.
 const LONGEST: Duration = Duration::from_secs(30);
-/// An end this soon is no idle limit.
+/// A close this soon is no idle timeout.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// How long before the limit the first request is sent, at most: servers that look at their connections once a second may be
-/// about to close one that has been over its time for as long.
+/// The maximum lead of the first request before the timeout: a server that checks its connections once per second may close up to a
+/// second after the configured time.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// Why the race is not run.
+/// Why the race is skipped.
 pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     let Some(limit) = limit(bench) else {
         return Some("no idle limit was found");
@@ -26,7 +26,7 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
         .then_some("the idle limit is longer than 30 s: --thorough waits for it once more")
 }
 
-/// The idle limit that was measured, in nanoseconds.
+/// The measured idle timeout, in nanoseconds.
 fn limit(bench: &ProbeContext<'_>) -> Option<u64> {
     let IdleWait { span, ended } = bench.card.idle.as_ref()?.between?;
     ended.map(|_| span.nanos())
@@ -75,7 +75,7 @@ fn open_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>, many: usize) ->
     Ok(())
 }
 
-/// Sends one request on each connection, each after its own time of idling.
+/// Sends one request on each connection, each after its own idle time.
 fn run(
     bench: &mut ProbeContext<'_>,
     lines: &mut [Line],
@@ -85,7 +85,7 @@ fn run(
     let request = bench.keeping_request();
     for (nth, &idle) in after.iter().enumerate().take(lines.len()) {
         let due = lines[nth].active_at.after(idle);
-        // with a rate to keep, the wait for a turn happens here, where an end that comes meanwhile is seen
+        // with a rate limit, the wait happens here, where a close in the meantime is observed
         let due = due.max(bench.caller.next_request());
         bench.caller.pause(&mut lines[nth..], due)?;
         let line = &mut lines[nth];

@@ -1,4 +1,4 @@
-//! Requests per connection: one connection, as many requests as the budget says, until the server ends it.
+//! Requests per connection: sends requests on one connection until the server ends it, or the budget is used up.
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
@@ -6,7 +6,7 @@ use intact_ledger::Side;
 use intact_ledger::server_profile::RequestLimit;
 use std::time::Duration;
 
-/// How long an announced end is waited for.
+/// How long to wait for a close that was announced.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {

@@ -1,13 +1,13 @@
-//! State: what answers carry that ties a client to a connection or to one server behind a balancer. Names only, no values.
+//! State: fields and cookies that bind a client to a connection, or to one server behind a balancer. Stores names, never values.
 
 use crate::line::Answered;
 use intact_ledger::server_profile::State;
 use std::collections::BTreeSet;
 
-/// Names that a card keeps of each kind.
+/// The maximum of names of each kind.
 const MOST: usize = 20;
 
-/// Fields whose values differ from answer to answer anyway, or say nothing about who answered.
+/// Fields whose values differ between responses anyway, or do not identify a server.
 const IGNORED: [&str; 8] = [
     "date",
     "age",
@@ -19,7 +19,7 @@ const IGNORED: [&str; 8] = [
     "etag",
 ];
 
-/// Compares answers, grouped by connection.
+/// Compares responses, grouped by connection.
 pub(super) fn compare(connections: &[Vec<Answered>]) -> State {
     let all = || connections.iter().flatten();
     let mut cookies = BTreeSet::new();
@@ -51,7 +51,7 @@ pub(super) fn compare(connections: &[Vec<Answered>]) -> State {
     }
 }
 
-/// Fields that are the same on each connection and differ between some two. With one answer per connection there is no telling.
+/// Fields that are equal within each connection and differ between connections. One response per connection decides nothing.
 fn affinity(connections: &[Vec<Answered>]) -> Vec<String> {
     let several: Vec<&Vec<Answered>> = connections
         .iter()

@@ -1,4 +1,4 @@
-//! TLS: what the full handshake takes and brings, tickets, whether resumption and early data are really accepted.
+//! TLS: the full handshake, tickets, and whether the server accepts resumption and early data.
 
 use super::{Ended, ProbeContext};
 use crate::line::{Answered, Line};
@@ -18,7 +18,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         let Some(http) = spoken.map(|tried| tried.http) else {
             continue;
         };
-        // early data is written as HTTP/1
+        // early data is sent as HTTP/1
         let http = if http == Protocol::Http2 {
             http
         } else {
@@ -64,7 +64,7 @@ fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) ->
     done
 }
 
-/// A second connection with the same memory of sessions, and a third with early data.
+/// A second connection that resumes the session, and a third with early data.
 fn again(
     bench: &mut ProbeContext<'_>,
     http: Protocol,

@@ -1,5 +1,5 @@
-//! Versions: HTTP 1.0 with and without the header, 1.1 and 2, over each TLS version, or plain. Two requests each: the second tells
-//! whether the connection was kept.
+//! Versions: HTTP/1.0 with and without `Connection: keep-alive`, 1.1 and 2, plain or over each TLS version. Each sends two requests:
+//! the second shows whether the connection was kept.
 
 use super::{Ended, ProbeContext};
 use crate::line::{Answered, Line};
@@ -8,18 +8,18 @@ use intact_ledger::server_profile::{Http2Seen, VersionResult};
 use intact_ledger::{Connection, Outcome, Protocol, TlsVersion};
 use std::time::Duration;
 
-/// How long an announced end is waited for.
+/// How long to wait for a close that was announced.
 const LINGER: Duration = Duration::from_secs(1);
-/// How long a server may take to make up its mind about HTTP/2 without TLS.
+/// The timeout for HTTP/2 without TLS, which a server may ignore.
 const H2C: Duration = Duration::from_secs(3);
-/// HTTP versions, and whether the request asks for the connection to be kept.
+/// HTTP versions, and whether the request has `Connection: keep-alive`.
 const TRIED: [(Protocol, bool); 4] = [
     (Protocol::Http10, false),
     (Protocol::Http10, true),
     (Protocol::Http11, false),
     (Protocol::Http2, false),
 ];
-/// Requests where a later header block is to be compared with the first.
+/// The number of requests if a later header block is compared with the first.
 const HTTP2_REQUESTS: usize = 3;
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
@@ -164,7 +164,7 @@ fn describe(answered: &Answered, tried: &mut VersionResult) {
     }
 }
 
-/// What an HTTP/2 connection showed beside its answers.
+/// Facts of an HTTP/2 connection other than its responses.
 fn seen(line: &Line, answers: &[Answered]) -> Http2Seen {
     let complete: Vec<_> = answers
         .iter()

@@ -1,5 +1,5 @@
-//! The waterfall: the first request on a new connection against the next ones on the same, several times over. What it
-//! tells is in the ledger; here the exchanges are only caused, and their answers compared for [`super::state`].
+//! The waterfall: repeatedly sends a first request on a new connection, and further ones on the same. The ledger has the times. This
+//! probe only causes the exchanges, and passes the responses to [`super::state`].
 
 use super::{Ended, ProbeContext, state};
 use crate::line::{Answered, Line};

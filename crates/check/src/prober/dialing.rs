@@ -1,4 +1,4 @@
-//! Dials: one that is waited for, and several that are driven on while other connections carry requests.
+//! Dials: one that the caller waits for, and several that progress while other connections carry requests.
 
 use super::{Prober, StopReason};
 use crate::line::Line;
@@ -11,18 +11,18 @@ use std::sync::Arc;
 /// An open connection, or the record of a dial that failed.
 pub(crate) type Opened = Result<Line, Box<Connection>>;
 
-/// A dial under way.
+/// A dial in progress.
 pub(crate) struct PendingDial {
     dial: Dial,
     progress: Progress,
     id: u64,
     protocol: Protocol,
-    /// When it is given up.
+    /// Its deadline.
     pub(crate) deadline: Nanos,
 }
 
 impl Prober<'_> {
-    /// Opens a connection; the inner error is a dial that failed.
+    /// Opens a connection. The inner error is a failed dial.
     pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Opened, StopReason> {
         self.wait_for_turn(is_local(&plan.endpoint))?;
         let mut pending = self.dial(plan);
@@ -44,7 +44,7 @@ impl Prober<'_> {
         }
     }
 
-    /// Starts a dial and does not wait for it.
+    /// Starts a dial without waiting.
     pub(crate) fn dial(&mut self, plan: &Arc<Plan>) -> PendingDial {
         let id = self.id();
         let deadline = self.clock.now().after(self.timeout);
@@ -66,7 +66,7 @@ impl Prober<'_> {
         }
     }
 
-    /// Drives dials on by the events of the last wait.
+    /// Advances dials by the events of the last wait.
     pub(crate) fn drive(&mut self, dials: &mut [PendingDial]) {
         for pending in &mut *dials {
             let token = Token(pending.id as usize);
@@ -75,7 +75,7 @@ impl Prober<'_> {
             }
         }
         while let Some(answer) = self.resolver.answer() {
-            // answers to dials that were given up come here too
+            // lookups of abandoned dials also end here
             let Some(pending) = dials.iter_mut().find(|pending| pending.id == answer.key) else {
                 continue;
             };
@@ -89,7 +89,7 @@ impl Prober<'_> {
         }
     }
 
-    /// The result of a dial that is over, which is recorded.
+    /// Records the result of a finished dial, and returns it.
     pub(crate) fn opened(&mut self, pending: &mut PendingDial) -> Option<Opened> {
         match std::mem::replace(&mut pending.progress, Progress::Pending) {
             Progress::Established(established) => {
@@ -104,7 +104,7 @@ impl Prober<'_> {
         }
     }
 
-    /// Gives a dial up; what is recorded of it.
+    /// Abandons a dial, and returns its record.
     pub(crate) fn give_up_dial(
         &mut self,
         mut pending: PendingDial,

@@ -1,6 +1,6 @@
-//! The end of a server under a check: as a probe, with a process that the test plays, and in the middle of other probes.
+//! The end of a server during a check: as a probe, with a process that the test simulates, and during other probes.
 
-use crate::hostile::Told;
+use crate::hostile::Observed;
 use intact_check::{
     Check, CheckProgress, Config, DrainConfig, EndSignal, ExtraRequest, ProbeKind, ProcessState,
     ServerProcess, ServerProfile,
@@ -13,10 +13,10 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Far more than any of these tests takes.
+/// A limit that no correct run reaches.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A server that ends as a process would.
+/// A server that ends like a process.
 struct Played {
     server: Option<TestServer>,
     ending: Option<JoinHandle<Totals>>,
@@ -70,8 +70,8 @@ impl ServerProcess for Played {
     }
 }
 
-/// The check of a server that ends, with a request that takes half a second.
-fn measure(played: &mut Played, url: &str, limit: Duration) -> (Drain, Told, u32) {
+/// A drain check, with a request that takes 0.5 s.
+fn measure(played: &mut Played, url: &str, limit: Duration) -> (Drain, Observed, u32) {
     let mut config = Config::new(url).unwrap();
     config.drain = Some(DrainConfig {
         limit,
@@ -79,16 +79,18 @@ fn measure(played: &mut Played, url: &str, limit: Duration) -> (Drain, Told, u32
         ..DrainConfig::default()
     });
     let check = Check::new(config).unwrap();
-    let mut told = Told::default();
-    let card = check.run_drain(Clock::start(), played, &mut told).unwrap();
+    let mut observed = Observed::default();
+    let card = check
+        .run_drain(Clock::start(), played, &mut observed)
+        .unwrap();
     assert!(card.requests_sent <= check.budget().requests());
-    (card.drain.unwrap(), told, card.requests_sent)
+    (card.drain.unwrap(), observed, card.requests_sent)
 }
 
 #[test]
 fn a_drain_in_good_order_is_recorded_connection_by_connection() {
     let (mut played, url) = Played::start(HANG, false);
-    let (drain, told, sent) = measure(&mut played, &url, HANG);
+    let (drain, observed, sent) = measure(&mut played, &url, HANG);
     let totals = played.ending.unwrap().join().unwrap();
     assert!(
         drain.requests.iter().all(|one| one.outcome.is_ok()),
@@ -117,7 +119,7 @@ fn a_drain_in_good_order_is_recorded_connection_by_connection() {
     assert!(goaways.count() >= 4, "every connection of HTTP/2");
     assert!(drain.process.group_at > Some(drain.at) && drain.process.killed_at.is_none());
     // both sides count the same requests
-    assert_eq!(told.exchanges.len(), sent as usize);
+    assert_eq!(observed.exchanges.len(), sent as usize);
     assert_eq!(totals.requests.total, u64::from(sent));
     assert_eq!(totals.requests.ok, totals.requests.total);
 }
@@ -153,12 +155,12 @@ fn a_server_that_ignores_the_signal_is_killed_in_time_and_goes_on_until_then() {
 /// Ends the server when the requests on one connection begin.
 struct EndsIt {
     played: Played,
-    told: Told,
+    observed: Observed,
 }
 
 impl CheckProgress for EndsIt {
     fn event(&mut self, event: Event<'_>) {
-        self.told.event(event);
+        self.observed.event(event);
     }
     fn stage(&mut self, stage: ProbeKind, _: &ServerProfile) {
         if stage == ProbeKind::Requests {
@@ -178,13 +180,13 @@ fn a_server_that_drains_in_the_middle_of_a_check_does_not_hang_it() {
     config.timeout = Duration::from_secs(1);
     config.idle_limit = Duration::from_secs(1);
     let check = Check::new(config).unwrap();
-    let told = Told::default();
-    let mut ends = EndsIt { played, told };
+    let observed = Observed::default();
+    let mut ends = EndsIt { played, observed };
     let begun = Instant::now();
     let card = check.run(Clock::start(), None, &mut ends).unwrap();
     assert!(begun.elapsed() < HANG);
     let totals = ends.played.ending.unwrap().join().unwrap();
-    // a request that was refused with its connection is not at the server, and none is there twice
+    // a request on a refused connection did not reach the server, and no request reached it twice
     assert!(totals.requests.total <= u64::from(card.requests_sent));
     assert_eq!(totals.requests.ok, totals.requests.total);
 }

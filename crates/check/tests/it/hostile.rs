@@ -1,5 +1,5 @@
-//! Every server of `fixtures/hostile/` and `fixtures/dead-connections/` under a whole check, idle limits included: the check comes to
-//! its end within its budget, and each request and each connection ends as the file says a careful client's do.
+//! Checks every server of `fixtures/hostile/` and `fixtures/dead-connections/`, with idle timeouts. The check ends within its budget.
+//! Each request and each connection has the outcome that the file states.
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
@@ -13,21 +13,21 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a check waits for an answer.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How long it watches idle connections.
+/// The longest wait on an idle connection.
 const IDLE_LIMIT: Duration = Duration::from_secs(1);
-/// No hang: far more than the waits of one check together.
+/// A limit that no check reaches unless it hangs.
 const HANG: Duration = Duration::from_secs(60);
 
-/// What was told of a check's connections and exchanges.
+/// The connections and exchanges that a check reported.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     pub(crate) connections: Vec<Connection>,
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-impl CheckProgress for Told {
+impl CheckProgress for Observed {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Opened(connection) => self.connections.push(connection.clone()),
@@ -50,17 +50,17 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Runs it; what is wrong, if anything.
+    /// Runs it. Returns the differences from the expectation.
     fn run(&self) -> Vec<String> {
         let server = TestServer::start(self.hostile.config.clone()).unwrap();
         let check = Check::new(self.config(&server)).unwrap();
-        let mut told = Told::default();
+        let mut observed = Observed::default();
         let begun = Instant::now();
-        let card = check.run(Clock::start(), None, &mut told).unwrap();
+        let card = check.run(Clock::start(), None, &mut observed).unwrap();
         let took = begun.elapsed();
         let totals = server.end().unwrap();
-        let mut wrong = self.outcomes(&told);
-        wrong.extend(self.counts(&told, &card, &totals));
+        let mut wrong = self.outcomes(&observed);
+        wrong.extend(self.counts(&observed, &card, &totals));
         if card.requests_sent > check.budget().requests() {
             wrong.insert(format!("{} requests", card.requests_sent));
         }
@@ -92,11 +92,11 @@ impl Trial<'_> {
         config
     }
 
-    /// What ended otherwise than the file says.
-    fn outcomes(&self, told: &Told) -> BTreeSet<String> {
+    /// The outcomes that differ from those in the file.
+    fn outcomes(&self, observed: &Observed) -> BTreeSet<String> {
         let mut wrong = BTreeSet::new();
         let mut asked: HashMap<ConnectionId, Protocol> = HashMap::new();
-        for connection in self.asked(told) {
+        for connection in self.asked(observed) {
             let protocol = connection.protocol.unwrap_or(self.protocol);
             asked.insert(connection.id, protocol);
             let failed = connection.failed.as_ref().map(|failed| failed.kind);
@@ -106,11 +106,11 @@ impl Trial<'_> {
                 wrong.insert(format!("a connection ended in {}", kind.id()));
             }
         }
-        for exchange in &told.exchanges {
+        for exchange in &observed.exchanges {
             let Some(&protocol) = exchange.connection.and_then(|id| asked.get(&id)) else {
                 continue;
             };
-            // an answer to HEAD has no body that could be spoiled
+            // a response to HEAD has no body that could be damaged
             let bodiless = exchange.method == Some(Method::HEAD) && exchange.outcome.is_ok();
             if !bodiless && !self.expected(protocol).contains(&exchange.outcome) {
                 let id = exchange.outcome.failure().map_or("ok", |kind| kind.id());
@@ -120,11 +120,11 @@ impl Trial<'_> {
         wrong
     }
 
-    /// The connections that speak what the URL asks for. Two kinds do not, and the files say nothing of them: hellos of old TLS
-    /// versions, and the look whether a port that gave no answer speaks the other of TLS and plain HTTP.
-    fn asked<'a>(&self, told: &'a Told) -> impl Iterator<Item = &'a Connection> {
+    /// The connections in the protocol of the URL. The files do not describe two other kinds: hellos of old TLS versions, and the
+    /// test whether a silent port expects TLS instead of plain HTTP, or the reverse.
+    fn asked<'a>(&self, observed: &'a Observed) -> impl Iterator<Item = &'a Connection> {
         let secure = self.secure;
-        told.connections.iter().filter(move |connection| {
+        observed.connections.iter().filter(move |connection| {
             let failed = connection.failed.as_ref().map(|failed| failed.phase);
             let is_hello = failed.is_some() && connection.tls.is_some();
             let is_other = match failed {
@@ -151,32 +151,30 @@ impl Trial<'_> {
         }
     }
 
-    /// Counts on which the two sides differ.
-    fn counts(&self, told: &Told, card: &ServerProfile, totals: &Totals) -> Vec<String> {
+    /// The counts that differ between client and server.
+    fn counts(&self, observed: &Observed, card: &ServerProfile, totals: &Totals) -> Vec<String> {
         let mut wrong = Vec::new();
-        if told.exchanges.is_empty() && told.connections.is_empty() {
-            wrong.push("nothing was told of any connection".to_owned());
+        if observed.exchanges.is_empty() && observed.connections.is_empty() {
+            wrong.push("nothing was recorded".to_owned());
         }
-        if card.requests_sent as usize != told.exchanges.len() {
-            let (sent, told) = (card.requests_sent, told.exchanges.len());
-            wrong.push(format!("{sent} requests were sent and {told} told"));
+        if card.requests_sent as usize != observed.exchanges.len() {
+            let (sent, recorded) = (card.requests_sent, observed.exchanges.len());
+            wrong.push(format!("{sent} requests were sent and {recorded} recorded"));
         }
-        let looks = card.old_tls.len() + usize::from(told_of_other(card));
-        // nothing is sent twice: the server counts no request but those that were told, and the TLS hello of a look
-        let (here, there) = (told.exchanges.len() + looks, totals.requests.total);
+        let looks = card.old_tls.len() + usize::from(observed_of_other(card));
+        // nothing is sent twice: the server counts no request except those recorded, and the TLS hello of a port test
+        let (here, there) = (observed.exchanges.len() + looks, totals.requests.total);
         if there > here as u64 {
             wrong.push(format!("at most {here} requests here, {there} there"));
         }
-        let beside = told.connections.len() - self.asked(told).count();
-        if beside != looks {
-            wrong.push(format!(
-                "{beside} connections beside the question, {looks} looks"
-            ));
+        let others = observed.connections.len() - self.asked(observed).count();
+        if others != looks {
+            wrong.push(format!("{others} other connections, {looks} port tests"));
         }
-        // the server may not have heard of the end of a handshake that we gave up, nor we of a connection that it reset at once
+        // the server may miss the end of a handshake that the client gave up, and the client a connection that was reset immediately
         let spoken = |connection: &&Connection| connection.failed.is_none();
-        let least = self.asked(told).filter(spoken).count() as u64;
-        let most = told.connections.len() as u64;
+        let least = self.asked(observed).filter(spoken).count() as u64;
+        let most = observed.connections.len() as u64;
         let there = totals.connections.opened;
         if !(least..=most).contains(&there) {
             wrong.push(format!("{least} to {most} connections here, {there} there"));
@@ -185,13 +183,13 @@ impl Trial<'_> {
     }
 }
 
-/// Whether the check looked if the port speaks the other of TLS and plain HTTP.
-fn told_of_other(card: &ServerProfile) -> bool {
+/// Whether the check tested if the port expects TLS instead of plain HTTP, or the reverse.
+fn observed_of_other(card: &ServerProfile) -> bool {
     let contact = card.contact.as_ref();
     contact.is_some_and(|contact| contact.other_scheme.is_some())
 }
 
-/// Checks every server of a folder, in both versions, plain and over TLS.
+/// Checks every server of a folder, in both HTTP versions, plain and over TLS.
 fn check_all(folder: &str, least: usize) {
     let fixtures = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"));
     let all = Hostile::read_all(&fixtures.join(folder)).unwrap();

@@ -1,4 +1,4 @@
-//! Limits: of the whole check, and the idle limit of a server that looks at its connections once in a while.
+//! The time limit of a check, and the idle timeout of a server that checks its connections at intervals.
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
@@ -20,7 +20,7 @@ impl CheckProgress for NullObserver {
     }
 }
 
-/// A server that hands each connection to a thread of its own.
+/// A server with a thread per connection.
 fn server(serve: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -32,7 +32,7 @@ fn server(serve: fn(TcpStream)) -> String {
     url
 }
 
-/// Reads a request head; `false`: there is none to come.
+/// Reads a header section. Returns `false` at the end of the stream.
 fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
     let mut line = String::new();
     while line != "\r\n" {
@@ -77,7 +77,7 @@ fn the_whole_check_has_a_limit() {
     assert!(limited.count() >= 5, "{:?}", card.skipped);
 }
 
-/// Looks at its connections at every whole second since the process began to serve, and closes those that idled for 600 ms.
+/// Checks its connections every second since its start, and closes those that were idle for 600 ms.
 fn serve_with_a_sweep(stream: TcpStream) {
     static SINCE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let since = SINCE.get_or_init(Instant::now);
@@ -108,7 +108,7 @@ fn serve_with_a_sweep(stream: TcpStream) {
     }
 }
 
-/// Executes the second request of a connection, and closes at once.
+/// Executes the second request of a connection, and closes immediately.
 fn serve_once(stream: TcpStream) {
     let mut reader = BufReader::new(stream);
     if read_head(&mut reader).unwrap_or(false) && respond(&mut reader).is_ok() {
@@ -160,7 +160,7 @@ fn an_idle_limit_is_sampled_on_several_connections() {
     assert_eq!(nanos.len(), 4, "{idle:?}");
     assert!(idle.samples.iter().all(|one| one.ended.is_some()));
     assert!(nanos.iter().all(|one| *one >= 590_000_000), "{nanos:?}");
-    // begun at different distances from a sweep, they wait differently long
+    // their waits differ, because they start at different times before a sweep
     let (first, last) = (nanos.iter().min().unwrap(), nanos.iter().max().unwrap());
     assert!(last - first >= 100_000_000, "{nanos:?}");
     assert_eq!(idle.between.map(|one| one.span.nanos()), Some(*first));

@@ -1,7 +1,7 @@
-//! Every script of `fixtures/hostile/scripts/` under a check: it comes to its end within its budget and in time, and each response ends as the
-//! file says a careful client's do.
+//! Checks every script of `fixtures/hostile/scripts/`. The check ends within its budget and in time, and each response has the
+//! outcome that the file states.
 
-use crate::hostile::Told;
+use crate::hostile::Observed;
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::tls::Verify;
 use intact_client::{Clock, Family};
@@ -13,9 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a check waits for a response.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// No hang: far more than the waits of one check together, on a busy machine.
+/// A limit that no check reaches unless it hangs, also on a busy machine.
 const HANG: Duration = Duration::from_secs(60);
 
 /// A peer, and the CA of its TLS.
@@ -58,19 +58,19 @@ impl Trial {
         (server, config)
     }
 
-    /// Runs a check; what is wrong, if anything.
+    /// Runs a check. Returns the differences from the expectation.
     fn run(&self) -> Option<String> {
         let (_server, config) = self.start();
         let check = Check::new(config).unwrap();
-        let mut told = Told::default();
+        let mut observed = Observed::default();
         let begun = Instant::now();
-        let card = check.run(Clock::start(), None, &mut told).unwrap();
+        let card = check.run(Clock::start(), None, &mut observed).unwrap();
         let took = begun.elapsed();
-        let mut wrong = self.outcomes(&told);
+        let mut wrong = self.outcomes(&observed);
         if card.requests_sent > check.budget().requests() {
             wrong.insert(format!("{} requests", card.requests_sent));
         }
-        if told.exchanges.is_empty() && told.connections.is_empty() {
+        if observed.exchanges.is_empty() && observed.connections.is_empty() {
             wrong.insert("nothing was recorded".to_owned());
         }
         if took > HANG {
@@ -80,11 +80,11 @@ impl Trial {
         (!wrong.is_empty()).then(|| format!("{name}: {wrong:?}, expected {:?}", self.script.expect))
     }
 
-    /// What ended otherwise than the file says, of the requests in the version of HTTP that the peer understands.
-    fn outcomes(&self, told: &Told) -> BTreeSet<String> {
+    /// The outcomes that differ from those in the file, for requests in the HTTP version of the peer.
+    fn outcomes(&self, observed: &Observed) -> BTreeSet<String> {
         let mut wrong = BTreeSet::new();
-        for exchange in &told.exchanges {
-            let connection = told
+        for exchange in &observed.exchanges {
+            let connection = observed
                 .connections
                 .iter()
                 .find(|connection| Some(connection.id) == exchange.connection);
@@ -92,9 +92,9 @@ impl Trial {
                 let is_http2 = connection.protocol == Some(Protocol::Http2);
                 is_http2 == self.script.is_http2 && connection.tls.is_some() == self.tls.is_some()
             });
-            // a response to HEAD has no body that could be spoiled
+            // a response to HEAD has no body that could be damaged
             let bodiless = exchange.method == Some(Method::HEAD) && exchange.outcome.is_ok();
-            // the check's own time may be over before the response's
+            // the time limit of the check may end before that of the response
             let cut = exchange.outcome == Outcome::Failed(Failure::Aborted);
             if is_asked && !bodiless && !cut && !self.script.expect.contains(&exchange.outcome) {
                 let id = exchange.outcome.failure().map_or("ok", |kind| kind.id());
@@ -104,7 +104,7 @@ impl Trial {
         wrong
     }
 
-    /// Runs a check that is stopped at once; what is wrong, if anything.
+    /// Runs a check that is stopped immediately. Returns what is wrong.
     fn stop(&self) -> Option<String> {
         let (_server, mut config) = self.start();
         config.timeout = Duration::from_secs(3600);
@@ -117,7 +117,7 @@ impl Trial {
     }
 }
 
-/// Presses Ctrl-C after a moment.
+/// Stops the check after a delay.
 struct Stopping(Instant);
 
 impl CheckProgress for Stopping {

@@ -4,11 +4,12 @@ use super::facts::ObservedFacts;
 use super::figures::Figures;
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, counts};
 use intact_ledger::Vantage;
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The share of the time of requests from which on a wait is worth a sentence.
@@ -52,15 +53,21 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
         ));
     }
     let broken = grave(facts, Severity::Error);
-    if !broken.is_empty() {
+    if totals.avoidable > 0 && !broken.is_empty() {
         said.push(format!(
             "In addition to the cost, something breaks: {}",
             broken.join(", ")
         ));
     }
-    let costly = grave(facts, Severity::Warning);
-    if broken.is_empty() && totals.avoidable == 0 && !costly.is_empty() {
-        said.push(format!("There are warnings: {}", costly.join(", ")));
+    if totals.avoidable == 0
+        && let Some(worst) = worst(facts)
+    {
+        said.insert(0, format!("{} ({})", worst.claim, worst.rule));
+        let mut others = grave(facts, Severity::Warning);
+        others.retain(|rule| *rule != worst.rule);
+        if !others.is_empty() {
+            said.push(format!("Further warnings: {}", others.join(", ")));
+        }
     }
     said
 }
@@ -161,6 +168,13 @@ fn is_otherwise_without_gain(facts: &ObservedFacts) -> bool {
         && totals.lookups.failed == 0
         && !has_queue(facts)
         && grave(facts, Severity::Warning).is_empty()
+}
+
+/// The most severe finding, if it is a warning or an error.
+fn worst(facts: &ObservedFacts) -> Option<&Finding> {
+    let findings = facts.findings.iter();
+    let grave = findings.filter(|finding| finding.severity >= Severity::Warning);
+    grave.min_by_key(|finding| Reverse(finding.severity))
 }
 
 /// The rules with a finding of at least this severity.

@@ -1,7 +1,10 @@
-//! `intact help [COMMAND]`, and `intact help --json`: the command line as data, for scripts and agents. All of it comes from the tables
-//! that the commands use; none of it is written here.
+//! `intact help [COMMAND|TOPIC]`, and `intact help --json`: the command line as data, for scripts and agents. All of it comes from the
+//! tables that the commands use, and from the pages of `docs/guide`. None of it is written here.
+
+mod guide;
 
 use super::json::{self, JsonTarget};
+use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use intact_findings::requirement::{Document, METRICS, SELECTORS};
@@ -14,15 +17,17 @@ use std::process::ExitCode;
 /// The id of the document.
 pub(crate) const SCHEMA: &str = "intact.help/1";
 
-/// Prints the help of a command, or all of it as JSON
+/// Prints the help of a command, a page of the guide, or everything as JSON
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   intact help bench
+  intact help guide                    the pages of the guide
+  intact help econnreset
   intact help --json | jq -r '.rules[].id'
   intact help --json | jq '.commands[] | select(.name == \"watch\")'")]
 pub(crate) struct Args {
-    /// The command; without it the help of all
-    #[arg(value_name = "COMMAND")]
+    /// The command, or a page of the guide; without it the help of all commands
+    #[arg(value_name = "COMMAND|TOPIC")]
     command: Vec<String>,
     /// Print commands, options, rules, metrics and exit codes as JSON, or write them to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
@@ -49,6 +54,12 @@ pub(crate) fn run(Config(args): Config) -> Result<ExitCode, Failed> {
     }
     if let Some(option) = args.command.iter().find(|word| word.starts_with('-')) {
         return Err(Failed::usage(anyhow!("{option} is no command")));
+    }
+    if let [topic] = &args.command[..]
+        && let Some(page) = guide::page(topic)
+    {
+        console::print(&page);
+        return Ok(ExitCode::from(exit::FINE));
     }
     let mut words = vec![OsString::from("intact")];
     words.extend(args.command.into_iter().map(OsString::from));
@@ -238,8 +249,8 @@ impl Rule {
             }
         }
         let rule = |id| {
-            let doc = documented.iter().map(|rule| rule.doc());
-            let doc = doc.clone().find(|doc| doc.id == id);
+            let mut docs = documented.iter().map(|rule| rule.doc());
+            let doc = docs.find(|doc| doc.id == id);
             let applies = |document: &&Document| document.rules().contains(&id);
             Rule {
                 id,

@@ -117,7 +117,7 @@ pub(crate) async fn ending_signal() -> usize {
 /// Signals of ours that are meant for a program.
 pub(crate) struct PendingSignals(Signals);
 
-/// Passes signals on to a program until this value is told that the program has ended.
+/// Passes signals on to a program until the owner of this value reports that the program has ended.
 pub(crate) struct ForwardedSignals {
     handle: Handle,
     over: Arc<AtomicBool>,
@@ -142,7 +142,7 @@ impl PendingSignals {
                 if let Some(signal) = signal
                     && !is_over.load(Ordering::Acquire)
                 {
-                    // gone already: its end is being told
+                    // the program has ended, and its end will be reported
                     let _ = kill_process(pid, signal);
                 }
             }

@@ -247,7 +247,7 @@ fn every_output_of_a_campaign_and_of_a_function_on_a_full_disk_fails_the_command
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Runs `serve` until it listens and is told to end, with standard output on a file.
+/// Runs `serve` until it listens, then ends it, with standard output on a file.
 fn serve_to(out: impl Into<Stdio>) -> (Option<i32>, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
         .args(["serve", "--json"])
@@ -377,12 +377,12 @@ fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
             all.insert(9, "--report");
         }
         let out = Command::new("unshare").args(&all).output().unwrap();
-        let told = String::from_utf8_lossy(&out.stderr).into_owned();
-        if !told.contains("begins") {
-            return crate::skip::skip("full folders for temporary files", &told);
+        let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+        if !printed.contains("begins") {
+            return crate::skip::skip("full folders for temporary files", &printed);
         }
-        assert_eq!(code_of(&out), code, "{words:?}: {told}");
-        assert!(told.contains(said), "{words:?}: {told}");
+        assert_eq!(code_of(&out), code, "{words:?}: {printed}");
+        assert!(printed.contains(said), "{words:?}: {printed}");
         if words[0] != "fleet" {
             for file in [&at("out.json"), &page] {
                 assert!(fs::metadata(file).unwrap().len() > 0, "{words:?} {file}");

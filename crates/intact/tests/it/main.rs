@@ -25,6 +25,8 @@ mod foreign_runs;
 mod foreign_text;
 #[cfg(target_os = "linux")]
 mod full_disk;
+#[cfg(target_os = "linux")]
+mod guide;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile_input;
@@ -49,4 +51,5 @@ mod secrets;
 mod serve;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
+mod transcript;
 mod watch;

@@ -1,4 +1,5 @@
-//! The time from the signal to the end of the process: requests on kept and on new connections at a low rate, and what comes of each.
+//! The time from the signal to the end of the process: sends requests on kept and new connections at a low rate, and records the
+//! outcome of each.
 
 use super::super::{Ended, ProbeContext};
 use super::nanos;
@@ -13,22 +14,22 @@ use std::time::Duration;
 
 /// The tag of the exchanges of a drain.
 const TAG: &str = "drain";
-/// From one request to the next on a connection that is used, and from one new connection to the next; and the same later.
+/// The interval between requests on a used connection, and between new connections: at first, and later.
 const PERIOD: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
-/// How long the shorter period lasts.
+/// How long the shorter interval applies.
 const DENSE: Duration = Duration::from_secs(3);
-/// The first new connection after the signal.
+/// The delay of the first new connection after the signal.
 const FIRST_NEW: Duration = Duration::from_millis(10);
-/// How long the server's close is waited for after an announcement, as clients do.
+/// How long to wait for the server's close after its announcement, as clients do.
 const LINGER: Duration = Duration::from_secs(1);
-/// How long connections are watched after the last process of the group ended: what still responds then is in another one.
+/// How long to observe connections after the last process of the group ended. A response in this time is from another process.
 const AFTERMATH: Duration = Duration::from_millis(500);
-/// The longest wait for killed processes to be gone.
+/// The longest wait for killed processes to end.
 const REAP: Duration = Duration::from_secs(5);
-/// How often the process is looked at.
+/// How often the state of the process is read.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Turns of one connection, or of new ones, in at most this time.
+/// The maximum time between two steps.
 pub(super) fn turns(limit: Duration) -> u32 {
     let all = limit + REAP + AFTERMATH;
     let dense = all.min(DENSE).as_millis() / PERIOD[0].as_millis();
@@ -36,26 +37,26 @@ pub(super) fn turns(limit: Duration) -> u32 {
     u32::try_from(dense + sparse).unwrap_or(u32::MAX / 16) + 2
 }
 
-/// A connection under measurement; its record is at the same place in [`Drain::connections`].
+/// A connection under measurement. Its record has the same index in [`Drain::connections`].
 struct Member {
-    /// Until it is closed.
+    /// Present until the connection is closed.
     line: Option<Line>,
-    /// When the request in flight was sent.
+    /// The time at which the request in flight was sent.
     sent_at: Option<Nanos>,
-    /// When the next request is due, where it is used.
+    /// The time at which the next request is due, on a used connection.
     due: Nanos,
 }
 
-/// Connections, what was recorded of them, and the tries of new ones.
+/// The connections, their records, and the attempts to open new ones.
 pub(super) struct Measurement {
     pub(super) drain: Drain,
     members: Vec<Member>,
     usual: RequestSpec,
-    /// How new connections are opened, in turn.
+    /// The plans of new connections, used in turn.
     plans: Vec<Arc<Plan>>,
     next_plan: usize,
     next_new: Nanos,
-    /// Dials under way, each with the place of its record.
+    /// Dials in progress, each with the index of its record.
     dials: Vec<PendingDial>,
     dialled: Vec<usize>,
     is_signalled: bool,
@@ -90,7 +91,7 @@ impl Measurement {
         self.is_signalled
     }
 
-    /// Takes an open connection in.
+    /// Adds an open connection.
     pub(super) fn add(&mut self, line: Line, http: Protocol, role: DrainRole) {
         self.drain.connections.push(DrainConnection {
             role,
@@ -108,7 +109,7 @@ impl Measurement {
         });
     }
 
-    /// Sends this request on every `nth` connection that is to have one in flight and has none.
+    /// Sends this request on each connection that must have a request in flight and has none.
     pub(super) fn send_in_flight(
         &mut self,
         caller: &mut Prober<'_>,
@@ -129,7 +130,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Sends a request on a connection that can take one.
+    /// Sends a request on a connection, if it accepts one.
     fn send(
         &mut self,
         caller: &mut Prober<'_>,
@@ -158,7 +159,7 @@ impl Measurement {
         self.drain.at = at;
         self.is_signalled = true;
         self.next_new = at.after(nanos(FIRST_NEW));
-        // responses that had come before the signal are none of the drain's
+        // responses from before the signal do not belong to the drain
         self.drain.requests.clear();
         let roles = self.drain.connections.iter().map(|one| one.role);
         let used: Vec<usize> = roles
@@ -173,7 +174,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Records until the process is gone.
+    /// Records until the process has ended.
     pub(super) fn run(
         &mut self,
         caller: &mut Prober<'_>,
@@ -205,7 +206,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Reads what comes until then.
+    /// Reads until then.
     pub(super) fn wait_until(
         &mut self,
         caller: &mut Prober<'_>,
@@ -220,7 +221,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Notes what is left of the process. Returns whether a part of it is.
+    /// Records the state of the process. Returns whether a process of its group is left.
     fn look_at(&mut self, server: &mut dyn ServerProcess, now: Nanos) -> Result<bool, StopReason> {
         let state = server.state().map_err(StopReason::Server)?;
         let process = &mut self.drain.process;
@@ -235,7 +236,7 @@ impl Measurement {
         Ok(state.is_left)
     }
 
-    /// Whether nothing more can come: the processes are gone, and the connections ended or were watched for a while longer.
+    /// Whether the measurement is over: the processes have ended, and the connections have ended or were observed for [`AFTERWARDS`].
     fn is_over(&self, is_left: bool, now: Nanos) -> bool {
         let process = &self.drain.process;
         if is_left {
@@ -254,7 +255,7 @@ impl Measurement {
         more
     }
 
-    /// Reads what is there on a connection, and closes one that is over. Returns whether more may be there.
+    /// Reads the available bytes of a connection, and closes it if it has ended. Returns whether more may be available.
     fn pump(&mut self, caller: &mut Prober<'_>, at: usize) -> bool {
         let Some(line) = &mut self.members[at].line else {
             return false;
@@ -276,7 +277,7 @@ impl Measurement {
         more
     }
 
-    /// Records what a connection shows, and the exchange that ended on it.
+    /// Records the state of a connection, and the exchange that ended on it.
     fn note(&mut self, at: usize, answered: Option<Answered>) {
         let member = &mut self.members[at];
         let record = &mut self.drain.connections[at];
@@ -285,7 +286,7 @@ impl Measurement {
         if let Some(goaway) = line.http.goaway_at() {
             record.announced_at.get_or_insert(goaway);
         }
-        // a GOAWAY ends the use of a connection, and the stream goes on
+        // a GOAWAY ends the use of a connection, and streams in flight continue
         if let Some(ended) = line.http.ended() {
             record.ended = line.ended().map(|(_, how)| (ended.at, how));
         }
@@ -309,7 +310,7 @@ impl Measurement {
         }
     }
 
-    /// Sends what is due on kept connections, and tries a new one.
+    /// Sends the requests that are due on kept connections, and opens a new connection if one is due.
     fn send_due(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
         let now = caller.clock.now();
         let period = PERIOD[usize::from(now.since(self.drain.at) >= nanos(DENSE))];
@@ -344,7 +345,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Takes what dials established, and sends a request on each.
+    /// Collects established dials, and sends a request on each.
     fn drive_dials(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
         let mut nth = 0;
         while nth < self.dials.len() {
@@ -374,7 +375,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Ends what is still in flight, and closes every connection.
+    /// Abandons the exchanges in flight, and closes every connection.
     pub(super) fn close_all(&mut self, caller: &mut Prober<'_>) {
         for pending in self.dials.drain(..) {
             caller.give_up_dial(pending, Failure::Aborted);

@@ -1,7 +1,7 @@
-//! Drain: the signal that ends the server's process, under kept connections. Some stay idle, some carry a request now and then, some
-//! have a request in flight at the signal, and new ones are tried. Everything that happens until the process is gone is recorded.
+//! Drain: ends the server's process by a signal while connections are kept. Some connections are idle, some carry a request at
+//! intervals, some have a request in flight, and new ones are opened. All is recorded until the process has ended.
 //!
-//! This file opens the connections and sends the signal; `measurement` has the time after it. Must not conclude.
+//! This file opens the connections and sends the signal; `measurement` records what follows. It must not draw conclusions.
 
 mod measurement;
 
@@ -14,19 +14,19 @@ use intact_ledger::server_profile::{Drain, DrainRole, ServerEnd};
 use measurement::Measurement;
 use std::time::Duration;
 
-/// Connections of each kind, for HTTP/1 and for HTTP/2.
+/// The number of connections of each kind, for HTTP/1 and for HTTP/2.
 const CONNECTIONS: [(DrainRole, usize, usize); 3] = [
     (DrainRole::Idle, 2, 1),
     (DrainRole::Used, 4, 2),
     (DrainRole::InFlight, 2, 1),
 ];
-/// The pause before the signal: the server begins with a slow request, connections idle, and a command that puts its server into the
-/// background ends.
+/// The delay before the signal. In this time the server starts on the slow request, connections become idle, and a command that
+/// starts its server in the background ends.
 const HEAD_START: Duration = Duration::from_millis(200);
-/// The longest wait for a response in a version that the server may not speak.
+/// The longest wait for a response in a version that the server may not support.
 const TRIAL: Duration = Duration::from_secs(2);
 
-/// Requests that a drain of at most this length may take.
+/// The maximum of requests of a drain of this length.
 pub(crate) fn most_requests(limit: Duration) -> u32 {
     let per_version = |http1: bool| -> u32 {
         let many = |wanted: DrainRole| {
@@ -67,14 +67,14 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let mut measured = Measurement::new(blank, usual, &spoken, bench)?;
     let done = measure(bench, &mut measured, slow.as_ref(), &spoken, server);
     measured.close_all(&mut bench.caller);
-    // without the signal nothing was measured
+    // nothing was measured before the signal
     if measured.is_signalled() {
         bench.card.drain = Some(measured.drain);
     }
     done
 }
 
-/// The versions of which a request was answered, and whether the connection could be used again after it.
+/// The versions in which the server responded, and whether its connection could be reused.
 fn spoken(
     bench: &mut ProbeContext<'_>,
     versions: &[Protocol],
@@ -99,7 +99,7 @@ fn spoken(
     Ok(spoken)
 }
 
-/// Opens the connections, has requests in flight, sends the signal, and records what follows.
+/// Opens the connections, starts the slow requests, sends the signal, and records what follows.
 fn measure(
     bench: &mut ProbeContext<'_>,
     measured: &mut Measurement,
@@ -110,7 +110,7 @@ fn measure(
     for &(version, keeps) in spoken {
         for (role, one, two) in CONNECTIONS {
             let many = if version == Protocol::Http2 { two } else { one };
-            // a connection that the server does not keep can only have a request in flight
+            // a connection that the server does not keep can only carry a request in flight
             let many = if keeps || role == DrainRole::InFlight {
                 many
             } else {
@@ -143,7 +143,7 @@ fn measure(
     Ok(measured.run(&mut bench.caller, server)?)
 }
 
-/// A connection of this version, which has carried a request where the server keeps connections.
+/// Opens a connection of this version. If the server keeps connections, it has carried one request.
 fn line_up(
     bench: &mut ProbeContext<'_>,
     version: Protocol,
