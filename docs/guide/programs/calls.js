@@ -15,6 +15,8 @@ function call() {
 }
 
 (async () => {
-  for (let i = 0; i < Number(count); i++) await call();
+  for (let i = 0; i < Number(count); i++) {
+    await call().catch((error) => console.log(`request ${i + 1}: ${error.code}`));
+  }
   process.exit(0);
 })();

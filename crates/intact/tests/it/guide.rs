@@ -1,7 +1,7 @@
 //! The transcripts in `docs/guide` are what the programs print, except for their figures.
 //!
 //! Each page is one script: the lines that begin with `$ ` in its blocks marked `console`, in one shell. Ports are replaced by free ones.
-//! A command that ends in ` &` is a server: the script waits until its port accepts connections. The output of the others is compared:
+//! A command that ends in ` &` is `intact serve`: the script waits until its port accepts connections. The output of the others is compared:
 //! each line that the page shows must be printed, in order. `INTACT_UPDATE=1` writes today's figures, and the whole output of a command
 //! that has none.
 
@@ -12,12 +12,15 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
+/// Pages that run at the same time: most of their time is waiting.
+const AT_ONCE: usize = 3;
 /// Precedes the output of a command; its number follows.
 const MARK: &str = "@@guide ";
-/// The ports of the pages.
-const PORTS: [&str; 4] = ["8080", "8443", "8081", "8444"];
+/// The default ports of `intact serve`.
+const PORTS: [&str; 2] = ["8080", "8443"];
 
 /// A command of a page, with the output that the page shows.
 struct Shown {
@@ -73,11 +76,10 @@ fn script<'a>(commands: impl Iterator<Item = &'a Shown>) -> String {
         let _ = writeln!(script, "mark '{MARK}{number}'");
         let _ = match command.strip_suffix(" &") {
             None => writeln!(script, "{command}"),
-            Some(server) => {
-                let port = PORTS.iter().find(|port| server.contains(**port));
-                let port = port.unwrap_or(&PORTS[0]);
-                writeln!(script, "{server} > /dev/null 2>&1 &\nlistens {port}")
-            }
+            Some(server) => writeln!(
+                script,
+                "{server} --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 > /dev/null 2>&1 &\nlistens 8080"
+            ),
         };
     }
     script
@@ -198,7 +200,18 @@ fn the_transcripts_in_the_guide_are_what_the_programs_print() {
             return;
         }
     }
-    let wrong: Vec<String> = pages().iter().flat_map(|page| differences(page)).collect();
+    let pages = Mutex::new(pages());
+    let wrong = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(page) = { pages.lock().unwrap().pop() } {
+                    wrong.lock().unwrap().extend(differences(&page));
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
