@@ -20,7 +20,7 @@ const NOT_YET: &[&str] = &[
     "README.md",
     "clients/",
     "clients/README.md",
-    "crates/audit/",
+
     "crates/bench/",
     "crates/check/",
     "crates/client/",
@@ -42,7 +42,6 @@ const NOT_YET: &[&str] = &[
     "crates/watch/",
     "crates/wire/",
     "deploy/README.md",
-    "docs/audit.md",
     "docs/bench.md",
     "docs/check.md",
     "docs/figures.md",
