@@ -1,12 +1,14 @@
-//! The stopwatch of one exchange: when its parts were sent and heard, and the spans that follow; the same for every HTTP version
-//! and for every client of ours, so that a phase means the same in all of them.
+//! The stopwatch of one exchange: when its parts were sent and received, and the resulting spans.
+//!
+//! It is the same for every HTTP version and for every client of ours, so a phase has one meaning
+//! in all of them.
 
 use intact_ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
 
-/// When bytes reached us.
+/// When bytes arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// When the kernel received them, or when they were read where it does not say.
+    /// When the kernel received them, or when they were read if it records no timestamp.
     pub(crate) at: Nanos,
     /// When they were read.
     pub(crate) read: Nanos,
@@ -15,7 +17,8 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Bytes that were `read` and that the kernel stamped `at`, if it did.
+    /// The arrival of bytes that were `read` then, and that the kernel received `at`, if it
+    /// recorded that.
     #[inline]
     pub(crate) fn new(at: Option<Nanos>, read: Nanos) -> Arrival {
         Arrival {
@@ -26,7 +29,7 @@ impl Arrival {
     }
 }
 
-/// Takes the times of one exchange.
+/// Records the times of one exchange.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stopwatch {
     begun: bool,
@@ -35,14 +38,14 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts an exchange that is due at `exchange.at`, at the position `exchange.ordinal` on its connection. `setup` is the setup of
-    /// the new connection that it waits for.
+    /// Starts an exchange that is due at `exchange.at`, with position `exchange.ordinal` on its
+    /// connection. `setup` is the setup of the new connection that it waits for.
     #[inline]
     pub(crate) fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
         let at = exchange.at;
         let waited = setup.is_some_and(|setup| exchange.spans.wait_for_setup(setup, at));
         exchange.reuse = Reuse::of(waited, exchange.ordinal);
-        // the request leaves in the moment that the setup ends
+        // the request is sent when the setup ends
         let from = setup
             .and_then(|setup| setup.ssl.or(setup.connect))
             .map_or(at, |span| span.end.max(at));
@@ -50,13 +53,13 @@ impl Stopwatch {
         Stopwatch::default()
     }
 
-    /// Whether the first byte of the answer has come.
+    /// Whether the first byte of the response has arrived.
     #[inline]
     pub(crate) fn begun(&self) -> bool {
         self.begun
     }
 
-    /// Notes that the request is with the kernel.
+    /// Records that the request is with the kernel.
     #[inline]
     pub(crate) fn sent(exchange: &mut Exchange, at: Nanos) {
         if let Some(send) = &mut exchange.spans.send {
@@ -64,7 +67,7 @@ impl Stopwatch {
         }
     }
 
-    /// Notes bytes of the answer, the first ones or later.
+    /// Records that bytes of the response arrived.
     #[inline]
     pub(crate) fn hear(&mut self, exchange: &mut Exchange, arrival: Arrival) {
         if self.begun {
@@ -73,19 +76,19 @@ impl Stopwatch {
         self.begun = true;
         let spans = &mut exchange.spans;
         if let Some(send) = &mut spans.send {
-            // on loopback the answer may be there before our send returns
+            // on loopback the response may arrive before our send returns
             send.end = send.end.min(arrival.at).max(send.start);
             spans.wait = Some(Span::new(send.end, arrival.at));
         }
     }
 
-    /// Notes that the final head is complete.
+    /// Records that the final header section is complete.
     #[inline]
     pub(crate) fn head(&mut self, arrival: Arrival) {
         self.head_at = Some(arrival.at);
     }
 
-    /// Notes bytes of the body.
+    /// Records bytes of the body.
     #[inline]
     pub(crate) fn body(&mut self, arrival: Arrival) {
         if self.body_at.is_none() {
@@ -93,7 +96,7 @@ impl Stopwatch {
         }
     }
 
-    /// The answer is complete: works out the spans.
+    /// Records that the response is complete, and computes the spans.
     #[inline]
     pub(crate) fn complete(&self, exchange: &mut Exchange, arrival: Arrival) {
         let spans = &mut exchange.spans;
@@ -101,7 +104,7 @@ impl Stopwatch {
         let end = arrival.at.max(first);
         match (self.head_at, self.body_at) {
             (Some(head), Some(body)) if body > head => {
-                // a head that came in pieces belongs to the wait for it
+                // the wait lasts to the end of a header section that arrived in pieces
                 if let Some(wait) = &mut spans.wait {
                     wait.end = head;
                 }
@@ -116,7 +119,7 @@ impl Stopwatch {
         }
     }
 
-    /// The exchange failed.
+    /// Records that the exchange failed.
     pub(crate) fn fail(exchange: &mut Exchange, kind: Failure, at: Nanos) {
         exchange.outcome = Outcome::Failed(kind);
         exchange.end = at.max(exchange.at);

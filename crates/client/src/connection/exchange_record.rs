@@ -1,9 +1,10 @@
-//! An exchange record that serves one exchange after the other, the same for every HTTP version.
+//! An exchange record that is reused for consecutive exchanges, in every HTTP version.
 
 use crate::Stopwatch;
 use intact_ledger::{Body, Exchange, KeepAliveTerms, Nanos, Outcome, Setup, Spans};
 
-/// Begins an exchange that is due `at` and clears the record of the last one. `setup` is the setup of a new connection.
+/// Begins an exchange that is due `at` and clears the record of the last one. `setup` is the setup
+/// of a new connection.
 #[inline]
 pub(super) fn begin(exchange: &mut Exchange, at: Nanos, setup: Option<&Setup>) -> Stopwatch {
     exchange.at = at;
