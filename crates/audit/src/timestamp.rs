@@ -191,7 +191,11 @@ mod tests {
             "971211336.250",
             "971211336250",
         ] {
-            assert_eq!(nanos(text), (second * SECOND + 250_000_000, false), "{text}");
+            assert_eq!(
+                nanos(text),
+                (second * SECOND + 250_000_000, false),
+                "{text}"
+            );
         }
     }
 

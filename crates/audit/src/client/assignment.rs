@@ -304,8 +304,7 @@ impl Assignment<'_> {
         terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
         terms.max = entry.terms.max.or(terms.max);
         let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
-        let shows_reuse =
-            has_id || (self.evidence != Evidence::Nothing && self.shows_connects);
+        let shows_reuse = has_id || (self.evidence != Evidence::Nothing && self.shows_connects);
         laid.is_new |= entry.timings.has_setup();
         let reuse = match laid.carried {
             _ if entry.timings.has_setup() => Some(Reuse::Fresh),
