@@ -43,6 +43,6 @@ pub struct CheckResult {
     /// The server profile.
     pub card: ServerProfile,
     /// The exchanges that show the cost of a new connection (tagged
-    /// [`intact_ledger::card::WATERFALL`]), about ten.
+    /// [`intact_ledger::server_profile::WATERFALL`]), about ten.
     pub waterfall: Vec<Exchange>,
 }
