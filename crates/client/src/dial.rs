@@ -357,7 +357,7 @@ impl Dial {
         )
     }
 
-    /// Requests a tunnel from the proxy, and reads its response byte by byte up to the end of the
+    /// Requests a tunnel from the proxy. Reads its response byte by byte up to the end of the
     /// header section, so that no byte of the tunnel is lost.
     fn tunnel(&mut self, clock: &Clock) -> Progress {
         let (

@@ -5,14 +5,14 @@ use crate::connection::Setup;
 use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Limit of the time from the end of a connection's setup to the first byte of its first request,
-/// in nanoseconds, if the request waited for the setup. An observer does not see when the client
-/// wanted the exchange. A client that connects for a request sends it within a few milliseconds. A
-/// client that connects ahead has nothing to send yet.
+/// Nanoseconds from the end of a connection's setup to the first byte of its first request. Up to
+/// this limit, the request counts as having waited for the setup. An observer does not see when the
+/// client wanted the exchange. A client that connects for a request sends it within a few
+/// milliseconds. A client that connects ahead has nothing to send yet.
 pub const OPENED_AHEAD: u64 = 250_000_000;
 
-/// Time after the first request on a connection, in nanoseconds, within which HTTP/2 streams that
-/// begin before the first response count as having waited for the same setup. A client with several
+/// Nanoseconds after the first request on a connection. HTTP/2 streams that begin within this time,
+/// and before the first response, count as having waited for the same setup. A client with several
 /// requests sends them together.
 pub const TOGETHER: u64 = 5_000_000;
 
@@ -74,8 +74,8 @@ impl Setup {
         self.ssl.or(self.connect).map(|span| span.end)
     }
 
-    /// Whether the first request on the connection, sent at `sent`, waited for the setup: at most
-    /// [`OPENED_AHEAD`] passed between the two, or no step of the setup was observed.
+    /// Whether the first request on the connection, sent at `sent`, waited for the setup. It did if
+    /// at most [`OPENED_AHEAD`] passed between the two, or if no step of the setup was observed.
     pub fn is_awaited_at(&self, sent: Nanos) -> bool {
         self.ready()
             .is_none_or(|ready| sent.since(ready) <= OPENED_AHEAD)

@@ -1,8 +1,8 @@
 //! Selects the exchanges that get a row if not all can.
 //!
-//! Selected: the first 100 of each variant, a reservoir of each kind in each round (algorithm R,
-//! Vitter 1985), and every exchange that is among the 100 slowest of its variant at its time.
-//! Memory is bounded for any length of the run.
+//! The first 100 of each variant are selected, and a reservoir of each kind in each round
+//! (algorithm R, Vitter 1985). So is every exchange that is among the 100 slowest of its variant at
+//! its time. Memory is bounded for any length of the run.
 
 use crate::exchange::Exchange;
 use crate::failure::Outcome;

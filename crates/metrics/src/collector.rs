@@ -1,6 +1,6 @@
 //! One request of OTLP/HTTP to a collector, and its response.
 //!
-//! A collector that is absent, refuses or stalls does not end the command: the request is repeated
+//! A collector that is absent, refuses or stalls does not end the command. The request is repeated
 //! for a limited time, then the reason is returned. Must not choose: environment, time and TLS come
 //! from the caller.
 

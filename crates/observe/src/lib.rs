@@ -10,12 +10,12 @@
 //!
 //! * **Protocol**: the first bytes decide. An HTTP/1 request is recognised by its whole first line.
 //!   A named protocol without HTTP is counted and not read. TLS within TLS is not read.
-//! * **Origin**: the authority of the first request that has one (a target in absolute form, else
-//!   `Host` or `:authority`); without a port, the default port of the scheme (RFC 9110 section
-//!   4.2). Until then the TLS server name or the name that the client looked up, else the peer's
+//! * **Origin**: the authority of the first request that has one: a target in absolute form, or
+//!   `Host` or `:authority`. Without a port it has the default port of the scheme (RFC 9110 section
+//!   4.2). Until then the TLS server name or the name that the client looked up, or the peer's
 //!   address, each with the peer's port.
 //! * **Tunnel**: a CONNECT that is granted is setup: it extends `connect`, and the origin is its
-//!   target. What follows is read as the same connection. A CONNECT that is refused is an exchange
+//!   target. Later bytes are read as the same connection. A CONNECT that is refused is an exchange
 //!   with the proxy. After a 101 only HTTP/2 is read on.
 //! * **Reuse**: [`intact_ledger::SetupWait`]. Unknown for the first exchange of a connection whose
 //!   start was not observed.
@@ -41,17 +41,16 @@
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
 //! * **Partial heads**: a request of HTTP/1 whose head is cut off or malformed is an exchange. Its
 //!   target is absent where the line is not whole. A response of that kind ends with the last byte
-//!   before the next message; it is ok and inferred where bytes are missing, else `malformed` and
-//!   inferred.
+//!   before the next message. It is inferred: ok if bytes are missing, `malformed` otherwise.
 //! * **Pushed streams** and unsolicited responses are no exchanges. They may announce the end of
 //!   the connection.
 //! * **Segments**: those that were sent again and those that awaited a late acknowledgement belong
 //!   to the exchanges during which they came. A fresh exchange has those of the setup too.
 //! * **Close**: the first `close_notify`, FIN or RST decides who closed, and when. GOAWAY by the
 //!   same side names the kind. The end of a connection whose dial failed has no row.
-//! * **Close point**: `stale` if a request began after the server's end or was stale, else
-//!   `mid-exchange` if an exchange was cut or ended later, else
-//!   [`intact_ledger::ClosePoint::after`].
+//! * **Close point**: `stale` if a request began after the server's end or was stale. Otherwise
+//!   `mid-exchange` if an exchange was cut or ended later. Otherwise
+//!   [`intact_ledger::ClosePoint::after`] decides.
 //! * **Inference**: without secrets, `watch` infers requests from bursts of TLS records: the relay
 //!   sees each write of the program. `audit` does not: segments are no writes, and packets may be
 //!   missing.

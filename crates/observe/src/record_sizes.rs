@@ -8,8 +8,8 @@ use intact_wire::tls::{TLS13, TlsFacts, suite_name};
 
 /// A type byte and a tag (RFC 8446 section 5.2).
 const OVERHEAD_13: u64 = 17;
-/// The bytes that an AEAD cipher of TLS 1.2 adds to each record: an explicit nonce and a tag (RFC
-/// 5288, 6655), or a tag alone (RFC 7905).
+/// Bytes that an AEAD cipher of TLS 1.2 adds to each record. They are an explicit nonce and a tag
+/// (RFC 5288, 6655), or a tag alone (RFC 7905).
 const OVERHEAD_12: [(&str, u64); 4] = [
     ("_GCM_", 24),
     ("_CHACHA20_POLY1305_", 16),

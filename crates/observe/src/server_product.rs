@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// Limit of remembered origins and products.
 const MOST: usize = 4096;
 
-/// The product of the server or proxy at the other end of the connection: that of the last `Via`
-/// (RFC 9110 section 7.6.3), or that of `Server` (section 10.2.4).
+/// The product of the server or proxy at the other end of the connection. The last `Via` names it
+/// (RFC 9110 section 7.6.3), or `Server` if there is none (section 10.2.4).
 pub fn server_product(server: Option<&str>, via: Option<&str>) -> Option<Arc<str>> {
     match via.and_then(last_proxy) {
         Some(proxy) => product(proxy),

@@ -287,8 +287,8 @@ impl Batch {
             iov_base: buffer.as_mut_ptr().cast(),
             iov_len: buffer.len(),
         });
-        // SAFETY: headers of zeroes are valid; each points at a part of its own, which outlives the
-        // call, and into which the kernel writes, not beyond its end.
+        // SAFETY: headers of zeroes are valid. Each points at a part of its own, which outlives the
+        // call. The kernel writes into the part, not beyond its end.
         let (count, headers) = unsafe {
             let mut headers: [libc::mmsghdr; DATAGRAMS] = std::mem::zeroed();
             for (header, part) in headers.iter_mut().zip(&mut parts) {

@@ -103,8 +103,8 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Receives packets of all protocols from now on: of the device with this index in the calling
-    /// thread's network namespace, or of all devices of the socket's namespace.
+    /// Receives packets of all protocols from now on. They are those of the device with this index
+    /// in the calling thread's network namespace, or of all devices of the socket's namespace.
     ///
     /// # Errors
     /// Those of bind(2): there is no such device.

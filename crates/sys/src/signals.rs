@@ -141,8 +141,8 @@ pub fn ignore_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
-/// Runs a function with all signals blocked, as they then are for threads that it starts: while a
-/// program is watched, signals are for the thread that watches.
+/// Runs a function with all signals blocked, also for threads that it starts. While a program is
+/// watched, signals are for the thread that watches.
 pub fn without_signals<T>(run: impl FnOnce() -> T) -> T {
     let before = SignalMask::all().apply();
     let result = run();

@@ -234,8 +234,8 @@ const NO_TTL: i32 = 255;
 const OUR_TTL: i32 = 64;
 
 /// Makes the kernel drop all that `ours` sends to `theirs`, its other end on this machine, before
-/// TCP sees it: no data, no acknowledgement, no FIN. What `theirs` sends still arrives. Needs no
-/// privilege: it is the minimum of RFC 5082.
+/// TCP sees it. No data, acknowledgement or FIN arrives. What `theirs` sends still arrives. Needs
+/// no privilege: it is the minimum of RFC 5082.
 ///
 /// # Errors
 /// Those of setsockopt(2).

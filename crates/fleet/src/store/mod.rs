@@ -1,12 +1,12 @@
 //! The store of results: a folder, or S3, GCS, Azure in a build with the feature `aws`. Every
-//! object is written whole or not at all; a result counts from the moment that its own object is
-//! there, and that is written last.
+//! object is written completely or not at all. A result counts when its object exists, which is
+//! written last.
 //!
 //! ```text
 //! plans/PLAN.json                                                  the plan
 //! results/plan=PLAN/variant=V/label=L/MESSAGE/ATTEMPT.json         run and tally of one delivery
 //! exchanges/plan=PLAN/variant=V/label=L/MESSAGE.parquet            its requests, one row each
-//! csv/plan=PLAN/variant=V/label=L/MESSAGE.csv                      the same; separate, since SQL engines read every file of a folder
+//! csv/plan=PLAN/variant=V/label=L/MESSAGE.csv                      the same; SQL engines need a separate folder
 //! dead/plan=PLAN/MESSAGE.json                                      why the message was given up
 //! ```
 

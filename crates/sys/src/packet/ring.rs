@@ -143,7 +143,7 @@ impl PacketRing {
 
     fn status(&self) -> &AtomicU32 {
         let slot = self.next * self.frame;
-        // SAFETY: the slot lies within the mapping, which lives as long as `self`; its first four
+        // SAFETY: the slot lies within the mapping, which lives as long as `self`. Its first four
         // bytes are the status word, aligned as slots are, and shared with the kernel.
         unsafe { AtomicU32::from_ptr(self.map.add(slot).as_ptr().cast()) }
     }

@@ -121,8 +121,8 @@ impl Http2 {
         Ok(())
     }
 
-    /// Refuses a frame on a stream that we did not open: it is idle, or a push would have had to
-    /// open it (RFC 9113 section 5.1).
+    /// Refuses a frame on a stream that we did not open. The stream is idle, or only a push could
+    /// have opened it (RFC 9113 section 5.1).
     fn check_stream(&self, stream: u32) -> Result<(), ResponseError> {
         if stream.is_multiple_of(2) {
             return Err(ResponseError::malformed(

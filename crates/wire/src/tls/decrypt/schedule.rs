@@ -1,5 +1,5 @@
 //! Derives keys from secrets: the PRF of TLS 1.0 (RFC 2246 section 5) and of TLS 1.2 (RFC 5246
-//! section 5), and HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1).
+//! section 5). For TLS 1.3 it has HKDF-Expand-Label (RFC 8446 section 7.1).
 
 use ::hmac::Mac;
 use aws_lc_rs::{hkdf, hmac};
