@@ -28,8 +28,9 @@ const LIMITS: Limits = Limits {
 };
 /// A SYN without an answer for this long has timed out. Nanoseconds.
 const UNANSWERED: u64 = 1_000_000_000;
-/// From this number of unacknowledged retransmissions on, the path is dead: a single one may probe
-/// for a late acknowledgement (RFC 8985 section 7).
+/// Number of the client's retransmissions without an acknowledgement that show that the server did
+/// not receive the request. A single one may be a probe for a late acknowledgement (RFC 8985
+/// section 7).
 const UNHEARD: u32 = 2;
 
 /// One TCP connection.
