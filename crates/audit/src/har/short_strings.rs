@@ -25,8 +25,8 @@ enum Place {
     Inside,
     /// In a string, after a backslash.
     Escape,
-    /// In a string, after `\u` and this number of its four digits; the second value is the first
-    /// digit.
+    /// In a string, after `\u` and this number of its four digits. The second value is the first
+    /// digit, then 1 if the digits begin a surrogate pair.
     Unicode(u8, u8),
     /// In a string, after the first half of a surrogate pair.
     HalfPair,

@@ -284,7 +284,7 @@ fn one_direction_is_reported_and_what_it_lacks_did_not_fail() {
         let close = &outcome.end_of(outcome.connections()[0].id).unwrap().close;
         assert_eq!(close.by, None, "{end:?}");
     }
-    // without a handshake, both directions may be the first
+    // without a handshake, the reuse of the first request is unknown
     let late = Tcp::joined(40_000).exchange("/a").exchange("/b").close();
     for end in [End::Client, End::Server] {
         let outcome = audited(&Capture::of(RAW, &late.only(end), plain));
