@@ -14,6 +14,7 @@ mod kits;
 mod peers;
 mod test;
 mod tool;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -43,6 +44,12 @@ enum Task {
     Room(clients::Room),
     /// Checks licences, sources and duplicates of all dependencies against deny.toml
     Dependencies,
+    /// Checks comments, messages and documentation for rejected words, wide lines and long paragraphs
+    Words {
+        /// Print a table of hits per folder instead
+        #[arg(long)]
+        count: bool,
+    },
     /// Builds every artefact of a release: programs, packages, image, checksums and the bill of materials
     Dist(dist::Args),
     /// Writes man page and shell completions
@@ -59,6 +66,7 @@ fn main() -> ExitCode {
         Task::Kits(args) => kits::run(&args).map(|[_, failed]| failed == 0),
         Task::Room(args) => clients::room(&args).map(|()| true),
         Task::Dependencies => dependencies::check(),
+        Task::Words { count } => words::check(count),
         Task::Dist(args) => dist::run(&args),
         Task::Docs { folder } => docs::write(&folder).map(|()| true),
     };

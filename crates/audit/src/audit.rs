@@ -1,4 +1,4 @@
-//! The inputs of one audit, one after another, into one stream of events.
+//! Reads the inputs of one audit, in order, into one stream of events.
 
 use crate::capture::{self, ConnectionTable, Ladder};
 use crate::error::AuditError;
@@ -17,28 +17,29 @@ use intact_observe::KnownServers;
 use intact_wire::tls::decrypt::KeyLog;
 use std::collections::BTreeMap;
 
-/// What an audit may use beside its inputs.
+/// What an audit needs in addition to its inputs.
 pub struct Options {
-    /// TLS secrets (`--keylog`); those embedded in a pcapng are added as they come.
+    /// TLS secrets (`--keylog`). Secrets that a pcapng file holds are added while it is read.
     pub keys: KeyLog,
-    /// 32 random bytes, from which the key of the fingerprints is made; it is never written.
+    /// 32 random bytes that the key of the fingerprints is derived from. It is never written.
     pub random: [u8; 32],
-    /// The connection whose packets are wanted one by one (`--ladder`).
+    /// The connection whose packets are recorded one by one (`--ladder`).
     pub ladder: Option<LadderSelection>,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
     pub base: u64,
 }
 
-/// One of the connections of a capture.
+/// Selects one connection of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LadderSelection {
-    /// The first that carries a request.
+    /// The first connection that carries a request.
     First,
-    /// That of this number in the ledger.
+    /// The connection with this number in the ledger.
     Number(u64),
 }
 
-/// Reads inputs into ledger events. Captures are read as one: a connection may go on in the next file.
+/// Reads inputs into ledger events. All captures are read as one, because a connection may continue
+/// in the next file.
 pub struct Audit {
     key: FingerprintKey,
     keys: KeyLog,
@@ -48,7 +49,7 @@ pub struct Audit {
     network: ConnectionTable,
     pools: LogConnections,
     weave: Joiner,
-    /// How much was read, by what it consists of.
+    /// How much was read, by unit.
     read: BTreeMap<Unit, u64>,
 }
 
@@ -68,7 +69,8 @@ impl Audit {
         }
     }
 
-    /// Reads one input to its end, or until `go_on` says no; it is asked about every megabyte.
+    /// Reads one input to its end, or until `go_on` returns false. `go_on` is called about once per
+    /// megabyte.
     pub fn read(
         &mut self,
         mut input: Input,
@@ -113,19 +115,21 @@ impl Audit {
                 format!("{}: {why}; what came before was read", input.path.display()),
             );
         }
-        // a ledger says itself what it lacks
+        // a ledger holds its own caveats
         if account.format != Format::Ledger {
             *self.read.entry(account.unit).or_default() += account.read;
         }
         Ok(account)
     }
 
-    /// The packets of the connection that was wanted, if there was one; after [`Audit::finish`].
+    /// The packets of the selected connection, if the captures hold it. Call it after
+    /// [`Audit::finish`].
     pub fn ladder(&mut self) -> Option<Ladder> {
         self.network.ladder.take().map(|ladder| *ladder)
     }
 
-    /// Ends what is still open in the captures. Call it once, after the last input.
+    /// Ends the connections of the captures that are still open. Call it once, after the last
+    /// input.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         let mut scope = EventWriter {
             sink,
@@ -140,16 +144,16 @@ impl Audit {
         if !scope.numbers.any_recorded
             && let Some(words) = nothing_in(&self.read, self.network.has_transport())
         {
-            // traffic that should be there passed elsewhere
+            // the traffic that the user expects took another path
             scope.incomplete(NO_CONNECTIONS, words);
         }
     }
 }
 
-/// The caveat of inputs that were read and hold neither a connection nor a request.
+/// Id of the caveat for inputs that hold neither a connection nor a request.
 pub const NO_CONNECTIONS: &str = "no-connections";
 
-/// What was not in the inputs; `None` where nothing but ledgers was read.
+/// What the inputs do not hold; `None` if all of them are ledgers.
 fn nothing_in(read: &BTreeMap<Unit, u64>, has_transport: bool) -> Option<String> {
     let each: Vec<String> = read.iter().map(|(unit, count)| unit.many(*count)).collect();
     let what = match (read.contains_key(&Unit::Packets), has_transport) {

@@ -1,26 +1,27 @@
-//! Why an input could not be read at all. Damage in the middle of one is no error: it is told in its [`InputSummary`](crate::InputSummary).
+//! Why an input could not be read at all. Damage in the middle of an input is no error: its
+//! [`InputSummary`](crate::InputSummary) and a caveat report it.
 
 use intact_ledger::Caveat;
 use std::path::PathBuf;
 
-/// Why nothing could be learnt from an input.
+/// Why an input gave no events.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// The file system refused.
+    /// A system call on the file failed.
     #[error("{path}: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("{0} is empty")]
     Empty(PathBuf),
-    /// It is a folder, but no ledger.
+    /// The path is a folder that holds no ledger.
     #[error("{0} is a folder without a ledger or files")]
     Folder(PathBuf),
-    /// Its first bytes belong to no format that is read here.
+    /// The first bytes match no known format.
     #[error(
         "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, NetLog, access logs, Zeek's conn.log, ssl.log and http.log, rows of hey, oha, k6, vegeta (--log-format FORMAT names one of your own; see `intact audit --help`)"
     )]
@@ -30,53 +31,53 @@ pub enum AuditError {
         /// Its first bytes, escaped.
         start: String,
     },
-    /// It holds sums and no requests.
+    /// The file holds sums and no requests.
     #[error("{path} is {what}: it holds sums and no requests; `{instead}` writes those")]
     Summary {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// Description of the file.
         what: &'static str,
-        /// The command that writes requests.
+        /// The command that writes one row per request.
         instead: &'static str,
     },
-    /// It is another of Zeek's logs than those that tell of connections.
+    /// A log of Zeek that does not describe connections.
     #[error("{path} is Zeek's {log}.log: audit reads its conn.log, ssl.log and http.log")]
     OtherLog {
         /// The file.
         path: PathBuf,
-        /// What Zeek calls it.
+        /// Zeek's name of the log.
         log: String,
     },
-    /// It is a capture, and none of its packets could be decoded to TCP or QUIC.
+    /// A capture without any packet that can be decoded to TCP or QUIC.
     #[error(
         "{path}: none of its {packets} packets can be decoded to TCP or QUIC ({why}): {remedy}"
     )]
     Undecoded {
         /// The file.
         path: PathBuf,
-        /// How many packets it has.
+        /// Number of its packets.
         packets: u64,
-        /// What hides how many of them.
+        /// The reasons, with counts.
         why: String,
-        /// What makes the next capture readable.
+        /// How to record a readable capture.
         remedy: &'static str,
     },
-    /// It claims a format and breaks it from the start.
+    /// The file has the start of a format and breaks its rules right after it.
     #[error("{path} is not the {format} that it seems to be: {why}")]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What it seemed to be.
+        /// The format that its first bytes show.
         format: &'static str,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         why: String,
     },
 }
 
 impl AuditError {
-    /// What could not be read and why. Nothing is missing without those of Zeek's logs that say nothing of connections, which a
-    /// folder has many of.
+    /// Caveats for inputs that could not be read. Nothing is missing from the run if these are logs
+    /// of Zeek without connections, of which a folder has many.
     pub fn caveats(errors: &[AuditError]) -> Vec<Caveat> {
         const ID: &str = "input-not-read";
         let mut others = Vec::new();

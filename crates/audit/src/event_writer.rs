@@ -1,21 +1,21 @@
-//! What every reader needs while it writes: where events go, the time base, the numbers that are still free.
+//! What every reader needs to write events: the sink, the time base, the next free ids.
 
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 use intact_observe::KnownServers;
 
-/// What limits a result: how often that was met, the id of the caveat, and its words after the count.
+/// A limit of the result: how often it was met, the id of its caveat, and the text after the count.
 pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
 
-/// The numbers given so far. They are unique over all inputs of an audit.
+/// The ids that are in use. They are unique over all inputs of an audit.
 #[derive(Debug, Default)]
 pub(crate) struct IdAllocator {
     pub(crate) connections: u64,
     pub(crate) exchanges: u64,
-    /// Whether a connection or an exchange was recorded: not each number is used.
+    /// Whether a connection or an exchange was recorded. Not every id is used.
     pub(crate) any_recorded: bool,
 }
 
-/// The way out for events.
+/// Writes events to the sink.
 pub(crate) struct EventWriter<'a> {
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) numbers: &'a mut IdAllocator,
@@ -26,18 +26,18 @@ pub(crate) struct EventWriter<'a> {
 }
 
 impl EventWriter<'_> {
-    /// A wall time in nanoseconds since 1970, on the run's clock; earlier than the run is its start.
+    /// Converts nanoseconds since 1970 to the run's clock. A time before the base becomes 0.
     pub(crate) fn nanos(&self, wall: u64) -> Nanos {
         Nanos(wall.saturating_sub(self.base))
     }
 
-    /// The next connection's number, from 1.
+    /// The id of the next connection, from 1.
     pub(crate) fn next_connection(&mut self) -> ConnectionId {
         self.numbers.connections += 1;
         ConnectionId(self.numbers.connections)
     }
 
-    /// The next exchange's number, from 1.
+    /// The id of the next exchange, from 1.
     pub(crate) fn next_exchange(&mut self) -> u64 {
         self.numbers.exchanges += 1;
         self.numbers.exchanges
@@ -67,32 +67,34 @@ impl EventWriter<'_> {
         }
     }
 
-    /// Records each limit that was met with [`EventWriter::incomplete`]; `subject` begins its sentence.
+    /// Records each limit that was met with [`EventWriter::incomplete`]; `subject` begins its
+    /// sentence.
     pub(crate) fn incompletes(&mut self, subject: &str, limits: &[Limit<'_>]) {
         for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
             self.incomplete(id, format!("{subject}{}", agreeing(*count, words)));
         }
     }
 
-    /// Records that requests are missing from the record on connections that are all in it.
+    /// Records that requests are missing from the ledger, while all connections are in it.
     pub(crate) fn incomplete_requests(&mut self, id: &str, words: String) {
         self.sink
             .record(Event::Caveat(&Caveat::incomplete_requests(id, words)));
     }
 
-    /// Records what limits the result, where all traffic is in the record.
+    /// Records a limit of the result, while all traffic is in the ledger.
     pub(crate) fn caveat(&mut self, id: &str, words: String) {
         self.sink.record(Event::Caveat(&Caveat::new(id, words)));
     }
 
-    /// Records that traffic is missing from the record, so that counts are lower bounds.
+    /// Records that traffic is missing from the ledger, so counts are lower bounds.
     pub(crate) fn incomplete(&mut self, id: &str, words: String) {
         self.sink
             .record(Event::Caveat(&Caveat::incomplete(id, words)));
     }
 }
 
-/// A count in front of `words`, which begin with a noun and a verb in the plural.
+/// `count` and `words`, which begin with a noun and a verb in the plural; both become singular for
+/// a count of 1.
 pub(crate) fn agreeing(count: u64, words: &str) -> String {
     let mut parts = words.splitn(3, ' ');
     let (Some(noun), Some(verb), Some(rest), 1) = (parts.next(), parts.next(), parts.next(), count)
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_of_one_takes_the_singular() {
+    fn a_count_of_one_has_the_singular() {
         let words = "connections were open before the capture began";
         assert_eq!(agreeing(2, words), format!("2 {words}"));
         assert_eq!(

@@ -1,24 +1,24 @@
-//! What the formats have in common: how they write durations, URLs, versions and failures.
+//! Values that several formats share: durations, URLs, versions and failures.
 
 use intact_ledger::{
     Failure, KeepAliveTerms, Origin, Outcome, Protocol, Scheme, SetupPhase, TlsVersion,
 };
 
 const NANOS_PER_MS: f64 = 1e6;
-/// Longer timings are nonsense: a week, in milliseconds.
+/// Longest accepted duration, in milliseconds: a week.
 const LONGEST_MS: f64 = 604_800_000.0;
 
-/// Milliseconds in nanoseconds, within reason.
+/// Converts milliseconds to nanoseconds, limited to `LONGEST_MS`.
 pub(crate) fn nanos_of_ms(ms: f64) -> u64 {
     (ms.clamp(0.0, LONGEST_MS) * NANOS_PER_MS) as u64
 }
 
-/// Seconds in nanoseconds, within reason; `None` for what is no time.
+/// Converts seconds to nanoseconds; `None` for a value that is no duration.
 pub(crate) fn nanos_of_seconds(seconds: f64) -> Option<u64> {
     (seconds >= 0.0).then(|| nanos_of_ms(seconds * 1e3))
 }
 
-/// Origin and the rest of a URL; `None` for a scheme that needs no network.
+/// Splits a URL into the origin and the rest; `None` for a scheme that needs no network.
 pub(crate) fn split(url: &str) -> Option<(Origin, String)> {
     let (scheme, rest) = url.split_once("://")?;
     let scheme = match scheme.to_ascii_lowercase().as_str() {
@@ -60,14 +60,14 @@ pub(crate) fn split(url: &str) -> Option<(Origin, String)> {
     Some((origin, path))
 }
 
-/// A duration that is not negative and not longer than a month, in nanoseconds.
+/// Rounds nanoseconds that are not negative and at most a month; `None` for others.
 pub(crate) fn whole(nanos: f64) -> Option<u64> {
     (0.0..2.7e15)
         .contains(&nanos)
         .then_some(nanos.round() as u64)
 }
 
-/// The version of HTTP: `HTTP/1.1`, `HTTP/2.0`, `h2`.
+/// Parses the version of HTTP: `HTTP/1.1`, `HTTP/2.0`, `h2`.
 pub(crate) fn protocol(version: &str) -> Option<Protocol> {
     let version = version.trim();
     let number = match version.split_at_checked(5) {
@@ -90,7 +90,8 @@ pub(crate) fn protocol(version: &str) -> Option<Protocol> {
     })
 }
 
-/// `TLSv1.3`, `tls1.3`, `TLSv1_2`, `TLSv12`; a number as in the protocol (772 is 1.3).
+/// Parses the version of TLS: `TLSv1.3`, `tls1.3`, `TLSv1_2`, `TLSv12`, or the number of the
+/// protocol (772 is 1.3).
 pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
     let number = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     Some(match number {
@@ -103,7 +104,7 @@ pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
     })
 }
 
-/// What Chromium's words mean; `None` for a request that was never sent.
+/// The outcome of an error name of Chromium; `None` for a request that was never sent.
 pub(crate) fn failure(error: &str) -> Option<(Outcome, Option<SetupPhase>)> {
     use Failure as F;
     use SetupPhase::{Connect, Dns, Ssl};
@@ -133,20 +134,20 @@ pub(crate) fn failure(error: &str) -> Option<(Outcome, Option<SetupPhase>)> {
         "HTTP2_PROTOCOL_ERROR" | "QUIC_PROTOCOL_ERROR" => (F::StreamReset, None),
         "ABORTED" => (F::ClientClosed, None),
         name if name.starts_with("CERT_") => (F::Certificate, Some(Ssl)),
-        // blocked by the browser, missing in a cache and the like
+        // blocked by the browser, not in a cache, and so on
         _ => return None,
     };
     Some((Outcome::Failed(kind), phase))
 }
 
-/// Whether a `Connection` field announces the end.
+/// Whether the value of a `Connection` field announces the close.
 pub(crate) fn closes(value: &str) -> bool {
     value
         .split(',')
         .any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 
-/// What a `Keep-Alive` field announces.
+/// Adds the terms of a `Keep-Alive` field.
 pub(crate) fn add_terms(terms: &mut KeepAliveTerms, value: &str) {
     for parameter in value.split(',') {
         match parameter.trim().split_once('=') {

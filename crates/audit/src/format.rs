@@ -1,35 +1,35 @@
 //! The formats of inputs. Knows none of their readers.
 
-/// A format that is read here.
+/// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A capture as tcpdump writes it.
+    /// A pcap capture, as tcpdump writes it.
     Pcap,
-    /// A capture as Wireshark writes it.
+    /// A pcapng capture, as Wireshark writes it.
     Pcapng,
-    /// A capture as Solaris' `snoop` writes it (RFC 1761).
+    /// A capture of Solaris' `snoop` (RFC 1761).
     Snoop,
-    /// An archive of HTTP requests as browsers and proxies export it.
+    /// An HTTP archive, as browsers and proxies export it.
     Har,
-    /// What a server or a proxy writes of each request.
+    /// The access log of a server or a proxy.
     AccessLog,
-    /// What Chromium's network stack writes of itself.
+    /// The log of Chromium's network stack.
     NetLog,
-    /// What a load generator writes of each request.
+    /// One row per request of a load generator.
     Tool(LoadGenerator),
-    /// What Zeek writes of connections, TLS handshakes or requests.
+    /// Zeek's log of connections, TLS handshakes or requests.
     Zeek(Log),
-    /// What `intact` recorded with `--ledger`.
+    /// A ledger that `intact` recorded with `--ledger`.
     Ledger,
 }
 
 impl Format {
-    /// Whether it holds packets.
+    /// Whether the format holds packets.
     pub(crate) fn is_capture(self) -> bool {
         matches!(self, Format::Pcap | Format::Pcapng | Format::Snoop)
     }
 
-    /// Its name, for a person.
+    /// The name that users see.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::Pcap => "pcap",
@@ -45,7 +45,7 @@ impl Format {
     }
 }
 
-/// Who wrote the rows, and how.
+/// The program and the format of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadGenerator {
     /// `hey -o csv`.
@@ -63,7 +63,7 @@ pub enum LoadGenerator {
 }
 
 impl LoadGenerator {
-    /// Its name, for a person.
+    /// The name that users see.
     pub fn as_str(self) -> &'static str {
         match self {
             LoadGenerator::Hey => "hey's CSV",
@@ -76,7 +76,7 @@ impl LoadGenerator {
     }
 }
 
-/// One of Zeek's logs.
+/// A log of Zeek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
     /// `conn.log`.
@@ -88,7 +88,7 @@ pub enum Log {
 }
 
 impl Log {
-    /// Its name, for a person.
+    /// The name that users see.
     pub fn as_str(self) -> &'static str {
         match self {
             Log::Connections => "Zeek conn.log",
@@ -97,7 +97,7 @@ impl Log {
         }
     }
 
-    /// Its place among those that are read together: connections are known before what went on them is told.
+    /// Position among the logs that are read together: connections come before their content.
     pub(crate) fn turn(self) -> u8 {
         self as u8
     }

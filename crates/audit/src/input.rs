@@ -1,4 +1,4 @@
-//! An input: its format, its bytes, and what its format says of its content.
+//! An input: its format, its bytes, and what its format can show.
 
 use crate::error::AuditError;
 use crate::format::{Format, Log};
@@ -12,12 +12,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The longest line of a log that is read, in bytes; longer ones are skipped.
+/// Longest line of a log, in bytes; longer ones are skipped.
 pub(crate) const LONGEST_LINE: usize = 1 << 20;
-/// How many lines pass between two questions whether to go on.
+/// Number of lines between two calls of `go_on`.
 const BREATH: u64 = 4096;
 
-/// The name of an input for a person.
+/// The name of an input that users see.
 pub(crate) fn name(path: &Path) -> String {
     match path.file_name() {
         Some(name) if name != "-" => name.to_string_lossy().into_owned(),
@@ -25,22 +25,22 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
-/// An input whose format is known and of which nothing has been read yet.
+/// An opened input, with a known format and all bytes unread.
 pub struct Input {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
     pub(crate) window: ReadBuffer<Stream>,
     pub(crate) trouble: Rc<RefCell<Option<String>>>,
-    /// How an access log is written.
+    /// The format of the lines of an access log.
     pub(crate) dialect: Option<LogFormat>,
-    /// A ledger, which is a folder.
+    /// The reader of a ledger, which is a folder.
     pub(crate) ledger: Option<Reader>,
     pub(crate) read: Rc<Cell<u64>>,
     pub(crate) size: Option<u64>,
 }
 
 impl Input {
-    /// The summary of the input once it was read, without evidence and advice.
+    /// The summary of the input after it was read, without evidence and advice.
     pub(crate) fn account(&self, unit: Unit, read: u64, skipped: u64) -> InputSummary {
         InputSummary {
             path: self.path.clone(),
@@ -54,7 +54,7 @@ impl Input {
         }
     }
 
-    /// What caveats about the input begin with.
+    /// Prefix of the caveats about the input.
     pub(crate) fn prefix(&self) -> String {
         format!("{}: ", self.path.display())
     }
@@ -68,7 +68,8 @@ impl Input {
         }
     }
 
-    /// Hands out line after line, of those that are longer than `longest` bytes nothing, until `take` or `go_on` says no.
+    /// Passes each line to `take`, and an empty one for a line longer than `longest` bytes. Ends
+    /// when `take` or `go_on` returns false.
     pub(crate) fn each_line(
         &mut self,
         longest: usize,
@@ -85,7 +86,7 @@ impl Input {
         }
     }
 
-    /// The inputs in a few words: their file names, or their paths where names repeat.
+    /// Names the inputs: by file name, or by path where file names repeat.
     pub fn subject(inputs: &[Input]) -> String {
         let mut names: Vec<String> = inputs.iter().map(|input| name(&input.path)).collect();
         if (1..names.len()).any(|at| names[..at].contains(&names[at])) {
@@ -100,17 +101,17 @@ impl Input {
         }
     }
 
-    /// Its path, as it was given.
+    /// The path that the user gave.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it was taken for.
+    /// The detected format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Where whoever recorded it stood.
+    /// Where the recorder of the input observed the traffic.
     pub fn vantage(&self) -> Vantage {
         match (self.format, &self.ledger) {
             (_, Some(reader)) => reader.run().vantage,
@@ -121,7 +122,7 @@ impl Input {
         }
     }
 
-    /// Whether all of these tell how connections end. Zeek's conn.log tells it for the other logs.
+    /// Whether all inputs show how connections end. For Zeek's other logs, conn.log shows it.
     pub fn see_ends(all: &[Input]) -> bool {
         let connections = Format::Zeek(Log::Connections);
         let has_connections = all.iter().any(|input| input.format == connections);
@@ -132,7 +133,7 @@ impl Input {
         })
     }
 
-    /// Whether all of these show what the peers announce about a connection.
+    /// Whether all inputs show the announcements of the peers about a connection.
     pub fn see_announcements(all: &[Input]) -> bool {
         all.iter().all(|input| match &input.ledger {
             Some(reader) => reader.run().announcements_seen,
@@ -140,8 +141,8 @@ impl Input {
         })
     }
 
-    /// Whether all of these show every lookup. A capture may have been made without those of names, and other files do not have
-    /// them.
+    /// Whether all inputs show every lookup. A capture may have been filtered, and other formats do
+    /// not record all lookups.
     pub fn see_lookups(all: &[Input]) -> bool {
         let ledger = |input: &Input| {
             input
@@ -152,18 +153,19 @@ impl Input {
         all.iter().all(ledger)
     }
 
-    /// Its size in the file system in bytes; `None` for a pipe.
+    /// Size of the file in bytes; `None` for a pipe.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// A gauge of the bytes read from the file so far.
+    /// A counter of the bytes read from the file so far.
     pub fn gauge(&self) -> Rc<Cell<u64>> {
         self.read.clone()
     }
 }
 
-/// A stream that ends where it cannot be read any further, and remembers why: what came before is worth reporting.
+/// A stream that ends at the first read error and keeps the error, so that the events before it can
+/// be reported.
 pub(crate) struct Stream {
     pub(crate) inner: Box<dyn Read>,
     pub(crate) trouble: Rc<RefCell<Option<String>>>,

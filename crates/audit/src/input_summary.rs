@@ -1,15 +1,15 @@
-//! What was read of one input, and what stayed unread.
+//! The summary of one input: what was read and what was skipped.
 
 use crate::format::Format;
 use crate::input;
 use std::path::PathBuf;
 
-/// What an input consists of, for a person.
+/// The parts that an input consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// Packets of a capture.
     Packets,
-    /// Entries of a HAR file or of a tool's result.
+    /// Entries of a HAR file or rows of a load generator.
     Entries,
     /// Lines of a log.
     Lines,
@@ -18,7 +18,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The word, in the plural.
+    /// The noun, in the plural.
     pub fn as_str(self) -> &'static str {
         match self {
             Unit::Packets => "packets",
@@ -28,7 +28,7 @@ impl Unit {
         }
     }
 
-    /// A count with its unit, in words.
+    /// A count with the noun.
     pub(crate) fn many(self, count: u64) -> String {
         let word = match (self, count) {
             (Unit::Packets, 1) => "packet",
@@ -41,29 +41,29 @@ impl Unit {
     }
 }
 
-/// What was read of one input.
+/// The summary of one input.
 #[derive(Clone, Debug)]
 pub struct InputSummary {
     /// The input.
     pub path: PathBuf,
-    /// What it was taken for.
+    /// The detected format.
     pub format: Format,
-    /// What it consists of.
+    /// The unit of `read` and `skipped`.
     pub unit: Unit,
-    /// How many of them were read.
+    /// Number of units that were read.
     pub read: u64,
-    /// How many of them said nothing that could be used.
+    /// Number of units without usable content.
     pub skipped: u64,
     /// Bytes read, after decompression.
     pub bytes: u64,
-    /// By what evidence connections were told apart, in words.
+    /// The evidence that identifies connections, for the user.
     pub evidence: Option<String>,
-    /// Lines for a server's configuration that make its log tell more, ready to paste.
+    /// Configuration lines that make the server's log show more, ready to paste.
     pub advice: Vec<String>,
 }
 
 impl InputSummary {
-    /// The input's name for a person.
+    /// The input's name that users see.
     pub fn name(&self) -> String {
         input::name(&self.path)
     }

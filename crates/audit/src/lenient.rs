@@ -1,12 +1,13 @@
-//! Values whose type nobody agrees on: numbers as strings, strings as numbers, null for nothing. Nothing here fails.
+//! JSON values of any type: numbers as strings, strings as numbers, null for a missing value.
+//! Reading one never fails.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// A value of any type, as far as it is of use.
+/// A JSON value of any type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Lenient {
-    /// Absent, null, or a list or object.
+    /// Absent, null, a list or an object.
     #[default]
     Nothing,
     Number(f64),
@@ -15,7 +16,7 @@ pub(crate) enum Lenient {
 }
 
 impl Lenient {
-    /// A number; one written as text too.
+    /// The value as a number, also if it is written as text.
     pub(crate) fn number(&self) -> Option<f64> {
         let number = match self {
             Lenient::Number(number) => *number,
@@ -25,13 +26,13 @@ impl Lenient {
         number.is_finite().then_some(number)
     }
 
-    /// A number that is not negative: -1 stands for unknown.
+    /// The value as a number that is not negative: -1 means unknown.
     pub(crate) fn count(&self) -> Option<u64> {
         let number = self.number().filter(|number| *number >= 0.0)?;
         Some(number as u64)
     }
 
-    /// Text that is not empty; a number in its digits.
+    /// The value as text that is not empty; a number as its digits.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
             Lenient::Text(text) if !text.is_empty() => Some(text.clone()),
@@ -40,7 +41,7 @@ impl Lenient {
         }
     }
 
-    /// Whether it says yes: true, a text that is not empty, a number but zero.
+    /// Whether the value is true, a text that is not empty, or a number other than zero.
     pub(crate) fn is_set(&self) -> bool {
         match self {
             Lenient::Nothing => false,

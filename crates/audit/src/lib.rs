@@ -1,10 +1,11 @@
-//! Audit: what captures, HAR files, access logs and other tools' results say about connections, as ledger events.
+//! Audit: reads captures, HAR files, access logs and results of other tools into ledger events.
 //!
-//! A producer: it writes [`intact_ledger::Event`]s into a [`intact_ledger::Sink`] and draws no conclusions. Formats are told by content,
-//! never by name; input is streamed and memory is bounded, since every byte is foreign. No printing, no clock, no sockets.
+//! A producer: it writes [`intact_ledger::Event`]s to a [`intact_ledger::Sink`] and draws no
+//! conclusions. It detects formats by content, never by name. It streams inputs in bounded memory,
+//! because every byte is foreign. No printing, no clock, no sockets.
 //!
-//! Open every input with [`Input`], choose the earliest [`Input::begins_at`] as nanosecond 0, then hand them to an [`Audit`]
-//! in the order of [`Input::turn`].
+//! Open every input with [`Input`] and use the earliest [`Input::begins_at`] as nanosecond 0. Then
+//! pass the inputs to an [`Audit`] in the order of [`Input::turn`].
 
 mod audit;
 mod capture;

@@ -1,5 +1,5 @@
-//! Opening an input: decompresses gzip and zstd, and detects the format and the beginning by the first bytes. Consumes
-//! nothing.
+//! Opens an input: decompresses gzip and zstd, and detects the format and the start by the first
+//! bytes. Consumes nothing.
 
 use crate::error::AuditError;
 use crate::format::{Format, LoadGenerator};
@@ -16,16 +16,16 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// How much of an input its format and its beginning are read from, in bytes.
+/// Number of bytes that show the format and the start.
 const PREFIX: usize = 64 << 10;
 
-/// How much of a NetLog is looked at for its first event, in bytes.
+/// Number of bytes of a NetLog that are searched for its first event.
 const FIRST_EVENT: usize = 1 << 20;
 
-/// A second, in nanoseconds.
+/// One second in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// Settings for inputs that do not have them.
+/// Options for inputs that do not show them.
 #[derive(Clone, Debug, Default)]
 pub struct InputOptions {
     /// The format of access logs.
@@ -36,7 +36,7 @@ pub struct InputOptions {
 type IsStart = fn(&[u8]) -> bool;
 
 impl Format {
-    /// The format whose first bytes these are.
+    /// The format of these first bytes.
     fn detect(prefix: &[u8]) -> Option<Format> {
         const BY_START: [(IsStart, Format); 5] = [
             (capture::is_pcap, Format::Pcap),
@@ -48,11 +48,11 @@ impl Format {
         let known = BY_START.iter().find(|(is_start, _)| is_start(prefix));
         known
             .map(|(_, format)| *format)
-            .or_else(|| LoadGenerator::tell(prefix).map(Format::Tool))
-            .or_else(|| zeek::tell(prefix).map(Format::Zeek))
+            .or_else(|| LoadGenerator::detect(prefix).map(Format::Tool))
+            .or_else(|| zeek::detect(prefix).map(Format::Zeek))
     }
 
-    /// When the input begins, in nanoseconds since 1970.
+    /// Start of the input, in nanoseconds since 1970.
     fn begins_at(self, prefix: &[u8]) -> Option<u64> {
         match self {
             Format::Pcap | Format::Pcapng | Format::Snoop => capture::begins_at(self, prefix),
@@ -86,7 +86,7 @@ impl Input {
         Input::from_reader(path, raw, size, hints)
     }
 
-    /// The files of a folder that is no ledger, and the ledgers in it; anything else is itself.
+    /// The files of a folder that is no ledger, and the ledgers in it; any other path itself.
     pub fn files_of(path: &Path) -> Vec<PathBuf> {
         let is_ledger = |path: &Path| path.join("run.json").is_file();
         let entries = match std::fs::read_dir(path) {
@@ -98,14 +98,14 @@ impl Input {
             .filter(|path| path.is_file() || is_ledger(path))
             .collect();
         files.sort();
-        // an empty folder stands for itself, so that its error names it
+        // an empty folder is returned, so that its error names it
         if files.is_empty() {
             files.push(path.to_owned());
         }
         files
     }
 
-    /// A stored ledger.
+    /// Opens a stored ledger.
     fn from_folder(path: &Path) -> Result<Input, AuditError> {
         let reader = Reader::open(path).map_err(|error| match error {
             StoreError::NotALedger(_) => AuditError::Folder(path.to_owned()),
@@ -120,7 +120,7 @@ impl Input {
         Ok(input)
     }
 
-    /// An input of which nothing is known yet.
+    /// An input whose format is not known yet.
     fn of(path: &Path, inner: Box<dyn Read>) -> Input {
         let trouble = Rc::new(RefCell::new(None));
         Input {
@@ -138,7 +138,7 @@ impl Input {
         }
     }
 
-    /// An input that comes from elsewhere than a file; `size` in bytes is for progress only.
+    /// Opens an input that is no file. `size` in bytes is for progress only.
     pub fn from_reader(
         path: &Path,
         raw: Box<dyn Read>,
@@ -159,13 +159,13 @@ impl Input {
         input.window.fill(PREFIX).map_err(fails)?;
         input.detect(hints)?;
         if input.format == Format::NetLog {
-            // its first event is behind the constants
+            // the first event follows the constants
             input.window.fill(FIRST_EVENT).map_err(fails)?;
         }
         Ok(input)
     }
 
-    /// Finds out its format by its first bytes.
+    /// Detects the format by the first bytes.
     fn detect(&mut self, hints: &InputOptions) -> Result<(), AuditError> {
         let path = self.path.clone();
         let prefix = self.window.available();
@@ -186,7 +186,7 @@ impl Input {
         if let Some(log) = zeek::other_log(prefix) {
             return Err(AuditError::OtherLog { path, log });
         }
-        if let Some(Summary { what, instead }) = Summary::tell(prefix) {
+        if let Some(Summary { what, instead }) = Summary::detect(prefix) {
             return Err(AuditError::Summary {
                 path,
                 what,
@@ -194,7 +194,7 @@ impl Input {
             });
         }
         let given = hints.log_format.clone().map(LogFormat::Given);
-        let Some(dialect) = given.or_else(|| LogFormat::tell(prefix)) else {
+        let Some(dialect) = given.or_else(|| LogFormat::detect(prefix)) else {
             return Err(AuditError::Unknown {
                 path,
                 start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
@@ -205,17 +205,18 @@ impl Input {
         Ok(())
     }
 
-    /// Whether these tell how long requests take, as far as their first bytes show.
-    pub fn tell_durations(all: &[Input]) -> bool {
+    /// Whether the first bytes of all inputs show how long requests take.
+    pub fn show_durations(all: &[Input]) -> bool {
         all.iter()
             .all(|input| match (&input.ledger, &input.dialect) {
                 (Some(reader), _) => reader.run().durations_seen,
-                (None, Some(dialect)) => log::tells_durations(input.window.available(), dialect),
+                (None, Some(dialect)) => log::shows_durations(input.window.available(), dialect),
                 (None, None) => !matches!(input.format, Format::Zeek(_)),
             })
     }
 
-    /// The step of their times in nanoseconds, where one of them has times to the second only, as far as its first bytes show.
+    /// The step of times in nanoseconds, if the first bytes of an input show times in whole seconds
+    /// only.
     pub fn time_step(all: &[Input]) -> Option<u64> {
         let steps = all.iter().map(|input| {
             let prefix = input.window.available();
@@ -230,7 +231,8 @@ impl Input {
         steps.max().flatten()
     }
 
-    /// What inputs are put in order by: when they begin, but those of Zeek's logs first that the others are joined to.
+    /// The key that orders inputs: their start, but Zeek's logs first that other logs of Zeek are
+    /// joined to.
     pub fn turn(&self) -> (u8, Option<u64>) {
         let first = match self.format {
             Format::Zeek(log) => log.turn(),
@@ -239,8 +241,9 @@ impl Input {
         (first, self.begins_at())
     }
 
-    /// When it begins, in nanoseconds since 1970, as far as its first bytes tell; no record of it is earlier by more than
-    /// what a clock or a log written at the end of requests explains.
+    /// Start of the input in nanoseconds since 1970, if its first bytes show it. A later record may
+    /// be earlier by a clock step. In a log that is written at the end of requests, it may also be
+    /// earlier by the duration of a request.
     pub fn begins_at(&self) -> Option<u64> {
         if let Some(reader) = &self.ledger {
             return replay::begins_at(reader);
@@ -253,7 +256,7 @@ impl Input {
     }
 }
 
-/// What a file holds, which its first bytes show to be compressed or not.
+/// The content of a file, decompressed if its first bytes show a compression.
 fn decompressed(mut file: Counted) -> io::Result<Box<dyn Read>> {
     let mut magic = Vec::new();
     file.by_ref().take(4).read_to_end(&mut magic)?;
@@ -265,7 +268,7 @@ fn decompressed(mut file: Counted) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// Counts what comes from the file, before decompression.
+/// Counts the bytes of the file, before decompression.
 struct Counted {
     inner: Box<dyn Read>,
     read: Rc<Cell<u64>>,

@@ -1,24 +1,24 @@
-//! A moving window over a stream: the next bytes as one slice, without copying them out of the buffer.
+//! A buffer that moves over a stream: the next bytes as one slice, without copying them.
 
 use std::io::{self, Read};
 
-/// Reads ahead in large pieces and hands out slices.
+/// Reads ahead in large pieces and returns slices.
 pub(crate) struct ReadBuffer<R> {
     inner: R,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes handed out so far.
+    /// Number of bytes that were taken.
     taken: u64,
 }
 
-/// How much is read ahead, in bytes.
+/// Number of bytes that are read ahead.
 const AHEAD: usize = 1 << 20;
-/// The first read, in bytes: most inputs are small.
+/// Size of the first read in bytes; most inputs are small.
 const FIRST: usize = 64 << 10;
 
 impl<R: Read> ReadBuffer<R> {
-    /// A window over `inner`.
+    /// A buffer over `inner`.
     pub(crate) fn new(inner: R) -> ReadBuffer<R> {
         ReadBuffer {
             inner,
@@ -29,19 +29,19 @@ impl<R: Read> ReadBuffer<R> {
         }
     }
 
-    /// How many bytes were handed out.
+    /// Number of bytes that were taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Makes at least `len` bytes available if the stream has them; tells how many there are.
+    /// Makes at least `len` bytes available if the stream has them. Returns how many there are.
     pub(crate) fn fill(&mut self, len: usize) -> io::Result<usize> {
         while self.end - self.start < len {
             if self.end == self.buffer.len() {
                 self.buffer.copy_within(self.start..self.end, 0);
                 self.end -= self.start;
                 self.start = 0;
-                // grows with what has come, so that a false length costs nothing
+                // grows with the bytes that were read, so a false length costs nothing
                 let is_full = self.end == self.buffer.len();
                 if is_full || self.buffer.len() < AHEAD {
                     let more = self.buffer.len().clamp(FIRST, AHEAD);
@@ -61,12 +61,12 @@ impl<R: Read> ReadBuffer<R> {
         Ok(self.end - self.start)
     }
 
-    /// What is available without reading on.
+    /// The bytes that are available without another read.
     pub(crate) fn available(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// The next `len` bytes; `None` where the stream ends before them, and then none are taken.
+    /// Takes the next `len` bytes; `None`, without taking any, if the stream ends before them.
     pub(crate) fn pull(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
         if self.fill(len)? < len {
             return Ok(None);
@@ -79,8 +79,8 @@ impl<R: Read> ReadBuffer<R> {
 }
 
 impl<R: Read> ReadBuffer<R> {
-    /// Puts the next line into `line`, without its end; of one that is longer than `longest` nothing. False at the end, or
-    /// where the stream cannot be read any further.
+    /// Puts the next line into `line`, without its end; an empty line if it is longer than
+    /// `longest`. False at the end, or after a read error.
     pub(crate) fn line(&mut self, line: &mut Vec<u8>, longest: usize) -> bool {
         line.clear();
         let mut too_long = false;
@@ -107,7 +107,7 @@ impl<R: Read> ReadBuffer<R> {
     }
 }
 
-/// For readers that want bytes one after another.
+/// For readers that need a byte stream.
 impl<R: Read> Read for ReadBuffer<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let len = self.fill(1)?.min(into.len());

@@ -1,4 +1,5 @@
-//! A stored ledger as an input: its events again, on the clock and with the numbers of this run, so that several can be read as one.
+//! A stored ledger as an input: its events, with the clock and the ids of this run. So several
+//! ledgers can be read as one.
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
@@ -10,10 +11,10 @@ use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,
 };
 
-/// How many events pass between two questions whether to go on.
+/// Number of events between two calls of `go_on`.
 const BREATH: u64 = 4096;
 
-/// When a ledger begins, in nanoseconds since 1970.
+/// Start of a ledger, in nanoseconds since 1970.
 pub(crate) fn begins_at(reader: &Reader) -> Option<u64> {
     timestamp::nanos(&reader.run().started)
 }
@@ -37,7 +38,7 @@ pub(crate) fn read(
     let mut count = 0;
     for row in events.by_ref() {
         count += 1;
-        moved.tell(row, scope);
+        moved.record(row, scope);
         if count % BREATH == 0 && !go_on() {
             break;
         }
@@ -61,17 +62,17 @@ pub(crate) fn read(
     })
 }
 
-/// Where the times and numbers of a ledger come to lie.
+/// The shift of a ledger's times and ids.
 struct Moved {
     /// Nanoseconds that are added to times.
     by: u64,
-    /// Numbers that are added.
+    /// Number that is added to connection ids.
     connections: u64,
     exchanges: u64,
 }
 
 impl Moved {
-    fn tell(&mut self, row: Row, scope: &mut EventWriter<'_>) {
+    fn record(&mut self, row: Row, scope: &mut EventWriter<'_>) {
         match row {
             Row::Opened(mut connection) => {
                 self.connection(&mut connection, scope);
@@ -94,7 +95,7 @@ impl Moved {
                 scope.record(Event::Lookup(&lookup));
             }
             Row::Caveat(caveat) => scope.record(Event::Caveat(&caveat)),
-            // of the machine that recorded, and of rounds that are not repeated here
+            // facts about the recording machine and the rounds, which do not apply to this run
             Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) | Row::Fault(_) => {}
         }
     }

@@ -1,22 +1,23 @@
-//! Times as the formats write them, read without allocation: a log has millions.
+//! Parses times in all formats of logs, without allocation: a log has millions of them.
 
-/// A point in time as a log tells it.
+/// A point in time of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timestamp {
     /// Nanoseconds since 1970.
     pub(crate) nanos: u64,
-    /// It is told to the second only.
+    /// The text has whole seconds only.
     pub(crate) coarse: bool,
 }
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A time in nanoseconds since 1970, see [`read`].
+/// Parses a time to nanoseconds since 1970, see [`read`].
 pub(crate) fn nanos(text: &str) -> Option<u64> {
     read(text).map(|stamp| stamp.nanos)
 }
 
-/// A time in any form that logs use: `10/Oct/2000:13:55:36 -0700`, ISO 8601, seconds or milliseconds since 1970.
+/// Parses a time in any form that logs use: `10/Oct/2000:13:55:36 -0700`, ISO 8601, seconds or
+/// milliseconds since 1970.
 pub(crate) fn read(text: &str) -> Option<Timestamp> {
     let text = text.trim_matches(['[', ']', ' ', '"']);
     let bytes = text.as_bytes();
@@ -27,7 +28,8 @@ pub(crate) fn read(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// `10/Oct/2000:13:55:36 -0700`, with a fraction of a second (`13:55:36.123`) and without a zone too.
+/// Parses `10/Oct/2000:13:55:36 -0700`, also with a fraction of a second (`13:55:36.123`) and
+/// without a zone.
 fn common(bytes: &[u8]) -> Option<Timestamp> {
     let day = number(bytes.get(0..2)?)?;
     let month = match bytes.get(3..6)? {
@@ -52,7 +54,8 @@ fn common(bytes: &[u8]) -> Option<Timestamp> {
     stamp(days(year, month, day)? * 86_400 + seconds - zone, fraction)
 }
 
-/// `2024-01-31T13:55:36.123Z`; a space in place of the T is fine, no zone is UTC.
+/// Parses `2024-01-31T13:55:36.123Z`, also with a space in place of the T. A time without a zone is
+/// UTC.
 fn iso(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let year = number(bytes.get(0..4)?)?;
@@ -64,7 +67,8 @@ fn iso(text: &str) -> Option<Timestamp> {
     stamp(days(year, month, day)? * 86_400 + seconds - zone, fraction)
 }
 
-/// Seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds by their size.
+/// Parses seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds,
+/// detected by their size.
 fn epoch(text: &str) -> Option<Timestamp> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let number: u64 = whole.parse().ok()?;
@@ -94,14 +98,14 @@ fn stamp(seconds: i64, fraction: Option<u64>) -> Option<Timestamp> {
     })
 }
 
-/// `13:55:36` in seconds, and what follows.
+/// Parses `13:55:36` to seconds. Returns them and the rest.
 fn clock(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let part = |at: usize| number(bytes.get(at..at + 2)?);
     let seconds = part(0)? * 3600 + part(3)? * 60 + part(6)?;
     Some((seconds, &bytes[8..]))
 }
 
-/// `.123` or `,123` in nanoseconds, and what follows.
+/// Parses `.123` or `,123` to nanoseconds. Returns them and the rest.
 fn fraction(bytes: &[u8]) -> (Option<u64>, &[u8]) {
     match bytes {
         [b'.' | b',', rest @ ..] => digits(rest),
@@ -109,7 +113,7 @@ fn fraction(bytes: &[u8]) -> (Option<u64>, &[u8]) {
     }
 }
 
-/// The digits of a fraction in nanoseconds, and what follows.
+/// Parses the digits of a fraction to nanoseconds. Returns them and the rest.
 fn digits(bytes: &[u8]) -> (Option<u64>, &[u8]) {
     let len = bytes
         .iter()
@@ -125,7 +129,7 @@ fn digits(bytes: &[u8]) -> (Option<u64>, &[u8]) {
     (Some(nanos), &bytes[len..])
 }
 
-/// `-0700`, `-07:00` or `Z` in seconds.
+/// Parses `-0700`, `-07:00` or `Z` to seconds.
 fn zone(bytes: &[u8]) -> Option<i64> {
     let (sign, rest) = match bytes {
         [b'+', rest @ ..] => (1, rest),
@@ -147,7 +151,8 @@ fn number(bytes: &[u8]) -> Option<i64> {
     })
 }
 
-/// Days from 1970 to a date of the Gregorian calendar, counted in years that begin in March so that leap days come last.
+/// Days from 1970 to a date of the Gregorian calendar. Years begin in March here, so leap days come
+/// last.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -165,8 +170,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_ways_to_write_a_time_mean_the_same() {
-        let told = |text: &str| {
+    fn all_formats_of_a_time_give_the_same() {
+        let nanos = |text: &str| {
             let stamp = read(text).unwrap_or_else(|| panic!("{text}"));
             (stamp.nanos, stamp.coarse)
         };
@@ -178,7 +183,7 @@ mod tests {
             "2000-10-10T13:55:36-07:00",
             "971211336",
         ] {
-            assert_eq!(told(text), (second * SECOND, true), "{text}");
+            assert_eq!(nanos(text), (second * SECOND, true), "{text}");
         }
         for text in [
             "10/Oct/2000:20:55:36.250",
@@ -186,12 +191,16 @@ mod tests {
             "971211336.250",
             "971211336250",
         ] {
-            assert_eq!(told(text), (second * SECOND + 250_000_000, false), "{text}");
+            assert_eq!(
+                nanos(text),
+                (second * SECOND + 250_000_000, false),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn a_malformed_time_is_none() {
         for text in [
             "",
             "-",

@@ -1,6 +1,6 @@
-//! Moves the bytes of one connection, over TLS or plain. It knows nothing of HTTP, and it never blocks.
+//! Moves the bytes of one connection, over TLS or plain. It knows no HTTP and never blocks.
 //!
-//! Every loop here makes progress: a turn moves at least one byte, or it is the last one.
+//! Every loop here makes progress: an iteration moves at least one byte, or it is the last one.
 
 use crate::failure::tls_words;
 use crate::{ResponseError, Stream, stamp};
@@ -8,7 +8,8 @@ use intact_ledger::ConnectionBytes;
 use rustls::ClientConnection;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
-/// Bytes of TLS records in a row without plaintext: a session needs far less for its tickets and key updates.
+/// Limit of bytes of consecutive TLS records without plaintext; tickets and key updates need far
+/// fewer.
 const MOST_SILENT: usize = 1 << 20;
 
 /// The socket and the TLS session of an open connection.
@@ -16,7 +17,7 @@ pub(crate) struct Channel {
     stream: Stream,
     session: Option<Box<ClientConnection>>,
     stamped: bool,
-    /// Plain bytes that the socket did not take yet.
+    /// Plain bytes that the socket did not accept yet.
     unsent: Vec<u8>,
     bytes: ConnectionBytes,
     /// Bytes of TLS records since the last plaintext.
@@ -27,14 +28,14 @@ pub(crate) struct Channel {
 pub(crate) enum ReadResult {
     /// The number of bytes on the wire, with the kernel's receive timestamp if there is one.
     Bytes(usize, Option<u64>),
-    /// Nothing is there now.
+    /// No bytes are available.
     Nothing,
     /// The peer has sent a FIN.
     End,
 }
 
 impl Channel {
-    /// Takes over what a dial established. The bytes of the handshake count.
+    /// Takes over the stream and the session of a dial. The bytes of the handshake count.
     pub(crate) fn new(
         stream: Stream,
         session: Option<Box<ClientConnection>>,
@@ -51,7 +52,7 @@ impl Channel {
         }
     }
 
-    /// The TLS session; absent over plain.
+    /// The TLS session; `None` without TLS.
     pub(crate) fn session(&self) -> Option<&ClientConnection> {
         self.session.as_deref()
     }
@@ -61,13 +62,14 @@ impl Channel {
         self.bytes
     }
 
-    /// Bytes that were passed to this channel so far, those that wait for the socket included. Over TLS they are a lower bound.
+    /// Bytes passed to this channel so far, including those that wait for the socket. With TLS a
+    /// lower bound.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {
         self.bytes.sent + self.unsent.len() as u64
     }
 
-    /// Bytes of ours that the peer's TCP acknowledged so far; `None` where the kernel does not count.
+    /// Bytes that the peer's TCP acknowledged so far; `None` if the kernel does not count them.
     pub(crate) fn acknowledged(&self) -> Option<u64> {
         #[cfg(target_os = "linux")]
         return intact_sys::socket::acknowledged(&self.stream);
@@ -75,7 +77,8 @@ impl Channel {
         None
     }
 
-    /// Whether the peer's end is the next thing to be read. Nothing is read, and an end behind data is not found.
+    /// Whether the next read returns the peer's end. Reads nothing, so it does not find an end
+    /// after data.
     pub(crate) fn is_at_end(&self) -> bool {
         match self.stream.peek() {
             Ok(count) => count == 0,
@@ -86,7 +89,7 @@ impl Channel {
         }
     }
 
-    /// Segments that the kernel sent again so far; `None` where it does not count.
+    /// Number of retransmissions so far; `None` if the kernel does not count them.
     pub(crate) fn retransmissions(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]
         return intact_sys::socket::retransmissions(&self.stream);
@@ -94,7 +97,7 @@ impl Channel {
         None
     }
 
-    /// Sends, and keeps the part that the socket does not take.
+    /// Sends bytes, and keeps the part that the socket does not accept.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Some(session) = &mut self.session {
@@ -126,7 +129,7 @@ impl Channel {
         }
     }
 
-    /// Sends the kept part, as much as the socket takes.
+    /// Sends the kept part, up to where the socket accepts it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         loop {
             let written = match &mut self.session {
@@ -149,7 +152,7 @@ impl Channel {
         }
     }
 
-    /// Whether something waits for the socket to take it.
+    /// Whether bytes wait for the socket.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         match &self.session {
@@ -186,11 +189,12 @@ impl Channel {
         self.session.is_none()
     }
 
-    /// Decrypts received bytes and passes the plaintext on, piece by piece. Returns whether the peer has sent close_notify; bytes
-    /// after that are dropped (RFC 8446 section 6.1).
+    /// Decrypts received bytes and passes the plaintext on in pieces. Returns whether the peer has
+    /// sent close_notify. Bytes after that are dropped (RFC 8446 section 6.1).
     ///
     /// # Errors
-    /// The bytes are not TLS or not of this session, or there are too many of them without plaintext.
+    /// If the bytes are not TLS or not of this session, or if there are too many of them without
+    /// plaintext.
     #[inline]
     pub(crate) fn decrypt(
         &mut self,
@@ -202,7 +206,7 @@ impl Channel {
             return Ok(false);
         };
         while !bytes.is_empty() {
-            // a session that is closed takes nothing, and would never take the rest
+            // a closed session accepts nothing, and would never accept the rest
             let taken = session
                 .read_tls(&mut bytes)
                 .map_err(|error| ResponseError::tls(error.to_string()))?;
@@ -228,14 +232,15 @@ impl Channel {
         Ok(false)
     }
 
-    /// Passes on the plaintext that TLS has decrypted already, such as data that came with the handshake.
+    /// Passes on the plaintext that is decrypted already, such as data that arrived with the
+    /// handshake.
     pub(crate) fn buffered(&mut self, mut plaintext: impl FnMut(&[u8])) {
         if let Some(session) = &mut self.session {
             drain(session, &mut plaintext);
         }
     }
 
-    /// Sends `last`, over TLS with a close_notify after it. Errors have no consequence any more.
+    /// Sends `last`, with TLS also a close_notify after it. Errors are ignored.
     pub(crate) fn say_goodbye(&mut self, last: &[u8]) {
         if !last.is_empty() {
             let _ = self.send(last);
@@ -252,7 +257,7 @@ impl Channel {
 fn drain(session: &mut ClientConnection, plaintext: &mut impl FnMut(&[u8])) -> bool {
     let mut reader = session.reader();
     let mut any = false;
-    // an error means that nothing is there now, or that the peer closed: the socket will say so
+    // an error means that no bytes are available, or that the peer closed: the socket shows which
     while let Ok(bytes) = reader.fill_buf() {
         if bytes.is_empty() {
             break;

@@ -1,9 +1,10 @@
-//! The run's clock, and the bridge from the kernel's receive stamps to it.
+//! The run's clock, and the conversion of the kernel's receive timestamps to it.
 
 use intact_ledger::Nanos;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A receive stamp older than this is taken for a step of the wall clock, not for a long queue.
+/// An older receive timestamp means that the wall clock was stepped, not that the client was slow.
+/// Nanoseconds.
 const OLDEST_STAMP: u64 = 1_000_000_000;
 
 /// The monotonic clock of a run, counted from its start.
@@ -13,14 +14,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts the run's clock.
+    /// Starts the clock of a run.
     pub fn start() -> Clock {
         Clock {
             start: Instant::now(),
         }
     }
 
-    /// The clock of a run that started at this moment, in another process.
+    /// The clock of a run that another process started at this time.
     pub fn started_at(start: Instant) -> Clock {
         Clock { start }
     }
@@ -31,14 +32,15 @@ impl Clock {
         Nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// How long from now until `at`; zero when that is past.
+    /// The duration from now until `at`; zero if it has passed.
     pub fn until(&self, at: Nanos) -> Duration {
         Duration::from_nanos(at.since(self.now()))
     }
 }
 
-/// Converts CLOCK_REALTIME stamps into the run's time. The offset is read anew in each turn of the loop, and a stamp that
-/// would lie in the future or far back (the wall clock was stepped) is refused.
+/// Converts timestamps of CLOCK_REALTIME to the run's time. The offset is read again in each
+/// iteration of the loop. A timestamp in the future or far in the past is refused, because the wall
+/// clock was stepped.
 #[derive(Clone, Copy, Debug)]
 pub struct TimestampConverter {
     now: Nanos,
@@ -59,7 +61,7 @@ impl TimestampConverter {
         }
     }
 
-    /// The run's time of a stamp that was read at `read_at`; `None` where it cannot be trusted.
+    /// The run's time of a timestamp that was read at `read_at`; `None` if it cannot be trusted.
     #[inline]
     pub fn convert(&self, stamp: u64, read_at: Nanos) -> Option<Nanos> {
         let ahead = i128::from(stamp) - i128::from(self.realtime);
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_keeps_its_distance_to_now_and_a_stepped_one_is_refused() {
+    fn a_timestamp_keeps_its_distance_to_now_and_a_stepped_one_is_refused() {
         let bridge = TimestampConverter {
             now: Nanos(5_000_000_000),
             realtime: 1_700_000_000_000_000_000,

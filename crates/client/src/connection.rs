@@ -1,10 +1,11 @@
 //! One open connection that we drive: HTTP over TLS or plain, with a stopwatch on every exchange.
 //!
-//! An [`HttpConnection`] joins two halves. [`HttpState`] speaks HTTP/1 or HTTP/2 without I/O: bytes and their times in, bytes
-//! to send and finished exchanges out. A [`Channel`] moves the bytes. HTTP/3 becomes another variant of [`HttpState`], and QUIC
-//! another kind of channel.
+//! An [`HttpConnection`] joins two parts. [`HttpState`] implements HTTP/1 or HTTP/2 without I/O:
+//! bytes and their times in, bytes to send and finished exchanges out. A [`Channel`] moves the
+//! bytes. HTTP/3 becomes another variant of [`HttpState`], and QUIC another kind of channel.
 //!
-//! Nothing here blocks, waits or keeps a timer. The caller's loop polls the socket, begins exchanges, and gives up for it.
+//! Nothing here blocks, waits or sets a timer. The caller's loop polls the socket, begins
+//! exchanges, and decides when to give up.
 
 mod exchange_record;
 mod http1;
@@ -33,52 +34,54 @@ use transport_end::TransportEnd;
 /// What a connection can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Exchanges are in flight, and no more fit.
+    /// Exchanges are in flight, and there is no room for another one.
     Busy,
     /// Another exchange may begin.
     Ready,
-    /// Nothing more may begin and nothing is in flight.
+    /// No exchange may begin and none is in flight.
     Over,
 }
 
-/// Which parts of a response are kept in addition to what the ledger records.
+/// The parts of a response that are kept in addition to the ledger's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// None. In HTTP/2 the server gets no header table, so that equal header sections are recognised by their bytes.
+    /// None. In HTTP/2 the server gets no header table, so equal header sections have equal bytes.
     Outcome,
-    /// The fields of the last response and the server's settings, and whether the server had ended the connection before a
-    /// request. In HTTP/2 the server gets a header table, as from other clients.
+    /// The fields of the last response, the server's settings, and whether the server had ended the
+    /// connection before a request. In HTTP/2 the server gets a header table, as from other
+    /// clients.
     Fields,
 }
 
-/// The end of the server's side of a connection, or of ours where we had to end it.
+/// The end of a connection, by the server, or by us where we had to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// When it was seen.
+    /// When it was observed.
     pub at: Nanos,
     /// Who closed first.
     pub by: Side,
-    /// What was seen.
+    /// The kind of close.
     pub how: CloseKind,
 }
 
 /// The result of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The number of bytes, and when they were read.
+    /// Bytes were read.
     Bytes {
-        /// On the wire.
+        /// Number of bytes on the wire.
         count: usize,
         /// When they were read.
         at: Nanos,
     },
-    /// Nothing is there now.
+    /// No bytes are available.
     Nothing,
-    /// Nothing more can be read.
+    /// No more bytes can be read.
     Ended,
 }
 
-/// No lost segment of a request is repaired sooner, in nanoseconds: half of Linux's least retransmission timeout.
+/// A lost segment of a request is sent again after this time at the earliest, in nanoseconds: half
+/// of Linux's minimum retransmission timeout.
 const LEAST_RETRANSMISSION: u64 = 100_000_000;
 
 /// An open connection.
@@ -89,21 +92,21 @@ pub struct HttpConnection {
     /// Bytes to send.
     out: Vec<u8>,
     ended: Option<Ended>,
-    /// When the end was read, or found ahead of a request.
+    /// When the end was read, or found before a request.
     end_read_at: Option<Nanos>,
-    /// An end is looked for before each request, for one more system call.
+    /// Look for the end before each request, which costs a system call.
     looks_ahead: bool,
-    /// The peer is a proxy: its acknowledgements are not the server's.
+    /// The peer is a proxy, so acknowledgements are not the server's.
     is_tunnel: bool,
-    /// The FIN or the RST was seen, or we could not read on.
+    /// A FIN or a RST was read, or reading is no longer possible.
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
 }
 
 impl HttpConnection {
-    /// Takes over what a dial established, for at most `streams` exchanges at once where the protocol can. `blank` holds what
-    /// the exchanges have in common.
+    /// Takes over an established dial, for at most `streams` concurrent exchanges if the protocol
+    /// supports that. `blank` holds the fields that all exchanges share.
     pub fn new(
         established: Established,
         protocol: Protocol,
@@ -145,7 +148,7 @@ impl HttpConnection {
         &self.connection
     }
 
-    /// The TLS session; absent over plain.
+    /// The TLS session; `None` without TLS.
     pub fn session(&self) -> Option<&ClientConnection> {
         self.channel.session()
     }
@@ -160,18 +163,18 @@ impl HttpConnection {
         http.note_sent_before(before);
     }
 
-    /// Begins an exchange whose request was sent as early data, in HTTP/1.
+    /// Begins an exchange whose request was sent as early data (HTTP/1).
     pub fn begin_early(&mut self, request: &Arc<Request>, id: u64, at: Nanos) {
         let before = self.out.len();
         self.begin(request, id, at, false);
         self.out.truncate(before);
     }
 
-    /// Sends what was begun, and what the protocol has to say. The part that the socket does not take stays for
-    /// [`HttpConnection::flush`].
+    /// Sends the requests that were begun, and the frames of the protocol. The part that the socket
+    /// does not accept stays for [`HttpConnection::flush`].
     ///
     /// # Errors
-    /// Those of send(2). A response that says why may still be there to be read.
+    /// Those of send(2). A response with the reason may still be readable.
     #[inline]
     pub fn send(&mut self, clock: &Clock) -> io::Result<()> {
         if self.out.is_empty() {
@@ -186,7 +189,7 @@ impl HttpConnection {
         sent
     }
 
-    /// Sends what the socket did not take before. An error shows again in the next read.
+    /// Sends the part that the socket did not accept before. An error also shows in the next read.
     #[inline]
     pub fn flush(&mut self) {
         if self.channel.has_unsent() {
@@ -194,21 +197,22 @@ impl HttpConnection {
         }
     }
 
-    /// Bytes that the socket took and gave so far: what a loop can compare to see whether a turn moved anything.
+    /// Bytes that were sent and received so far: a loop compares it to detect progress.
     #[inline]
     pub fn moved(&self) -> u64 {
         let bytes = self.channel.bytes();
         bytes.sent + bytes.received
     }
 
-    /// Ends the exchanges in flight because `turns` of the caller's loop moved nothing. Nothing more may begin.
+    /// Ends the exchanges in flight after `turns` iterations of the caller's loop without progress.
+    /// No exchange may begin after that.
     pub fn give_up_idle_turns(&mut self, turns: u32, at: Nanos, sink: &mut impl Sink) {
         let words = format!("{turns} events in a row, and nothing to read or to send");
         self.http
             .break_off(&ResponseError::no_progress(words), at, sink);
     }
 
-    /// Reads once. Exchanges that end go to `sink`.
+    /// Reads once. Ended exchanges go to `sink`.
     #[inline]
     pub fn receive(
         &mut self,
@@ -242,7 +246,7 @@ impl HttpConnection {
         }
     }
 
-    /// Asks the kernel for retransmissions where the response came late enough for one.
+    /// Reads the kernel's count of retransmissions, if the response was late enough for one.
     #[inline]
     fn note_retransmissions(&mut self, now: Nanos) {
         let is_late = |oldest: Nanos| now.since(oldest) >= LEAST_RETRANSMISSION;
@@ -258,7 +262,7 @@ impl HttpConnection {
         }
     }
 
-    /// Takes bytes of the wire. Returns whether more can be taken.
+    /// Reads bytes of the wire. Returns whether more can be read.
     #[inline]
     fn take(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> bool {
         let (http, out) = (&mut self.http, &mut self.out);
@@ -287,7 +291,8 @@ impl HttpConnection {
         }
     }
 
-    /// Takes what TLS decrypted along with the handshake, for a caller whose exchange began before it.
+    /// Reads the data that TLS decrypted with the handshake, for a caller whose exchange began
+    /// before the end of the handshake.
     pub fn receive_buffered(&mut self, clock: &Clock, sink: &mut impl Sink) {
         let arrival = Arrival::new(None, clock.now());
         let (http, out) = (&mut self.http, &mut self.out);
@@ -295,21 +300,22 @@ impl HttpConnection {
             .buffered(|plaintext| http.receive(plaintext, arrival, sink, out));
     }
 
-    /// Notes the server's FIN, after everything that was read.
+    /// Records the server's FIN, after all data.
     pub fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
         self.note_end((CloseKind::Fin, Side::Server, at), at);
         self.is_read_to_end = true;
         self.end_exchanges(None, at, sink);
     }
 
-    /// Notes the server's RST.
+    /// Records the server's RST.
     pub fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
         self.note_end((CloseKind::Rst, Side::Server, at), at);
         self.is_read_to_end = true;
         self.end_exchanges(Some(Failure::Reset), at, sink);
     }
 
-    /// Ends the exchanges in flight: with `failure`, or as if the stream had ended. Nothing more may begin.
+    /// Ends the exchanges in flight, with `failure` or like the end of the stream. No exchange may
+    /// begin after that.
     pub fn give_up(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         self.end_exchanges(failure, at, sink);
     }
@@ -319,9 +325,9 @@ impl HttpConnection {
         self.end_read_at.get_or_insert(read_at);
     }
 
-    /// Ends the exchanges in flight; without a failure, as the end of the stream does.
+    /// Ends the exchanges in flight; without a failure, like the end of the stream.
     fn end_exchanges(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
-        // the kernel is asked only where the answer matters
+        // the kernel's count is read only if it matters
         let end = match self.http.oldest() {
             Some(_) if self.http.exchanges() > 1 => self.transport_end(failure, at),
             _ => TransportEnd::default(),
@@ -338,7 +344,7 @@ impl HttpConnection {
             sent,
             acknowledged: match failure {
                 _ if self.is_tunnel => None,
-                // loopback delivers within send(2), and refuses to send once a RST has come
+                // loopback delivers within send(2), and refuses to send after a RST
                 Some(Failure::Reset) if is_local => Some(sent),
                 _ => self.channel.acknowledged(),
             },
@@ -346,12 +352,12 @@ impl HttpConnection {
         }
     }
 
-    /// How the stream ended, if it did.
+    /// How the stream ended; `None` while it is open.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// When GOAWAY came.
+    /// When GOAWAY arrived.
     pub fn goaway_at(&self) -> Option<Nanos> {
         match &self.http {
             HttpState::Http1(_) => None,
@@ -359,7 +365,7 @@ impl HttpConnection {
         }
     }
 
-    /// The last stream that the server may have processed, by its last GOAWAY.
+    /// The last stream that the server may have processed, according to its last GOAWAY.
     pub fn goaway_stream(&self) -> Option<u32> {
         match &self.http {
             HttpState::Http1(_) => None,
@@ -367,7 +373,7 @@ impl HttpConnection {
         }
     }
 
-    /// What can be done next.
+    /// The next possible action.
     #[inline]
     pub fn state(&self) -> State {
         match &self.http {
@@ -376,19 +382,19 @@ impl HttpConnection {
         }
     }
 
-    /// When the oldest exchange in flight was due; absent when none is in flight.
+    /// When the oldest exchange in flight was due; `None` if none is in flight.
     #[inline]
     pub fn oldest(&self) -> Option<Nanos> {
         self.http.oldest()
     }
 
-    /// Exchanges begun.
+    /// Number of exchanges that have begun.
     #[inline]
     pub fn exchanges(&self) -> u64 {
         self.http.exchanges()
     }
 
-    /// Who announced the end.
+    /// The side that announced the end.
     pub fn announced_by(&self) -> Option<Side> {
         match &self.http {
             HttpState::Http1(http1) => http1.announced_by,
@@ -404,7 +410,8 @@ impl HttpConnection {
         }
     }
 
-    /// The server's HTTP/2 settings as sent, as identifier and value; empty without [`Detail::Fields`].
+    /// The server's HTTP/2 settings as sent, as identifier and value; empty without
+    /// [`Detail::Fields`].
     pub fn settings(&self) -> &[(u16, u32)] {
         match &self.http {
             HttpState::Http1(_) => &[],
@@ -419,7 +426,7 @@ impl HttpConnection {
             .map_or_else(ResponseInfo::default, std::mem::take)
     }
 
-    /// Whether the server is about to send a FIN and all is well: it closes by announcement, or has sent close_notify.
+    /// Whether a FIN of the server is expected: it announced the close, or has sent close_notify.
     pub fn awaits_fin(&self) -> bool {
         if self.is_read_to_end {
             return false;
@@ -431,7 +438,8 @@ impl HttpConnection {
         self.ended.is_some() || server_closes && self.http.moment() == ClosePoint::AfterExchange
     }
 
-    /// Closes the connection, after the server where that was first. Returns what the ledger records.
+    /// Closes the connection; after the server, if that closed first. Returns the end for the
+    /// ledger.
     pub fn close(mut self, at: Nanos) -> Closed {
         if self.ended.is_none() {
             if let HttpState::Http2(http2) = &self.http {
@@ -474,7 +482,7 @@ impl HttpConnection {
     }
 }
 
-/// What is spoken on one connection, without I/O.
+/// The HTTP state of one connection, without I/O.
 enum HttpState {
     /// HTTP/1.0 and 1.1.
     Http1(Box<Http1>),
@@ -517,7 +525,8 @@ impl HttpState {
         }
     }
 
-    /// Notes that what was begun so far is with the kernel. `held_back`: some of it waits for the socket.
+    /// Records that the requests that were begun are with the kernel. `held_back`: some bytes wait
+    /// for the socket.
     #[inline]
     fn sent(&mut self, at: Nanos, held_back: bool) {
         match self {
@@ -526,7 +535,7 @@ impl HttpState {
         }
     }
 
-    /// Takes bytes. Exchanges that they complete go to `sink`, and bytes that the protocol wants sent to `out`.
+    /// Reads bytes. Completed exchanges go to `sink`, and the protocol's replies to `out`.
     #[inline]
     fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>) {
         match self {
@@ -535,7 +544,8 @@ impl HttpState {
         }
     }
 
-    /// Takes the end of the stream, or its failure: the exchanges in flight end. `end` shows which requests the peer had.
+    /// Records the end or the failure of the stream: the exchanges in flight end. `end` shows which
+    /// requests the peer received.
     fn end(
         &mut self,
         failure: Option<Failure>,
@@ -549,7 +559,8 @@ impl HttpState {
         }
     }
 
-    /// What the server sends is not HTTP, or too much: everything in flight fails, nothing more may begin.
+    /// Records a malformed or too large response: the exchanges in flight fail, and no exchange may
+    /// begin.
     fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
         match self {
             HttpState::Http1(http1) => http1.break_off(broken, at, sink),
@@ -557,7 +568,7 @@ impl HttpState {
         }
     }
 
-    /// Exchanges begun.
+    /// Number of exchanges that have begun.
     #[inline]
     fn exchanges(&self) -> u64 {
         match self {
@@ -575,7 +586,7 @@ impl HttpState {
         }
     }
 
-    /// Notes how many bytes the connection had taken before the exchange that began last.
+    /// Records how many bytes the connection had accepted before the exchange that began last.
     #[inline]
     fn note_sent_before(&mut self, bytes: u64) {
         match self {
@@ -584,7 +595,7 @@ impl HttpState {
         }
     }
 
-    /// Where in its life the connection is.
+    /// The point in the connection's life, for its close.
     fn moment(&self) -> ClosePoint {
         match self {
             HttpState::Http1(http1) => http1.moment,

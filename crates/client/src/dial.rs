@@ -14,49 +14,49 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The most bytes of a server's part of a TLS handshake; a long chain of certificates takes a tenth.
+/// Limit of the server's bytes in a TLS handshake; a long chain of certificates takes 10 % of it.
 const MOST_HANDSHAKE: u64 = 1 << 20;
-/// The longest head of a proxy's answer to CONNECT.
+/// Limit of the header section of a proxy's response to CONNECT, in bytes.
 const LONGEST_PROXY_HEAD: usize = 16 * 1024;
 
 /// A connection that is ready for its first request.
 #[derive(Debug)]
 pub struct Established {
-    /// The socket, registered with the token that was dialled with, for reading and writing.
+    /// The socket, registered with the dial's token for reading and writing.
     pub stream: Stream,
-    /// The TLS session, if TLS is spoken. It may hold bytes that have to be sent, and plaintext already.
+    /// The TLS session, if TLS is used. It may hold bytes to send, and decrypted data.
     pub session: Option<Box<ClientConnection>>,
-    /// What the ledger records of it.
+    /// The connection for the ledger.
     pub connection: Connection,
-    /// Whether reads carry kernel stamps.
+    /// Whether reads have kernel timestamps.
     pub stamped: bool,
-    /// What was seen of the TLS handshake.
+    /// Facts about the TLS handshake.
     pub handshake: HandshakeFacts,
-    /// Whether the peer is a proxy, and the server is behind its tunnel.
+    /// Whether the peer is a proxy with a tunnel to the server.
     pub is_tunnel: bool,
 }
 
-/// What was seen of a TLS handshake beside what the ledger records; all of it absent or zero without TLS.
+/// Facts about a TLS handshake in addition to the ledger's; all `None` or 0 without TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeFacts {
-    /// When the first bytes of the server's part were read.
+    /// When the server's first bytes were read.
     pub first_at: Option<Nanos>,
-    /// Bytes of the server's part.
+    /// Number of the server's bytes.
     pub received: u64,
-    /// Bytes of our part.
+    /// Number of our bytes.
     pub sent: u64,
-    /// Whether early data went with the hello.
+    /// Whether early data was sent with the hello.
     pub early_sent: bool,
 }
 
-/// What came of driving a dial on.
+/// The result of driving a dial.
 #[derive(Debug)]
 pub enum Progress {
-    /// Wait for the next event on its token, or for the resolver's answer.
+    /// Wait for the next event on its token, or for the resolver's result.
     Pending,
-    /// Ready.
+    /// The connection is established.
     Established(Box<Established>),
-    /// It failed; this is what the ledger records.
+    /// The dial failed; the connection for the ledger.
     Failed(Box<Connection>),
 }
 
@@ -74,11 +74,11 @@ enum DialStage {
     Handshaking {
         since: Nanos,
     },
-    /// Handed over or failed.
+    /// Returned to the caller, or failed.
     Over,
 }
 
-/// One dial under way.
+/// One dial in progress.
 #[derive(Debug)]
 pub struct Dial {
     plan: Arc<Plan>,
@@ -91,14 +91,15 @@ pub struct Dial {
     connection: Connection,
     stamped: bool,
     handshake: HandshakeFacts,
-    /// The poll has said that the transport stands.
-    told_connected: bool,
-    /// The lookup that was done, until it is collected.
+    /// The poll has reported that the transport is connected.
+    is_reported_connected: bool,
+    /// The finished lookup, until the caller takes it.
     lookup: Option<Lookup>,
 }
 
 impl Dial {
-    /// Starts a dial at `now`. `key` names it to the resolver; events on the socket come with `token`.
+    /// Starts a dial at `now`. `key` identifies it for the resolver; events of the socket have
+    /// `token`.
     pub fn start(
         plan: &Arc<Plan>,
         id: ConnectionId,
@@ -123,7 +124,7 @@ impl Dial {
             connection,
             stamped: false,
             handshake: HandshakeFacts::default(),
-            told_connected: false,
+            is_reported_connected: false,
             lookup: None,
         };
         let progress = match &plan.endpoint {
@@ -140,22 +141,22 @@ impl Dial {
         (dial, progress)
     }
 
-    /// The number of the connection.
+    /// The id of the connection.
     pub fn id(&self) -> ConnectionId {
         self.connection.id
     }
 
-    /// When it began.
+    /// When the dial began.
     pub fn at(&self) -> Nanos {
         self.connection.at
     }
 
-    /// The lookup that this dial did, once.
+    /// The lookup of this dial; returned once.
     pub fn take_lookup(&mut self) -> Option<Lookup> {
         self.lookup.take()
     }
 
-    /// Takes the resolver's answer.
+    /// Handles the resolver's result.
     pub fn resolved(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
@@ -194,13 +195,14 @@ impl Dial {
         }
     }
 
-    /// Takes the poll's word that the transport stands, so that the kernel need not be asked: the socket became writable
-    /// without an error or a hang-up. Call it before [`Dial::ready`].
-    pub fn tell_connected(&mut self) {
-        self.told_connected = true;
+    /// Records that the poll reported the transport as connected: the socket became writable
+    /// without an error or a hang-up. So the kernel is not asked again. Call it before
+    /// [`Dial::ready`].
+    pub fn report_connected(&mut self) {
+        self.is_reported_connected = true;
     }
 
-    /// Drives the dial on after an event on its token.
+    /// Continues the dial after an event on its token.
     pub fn ready(&mut self, registry: &Registry, clock: &Clock) -> Progress {
         match self.stage {
             DialStage::Connecting { since } => self.finish_connect(since, registry, clock),
@@ -210,7 +212,7 @@ impl Dial {
         }
     }
 
-    /// Ends the dial because its time is up; what the ledger records.
+    /// Ends the dial because its time is over. Returns the connection for the ledger.
     pub fn give_up(&mut self, clock: &Clock, kind: Failure) -> Box<Connection> {
         let now = clock.now();
         let setup = &mut self.connection.setup;
@@ -240,7 +242,7 @@ impl Dial {
         }
     }
 
-    /// Starts connecting to the next address.
+    /// Connects to the next address.
     fn connect(&mut self, registry: &Registry, clock: &Clock, since: Nanos) -> Progress {
         let started = match &self.plan.endpoint {
             #[cfg(unix)]
@@ -256,7 +258,8 @@ impl Dial {
                     return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
                 };
                 self.connection.peer = Some(address);
-                // a plain HTTP/1 request is one write, and Nagle's algorithm never holds the only one
+                // a plain HTTP/1 request is one write, and Nagle's algorithm never delays a single
+                // write
                 let one_write = self.plan.tls.is_none() && self.plan.protocol != Protocol::Http2;
                 connect_tcp(address, !one_write).map(Stream::Tcp)
             }
@@ -283,8 +286,8 @@ impl Dial {
         let Some(stream) = &self.stream else {
             return Progress::Pending;
         };
-        // the peer's name is there once the handshake is; only without it is the error worth a call
-        let connected = if self.told_connected {
+        // the peer's name is known after the handshake; the error is read only without it
+        let connected = if self.is_reported_connected {
             Ok(true)
         } else {
             match stream.is_connected() {
@@ -330,7 +333,8 @@ impl Dial {
         }
     }
 
-    /// An address failed: the next one, or the end. Addresses that are tried in vain are counted apart.
+    /// After a failed address: tries the next one, or ends the dial. Failed addresses are counted
+    /// separately.
     fn next_or_fail(
         &mut self,
         error: &io::Error,
@@ -339,7 +343,7 @@ impl Dial {
         clock: &Clock,
     ) -> Progress {
         self.drop_stream();
-        self.told_connected = false;
+        self.is_reported_connected = false;
         if self.next_address + 1 < self.addresses.len() {
             self.next_address += 1;
             self.connection.other_attempts += 1;
@@ -353,7 +357,8 @@ impl Dial {
         )
     }
 
-    /// Asks the proxy for a tunnel and reads its answer byte by byte past the head, so that nothing of the tunnel is lost.
+    /// Requests a tunnel from the proxy. Reads its response byte by byte up to the end of the
+    /// header section, so that no byte of the tunnel is lost.
     fn tunnel(&mut self, clock: &Clock) -> Progress {
         let (
             DialStage::Tunnelling {
@@ -412,7 +417,7 @@ impl Dial {
         self.fail(SetupPhase::Connect, Failure::Proxy, refusal)
     }
 
-    /// The transport stands: TLS next, or done.
+    /// The transport is established: starts TLS, or finishes.
     fn secure(&mut self, clock: &Clock, since: Nanos) -> Progress {
         let Some(tls) = &self.plan.tls else {
             return self.establish();
@@ -447,7 +452,7 @@ impl Dial {
                     Ok(written) => self.handshake.sent += written as u64,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    // what the peer said before it closed is still to be read, and tells more
+                    // the peer's last bytes are still to be read, and show the reason
                     Err(_) => break,
                 }
             }
@@ -478,7 +483,7 @@ impl Dial {
                 Err(error) => break (Failure::ConnectReset, failure::io_words(&error)),
             }
             if let Err(error) = session.process_new_packets() {
-                // the alert that says why is worth one try
+                // sends the alert with the reason; a failure does not matter
                 let _ = session.write_tls(&mut &*stream);
                 break (failure::of_tls(&error), failure::tls_words(&error));
             }
@@ -513,14 +518,14 @@ impl Dial {
         Progress::Failed(Box::new(self.connection.clone()))
     }
 
-    /// Closing the descriptor takes it out of the poll.
+    /// Closes the descriptor, which removes it from the poll.
     fn drop_stream(&mut self) {
         self.stream = None;
         self.session = None;
     }
 }
 
-/// A non-blocking connect.
+/// Starts a non-blocking connect.
 fn connect_tcp(address: SocketAddr, nodelay: bool) -> io::Result<mio::net::TcpStream> {
     let stream = mio::net::TcpStream::connect(address)?;
     if nodelay {

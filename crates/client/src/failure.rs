@@ -1,4 +1,4 @@
-//! Errors of the kernel and of TLS, in the ledger's kinds.
+//! Maps errors of the kernel and of TLS to the ledger's kinds.
 
 use crate::verifier::is_ca_certificate;
 use intact_ledger::Failure;
@@ -8,7 +8,7 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError, OtherError, 
 use std::fmt::Debug;
 use std::io;
 
-/// What an error of the system says, without its number.
+/// The message of an error of the system, without its number.
 pub(crate) fn io_words(error: &io::Error) -> String {
     let words = error.to_string();
     match words.rsplit_once(" (os error ") {
@@ -24,11 +24,11 @@ pub(crate) fn of_connect(error: &io::Error) -> Failure {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Failure::ConnectReset,
         io::ErrorKind::TimedOut => Failure::ConnectTimeout,
         io::ErrorKind::AddrNotAvailable => Failure::NoFreePort,
-        // a Unix socket that is not there
+        // a Unix socket that does not exist
         io::ErrorKind::NotFound => Failure::Refused,
         _ => match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => Failure::NoFreeFd,
-            // the kernel's answer to connect() when every port is taken
+            // connect() returns it if every port is in use
             Some(libc::EAGAIN) => Failure::NoFreePort,
             _ => Failure::Unreachable,
         },
@@ -64,7 +64,7 @@ pub(crate) fn of_tls(error: &TlsError) -> Failure {
     }
 }
 
-/// An error of TLS in the words of the RFCs, and never in a library's debug format.
+/// A TLS error in the words of the RFCs, never in a library's debug format.
 pub(crate) fn tls_words(error: &TlsError) -> String {
     match error {
         TlsError::InvalidCertificate(certificate) => certificate_words(certificate),
@@ -88,7 +88,7 @@ pub(crate) fn tls_words(error: &TlsError) -> String {
     }
 }
 
-/// Why a certificate was refused.
+/// The reason why a certificate was refused.
 fn certificate_words(error: &CertificateError) -> String {
     match error {
         CertificateError::NotValidForNameContext {
@@ -134,7 +134,7 @@ fn certificate_words(error: &CertificateError) -> String {
     }
 }
 
-/// A name of a certificate, without the type that webpki puts around it: `DnsName("localhost")`, `IpAddress(127.0.0.1)`.
+/// A name of a certificate, without webpki's type: `DnsName("localhost")`, `IpAddress(127.0.0.1)`.
 fn san(name: &str) -> &str {
     let inner = name
         .split_once('(')
@@ -150,7 +150,8 @@ fn date(at: UnixTime) -> String {
     }
 }
 
-/// The name of an enum's variant as words: `SelectedUnofferedCipherSuite` reads "selected unoffered cipher suite".
+/// The name of an enum's variant as words: `SelectedUnofferedCipherSuite` reads "selected unoffered
+/// cipher suite".
 fn variant_words(value: &impl Debug) -> String {
     let debug = format!("{value:?}");
     let end = debug.find(|c: char| !c.is_alphanumeric());

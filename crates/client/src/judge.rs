@@ -1,8 +1,10 @@
-//! The outcome of a complete response: which statuses the user accepts, and whether the port was the right one.
+//! The outcome of a complete response: which statuses the user accepts, and whether the port was
+//! the right one.
 
 use intact_ledger::{Exchange, ExpectedStatus, Failure, Outcome};
 
-/// What servers write into a 400 when plain HTTP comes to their TLS port: nginx, Go (and Caddy), Apache, Tomcat.
+/// Texts of servers in a 400 to plain HTTP on their TLS port: nginx, Go (and Caddy), Apache,
+/// Tomcat.
 const SAID_BY_TLS_PORTS: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"Client sent an HTTP request to an HTTPS server",
@@ -10,15 +12,15 @@ const SAID_BY_TLS_PORTS: [&[u8]; 4] = [
     b"This combination of host and port requires TLS",
 ];
 
-/// Whether a piece of the body of a 400 says that the port speaks TLS.
+/// Whether a piece of the body of a 400 shows a TLS port.
 pub(crate) fn names_tls_port(body: &[u8]) -> bool {
     SAID_BY_TLS_PORTS
         .iter()
         .any(|words| body.windows(words.len()).any(|part| part == *words))
 }
 
-/// Sets the outcome of a complete response. A status that `expect` does not allow is a failure. So is a 400 whose body said
-/// `is_tls_port`, unless `expect` allows it.
+/// Sets the outcome of a complete response. A status that `expect` does not allow is a failure. So
+/// is a 400 whose body shows a TLS port (`is_tls_port`), unless `expect` allows it.
 #[inline]
 pub(crate) fn judge(exchange: &mut Exchange, expect: Option<ExpectedStatus>, is_tls_port: bool) {
     let Some(status) = exchange.status else {

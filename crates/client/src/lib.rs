@@ -1,9 +1,11 @@
 //! The active HTTP client: one connection that we drive, with a stopwatch on each step.
 //!
-//! A [`Dial`] opens the connection: name, transport, proxy, TLS. An [`HttpConnection`] carries exchanges over it. Both are
-//! non-blocking state machines that the caller's event loop drives. `bench` drives many, `check` drives one.
+//! A [`Dial`] opens the connection: name, transport, proxy, TLS. An [`HttpConnection`] carries
+//! exchanges over it. Both are non-blocking state machines that the caller's event loop drives.
+//! `bench` drives many, `check` drives one.
 //!
-//! The crate owns no thread but those of the [`Resolver`] and keeps no timer. It decides nothing about pools, retries or pacing.
+//! The crate's only threads are those of the [`Resolver`], and it sets no timer. It decides nothing
+//! about pools, retries or pacing.
 
 pub mod clock;
 pub mod stamp;

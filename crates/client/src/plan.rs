@@ -1,4 +1,4 @@
-//! Where a dial leads and through what; made once, used for every dial of a variant.
+//! The target of a dial and the way to it; made once, and used for every dial of a variant.
 
 use crate::tls;
 use intact_ledger::{Origin, Protocol};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Which address family to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// Whatever the resolver answers, in its order.
+    /// All addresses, in the resolver's order.
     #[default]
     Any,
     /// IPv4 only.
@@ -32,50 +32,50 @@ impl Family {
 /// What to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Known addresses, tried in order; nothing is looked up.
+    /// Known addresses, tried in order, without a lookup.
     Addresses(Arc<[SocketAddr]>),
-    /// A name that is looked up for every dial.
+    /// A name that is resolved for every dial.
     Name {
         /// The name.
         host: Arc<str>,
         /// The port.
         port: u16,
-        /// Which answers count.
+        /// The accepted address families.
         family: Family,
     },
     /// A Unix domain socket.
     Unix(PathBuf),
 }
 
-/// An HTTP proxy that the endpoint is: how it is made use of.
+/// How an endpoint that is an HTTP proxy is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proxy {
-    /// None, or one that takes absolute-form requests: nothing to do while dialling.
+    /// No proxy, or one that accepts absolute-form requests: nothing to do during the dial.
     Transparent,
     /// CONNECT to this authority first (RFC 9110 section 9.3.6).
     Tunnel {
         /// `host:port` as sent.
         authority: Arc<str>,
-        /// The value of `Proxy-Authorization`, if the proxy wants one.
+        /// The value of `Proxy-Authorization`, if the proxy requires one.
         authorization: Option<Arc<str>>,
     },
 }
 
-/// Everything that a dial needs to know.
+/// The parameters of a dial.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the connection is for; recorded.
+    /// The origin, for the ledger.
     pub origin: Origin,
     /// What to connect to.
     pub endpoint: Endpoint,
-    /// How the endpoint leads there.
+    /// How the endpoint leads to the origin.
     pub proxy: Proxy,
-    /// TLS, if it is spoken.
+    /// TLS, if it is used.
     pub tls: Option<tls::Client>,
-    /// What will be spoken.
+    /// The protocol of the connection.
     pub protocol: Protocol,
-    /// Whether to ask for kernel receive stamps.
+    /// Whether to request kernel receive timestamps.
     pub stamps: bool,
-    /// Ask the kernel for our own address of each connection.
+    /// Read the local address of each connection from the kernel.
     pub local_address: bool,
 }

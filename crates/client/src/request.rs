@@ -1,4 +1,4 @@
-//! A request: described once, and formatted for the HTTP version that carries it.
+//! A request: described once, and formatted for each HTTP version.
 
 use crate::ServerUrl;
 use intact_ledger::{Exchange, ExpectedStatus, Method, Protocol, Scheme, Target};
@@ -16,15 +16,16 @@ pub const CONNECTION_FIELDS: [&str; 5] = [
     "upgrade",
 ];
 
-/// A part of a request that cannot be sent as given. Values stay out of the messages: they may be secrets.
+/// A part of a request that cannot be sent. Values are not in the messages, because they may be
+/// secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// The method.
     #[error("-X {method:?}: {reason}")]
     Method {
-        /// As given.
+        /// The given method.
         method: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
     /// A header field.
@@ -32,7 +33,7 @@ pub enum RequestError {
     Field {
         /// The name of the field.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
     /// The path of the URL.
@@ -40,7 +41,7 @@ pub enum RequestError {
     Path {
         /// The path without its query.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
 }
@@ -55,30 +56,30 @@ pub fn is_redirect(status: u16) -> bool {
 pub struct RequestSpec {
     /// The method.
     pub method: Method,
-    /// The path as sent, query included.
+    /// The path as sent, including the query.
     pub path: String,
     scheme: Scheme,
     authority: String,
-    /// The given fields and ours, without `Host` and `Content-Length`.
+    /// The given fields and our own, without `Host` and `Content-Length`.
     fields: Vec<(String, String)>,
-    /// The value of `Connection` in HTTP/1, unless a field was given.
+    /// The value of `Connection` in HTTP/1, unless the user gave the field.
     pub connection: Option<&'static str>,
     /// The body.
     pub body: Arc<[u8]>,
-    /// What precedes the path in HTTP/1: the origin, to a proxy.
+    /// The text before the path in HTTP/1: the origin, for a proxy.
     pub absolute: Option<String>,
-    /// The statuses that count as ok; absent: every status.
+    /// The statuses that count as ok; `None`: every status.
     pub expect: Option<ExpectedStatus>,
-    /// Whether a redirect is followed, and so ok with any of its statuses.
+    /// Whether redirects are followed, so that they are ok with any status.
     pub follows: bool,
 }
 
 impl RequestSpec {
-    /// A request for `address`, with `headers` as `Name: value`. `refuse` has the reason why a field, named in lower case, cannot
-    /// be given.
+    /// A request for `address`, with `headers` as `Name: value`. `refuse` returns the reason why a
+    /// field, in lower case, is not allowed.
     ///
     /// # Errors
-    /// A part cannot be sent as given, or a field is refused.
+    /// If a part cannot be sent, or a field is refused.
     pub fn new(
         address: &ServerUrl,
         method: Method,
@@ -142,7 +143,8 @@ impl RequestSpec {
             .map(|(_, value)| &**value)
     }
 
-    /// The same to the URL of a redirect. Fields that may hold secrets are left out if the host is another, or TLS is left.
+    /// The same request to the URL of a redirect. Fields that may hold secrets are dropped if the
+    /// host differs, or TLS ends.
     pub fn led_to(&self, address: &ServerUrl) -> RequestSpec {
         let mut led = self.clone();
         let may_know = self.authority == address.authority()
@@ -158,7 +160,7 @@ impl RequestSpec {
         led
     }
 
-    /// The same by another method.
+    /// The same request with another method.
     pub fn by(&self, method: Method) -> RequestSpec {
         RequestSpec {
             method,
@@ -166,7 +168,7 @@ impl RequestSpec {
         }
     }
 
-    /// The same for another path.
+    /// The same request for another path.
     pub fn at(&self, path: &str) -> RequestSpec {
         RequestSpec {
             path: path.to_owned(),
@@ -174,7 +176,7 @@ impl RequestSpec {
         }
     }
 
-    /// The same with `Connection`, in HTTP/1.
+    /// The same request with this `Connection`, in HTTP/1.
     pub fn saying(&self, connection: &'static str) -> RequestSpec {
         RequestSpec {
             connection: Some(connection),
@@ -182,7 +184,7 @@ impl RequestSpec {
         }
     }
 
-    /// The same where only these statuses count as ok, and those of redirects that are followed.
+    /// The same request with other statuses that count as ok; with `follows`, redirects do, too.
     pub fn expecting(&self, expect: Option<ExpectedStatus>, follows: bool) -> RequestSpec {
         RequestSpec {
             expect,
@@ -191,14 +193,14 @@ impl RequestSpec {
         }
     }
 
-    /// The same with another field.
+    /// The same request with one more field.
     pub fn with(&self, name: &str, value: &str) -> RequestSpec {
         let mut request = self.clone();
         request.fields.push((name.to_owned(), value.to_owned()));
         request
     }
 
-    /// The same with a body, which is JSON unless a field says something else.
+    /// The same request with a body, which is JSON unless a field names another type.
     pub fn carrying(&self, body: &str) -> RequestSpec {
         let mut request = if self.field("content-type").is_some() {
             self.clone()
@@ -209,10 +211,10 @@ impl RequestSpec {
         request
     }
 
-    /// Formats the request for connections that speak `version`.
+    /// Formats the request for connections with `version`.
     pub fn format(&self, version: Protocol) -> Request {
         let mut fields = self.fields.clone();
-        // a method that is known for a body announces that it has none (RFC 9110 section 8.6)
+        // a method that usually has a body announces that there is none (RFC 9110 section 8.6)
         if !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH") {
             fields.push(("Content-Length".to_owned(), self.body.len().to_string()));
         }
@@ -270,7 +272,7 @@ impl RequestSpec {
         text
     }
 
-    /// Pseudo-fields first, names in lower case, nothing that belongs to a connection.
+    /// Pseudo-header fields first, names in lower case, without fields of the connection.
     fn http2_fields(&self, fields: &[(String, String)]) -> Fields {
         let pseudo = [
             (":method", self.method.as_str()),
@@ -301,41 +303,41 @@ pub struct Request {
     pub method: Method,
     /// The path as recorded.
     pub target: Target,
-    /// HTTP/1: head and body as sent.
+    /// HTTP/1: header section and body as sent.
     http1: Box<[u8]>,
-    /// HTTP/1: bytes of the head.
+    /// HTTP/1: length of the header section in bytes.
     head: usize,
     /// HTTP/2: the fields in order.
     http2: Fields,
     pub(crate) body: Arc<[u8]>,
-    /// What the framing of the response depends on.
+    /// The kind that the framing of the response depends on.
     pub(crate) kind: Kind,
-    /// Whether it asks for the connection to be closed, or in HTTP/1.0 does not ask for it to be kept. [`RequestSpec::format`] sets
-    /// it for a `Connection: close`.
+    /// Whether it asks to close the connection, or in HTTP/1.0 does not ask to keep it.
+    /// [`RequestSpec::format`] sets it for `Connection: close`.
     pub closes: bool,
     expect: Option<ExpectedStatus>,
     follows: bool,
 }
 
 impl Request {
-    /// Head and body as sent in HTTP/1.
+    /// Header section and body as sent in HTTP/1.
     #[inline]
     pub fn http1_bytes(&self) -> &[u8] {
         &self.http1
     }
 
-    /// Bytes of the head in HTTP/1.
+    /// Length of the header section in HTTP/1, in bytes.
     #[inline]
     pub(crate) fn http1_head_len(&self) -> usize {
         self.head
     }
 
-    /// The fields in HTTP/2, pseudo-fields first.
+    /// The fields in HTTP/2, pseudo-header fields first.
     pub(crate) fn http2_fields(&self) -> &Fields {
         &self.http2
     }
 
-    /// The statuses that count as ok for a response with this one.
+    /// The statuses that count as ok, for a response with this status.
     #[inline]
     pub(crate) fn expected(&self, status: Option<u16>) -> Option<ExpectedStatus> {
         self.expect
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_connection_field_wins_and_close_is_noticed() {
+    fn a_given_connection_field_wins_and_close_is_detected() {
         let asked = request("http://h/", &["Connection: Close"]).saying("keep-alive");
         let text = http1(&asked, Protocol::Http11);
         assert!(text.ends_with("Connection: Close\r\n\r\n"), "{text}");
@@ -483,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_followed_redirect_is_expected_whatever_the_user_named() {
+    fn a_followed_redirect_is_expected_for_any_statuses_of_the_user() {
         let expect: ExpectedStatus = "2xx".parse().unwrap();
         let expected = |follows, status| {
             let spec = request("http://h/", &[]).expecting(Some(expect), follows);

@@ -1,4 +1,4 @@
-//! Name lookups by the system's own `getaddrinfo`, as programs do them, in threads beside the loop.
+//! Name lookups with the system's `getaddrinfo`, as programs do them, in threads next to the loop.
 
 use crate::plan::Family;
 use mio::Waker;
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Lookups that may be under way at once.
+/// Limit of concurrent lookups.
 const MOST_THREADS: usize = 16;
 
 /// A question for the resolver threads.
@@ -18,16 +18,16 @@ struct LookupRequest {
     family: Family,
 }
 
-/// The answer to one lookup.
+/// The result of one lookup.
 #[derive(Debug)]
 pub struct LookupResult {
-    /// What the asker called it.
+    /// The caller's id of the lookup.
     pub key: u64,
-    /// The addresses in the resolver's order, or its error in words.
+    /// The addresses in the resolver's order, or the text of its error.
     pub addresses: Result<Vec<SocketAddr>, String>,
 }
 
-/// Threads that look names up and wake the loop. They are started when needed and end with it.
+/// Threads that resolve names and wake the loop. They are started on demand and end with it.
 pub struct Resolver {
     waker: Arc<Waker>,
     questions: Sender<LookupRequest>,
@@ -39,7 +39,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver that wakes its loop by `waker`. No thread is started before the first question.
+    /// A resolver that wakes its loop with `waker`. No thread is started before the first question.
     pub fn new(waker: Waker) -> Resolver {
         let (questions, receiver) = channel();
         let (answer_sender, answers) = channel();
@@ -71,11 +71,11 @@ impl Resolver {
             port,
             family,
         };
-        // the receiver lives in `self`, so this cannot fail
+        // the receiver is in `self`, so this cannot fail
         let _ = self.questions.send(question);
     }
 
-    /// The next answer, if one has come.
+    /// The next result, if there is one.
     pub fn answer(&mut self) -> Option<LookupResult> {
         let answer = self.answers.try_recv().ok()?;
         self.under_way -= 1;
@@ -102,7 +102,7 @@ impl Resolver {
                     }
                 }
             });
-        // with none at all, questions stay unanswered and the dial times out, which is told
+        // without any thread, questions stay unanswered and the dial times out, which is reported
         if started.is_ok() {
             self.threads += 1;
         }

@@ -1,28 +1,30 @@
-//! A response that makes its connection useless, in the ledger's kinds. A TLS alert in response to plain HTTP is one.
+//! A response that makes its connection useless, with the ledger's kind. A TLS alert in response to
+//! plain HTTP is one.
 
 use intact_ledger::Failure;
 use intact_wire::h2::{ErrorCode, hpack};
 use intact_wire::{h2, http1};
 use std::sync::Arc;
 
-/// Why a connection is of no more use.
+/// Why a connection cannot be used any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResponseError {
     /// The kind.
     pub(crate) kind: Failure,
-    /// What was wrong, for a person.
+    /// The problem, for the user.
     pub(crate) words: Arc<str>,
-    /// What the server is sent as the reason, in HTTP/2.
+    /// The reason that the server receives, in HTTP/2.
     pub(crate) code: ErrorCode,
 }
 
-/// Whether a response to plain HTTP begins with a TLS alert (RFC 8446 sections 5.1 and 6): the port speaks TLS.
+/// Whether a response to plain HTTP begins with a TLS alert (RFC 8446 sections 5.1 and 6): the port
+/// speaks TLS.
 pub(crate) fn is_tls_alert(first_bytes: &[u8]) -> bool {
     matches!(first_bytes, [0x15, 0x03, 0x00..=0x04, ..])
 }
 
 impl ResponseError {
-    /// A response in HTTP/1 that cannot be read; `bytes` are those that could not.
+    /// A malformed response in HTTP/1; `bytes` are those that could not be parsed.
     pub(crate) fn http1(error: http1::Error, bytes: &[u8]) -> ResponseError {
         if is_tls_alert(bytes) {
             return ResponseError::tls_alert();
@@ -44,12 +46,12 @@ impl ResponseError {
         ResponseError::new(Failure::Malformed, words)
     }
 
-    /// A TLS stream that cannot be read.
+    /// A TLS stream that cannot be decrypted.
     pub(crate) fn tls(words: String) -> ResponseError {
         ResponseError::new(Failure::Tls, words)
     }
 
-    /// More of a response than a limit allows.
+    /// A response that exceeds a limit.
     pub(crate) fn too_large(words: String) -> ResponseError {
         ResponseError {
             code: ErrorCode::ENHANCE_YOUR_CALM,
@@ -57,7 +59,7 @@ impl ResponseError {
         }
     }
 
-    /// More bytes that are no part of a response than a peer needs.
+    /// Too many bytes that are no part of a response.
     pub(crate) fn no_progress(words: String) -> ResponseError {
         ResponseError {
             code: ErrorCode::ENHANCE_YOUR_CALM,

@@ -1,6 +1,6 @@
-//! Where a URL leads: the URL taken apart, and curl's two ways of leading elsewhere (`--resolve`, `--connect-to`).
+//! The parts of a URL, and curl's two ways to redirect a connection (`--resolve`, `--connect-to`).
 //!
-//! Looks nothing up and connects to nothing; what comes of it is an [`Endpoint`] for a dial.
+//! Does no lookup and no I/O; the result is an [`Endpoint`] for a dial.
 
 use crate::plan::{Endpoint, Family};
 use http::Uri;
@@ -8,44 +8,44 @@ use intact_ledger::{Origin, Scheme};
 use intact_wire::http1::check_target;
 use std::net::{IpAddr, SocketAddr};
 
-/// Why a URL or a rule cannot be used. Each message names what would help.
+/// Why a URL or a rule is invalid. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// The URL cannot be used.
+    /// The URL is invalid.
     #[error("{url}: {reason}")]
     Url {
         /// The URL, without its query.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A `--resolve` or `--connect-to` cannot be used.
+    /// A `--resolve` or `--connect-to` is invalid.
     #[error("{option}: {reason}")]
     Rule {
         /// The option.
         option: &'static str,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
 
-/// A URL taken apart.
+/// The parts of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerUrl {
     /// `http` or `https`.
     pub scheme: Scheme,
     /// A name in lower case, or an address without brackets.
     pub host: String,
-    /// The port, by the scheme where the URL names none.
+    /// The port of the URL, or the default port of the scheme.
     pub port: u16,
-    /// Path and query as they are sent.
+    /// Path and query as sent.
     pub path: String,
-    /// Whether the URL names the port.
+    /// Whether the URL contains the port.
     pub explicit_port: bool,
 }
 
 impl ServerUrl {
-    /// Parses a URL; without a scheme it is `http://`.
+    /// Parses a URL. Without a scheme it is `http://`.
     pub fn parse(url: &str) -> Result<ServerUrl, AddressError> {
         let wrong = |reason: &str| AddressError::Url {
             url: intact_ledger::redact::url(url),
@@ -121,7 +121,7 @@ impl ServerUrl {
     }
 }
 
-/// Percent-encodes the bytes that a URL cannot hold as they are (RFC 3986 section 2.1), as browsers do.
+/// Percent-encodes the bytes that are not allowed in a URL (RFC 3986 section 2.1), as browsers do.
 fn encode_non_ascii(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -134,19 +134,20 @@ fn encode_non_ascii(path: &str) -> String {
     encoded
 }
 
-/// Leads to another place than the URL says, by curl's rules.
+/// Replaces the addresses of URLs, with curl's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOverride {
     /// `host:port:address[,address]`: use these addresses for the name.
     pub resolve: Vec<String>,
-    /// `host1:port1:host2:port2`: connect to the second where the URL names the first; empty parts fit everything.
+    /// `host1:port1:host2:port2`: connect to the second pair if the URL has the first; empty parts
+    /// match everything.
     pub connect_to: Vec<String>,
-    /// Which addresses count.
+    /// The accepted address families.
     pub family: Family,
 }
 
 impl ConnectOverride {
-    /// Where to connect to for a host and port. Every rule is checked, also those that do not fit.
+    /// The endpoint of a host and port. Every rule is checked, also those that do not match.
     pub fn endpoint(&self, host: &str, port: u16) -> Result<Endpoint, AddressError> {
         let (host, port) = self.other_end(host, port)?;
         let mut resolved = None;
@@ -197,7 +198,7 @@ impl ConnectOverride {
         })
     }
 
-    /// Host and port after the first `--connect-to` that fits.
+    /// Host and port after the first `--connect-to` that matches.
     fn other_end(&self, host: &str, port: u16) -> Result<(String, u16), AddressError> {
         let wrong = |reason: String| AddressError::Rule {
             option: "--connect-to",
@@ -229,13 +230,13 @@ impl ConnectOverride {
     }
 }
 
-/// Whether a text can be asked of a name server, or is an address: an empty one fits every host.
+/// Whether a text is a name that can be resolved, or an address. An empty text matches every host.
 fn is_host(text: &str) -> bool {
     let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
     text.bytes().all(may_stand)
 }
 
-/// Splits at colons, except inside brackets, which are taken off.
+/// Splits at colons outside of brackets, and removes the brackets.
 fn split_hosts(rule: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0;
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_taken_apart() {
+    fn a_url_is_split_into_its_parts() {
         let address = ServerUrl::parse("https://Example.org/a?b=1").unwrap();
         assert_eq!(address.authority(), "example.org");
         assert_eq!((address.port, &*address.path), (443, "/a?b=1"));
@@ -290,10 +291,10 @@ mod tests {
                 "{url}"
             );
         }
-        let told = ServerUrl::parse("http://u:secret@host/?q=secret")
+        let error = ServerUrl::parse("http://u:secret@host/?q=secret")
             .unwrap_err()
             .to_string();
-        assert!(!told.contains("secret"), "{told}");
+        assert!(!error.contains("secret"), "{error}");
     }
 
     #[test]
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_with_what_is_no_host_is_refused_even_where_it_does_not_fit() {
+    fn a_rule_with_an_invalid_host_is_refused_even_if_it_does_not_match() {
         for bad in [
             "a\r\nb:1:127.0.0.1",
             "a b:1:127.0.0.1",
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_fits_leads_elsewhere() {
+    fn the_first_rule_that_matches_applies() {
         let route = ConnectOverride {
             resolve: vec!["b:8:127.0.0.9".to_owned()],
             connect_to: vec!["a:80:b:8".to_owned()],

@@ -1,9 +1,11 @@
-//! Receive timestamps of the kernel, where the platform has them: when the last segment of a read reached the socket.
+//! Receive timestamps of the kernel, where the platform has them: when the last segment of a read
+//! reached the socket.
 
 use crate::Stream;
 use std::io;
 
-/// Makes the kernel record when this TCP socket receives data; `false` if it cannot, which the caller reports.
+/// Makes the kernel record when this TCP socket receives data; `false` if it cannot, which the
+/// caller reports.
 pub fn enable(stream: &Stream) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -16,8 +18,8 @@ pub fn enable(stream: &Stream) -> bool {
     }
 }
 
-/// Reads from the stream. Returns the number of bytes, and the timestamp of their last segment in nanoseconds of CLOCK_REALTIME
-/// if there is one.
+/// Reads from the stream. Returns the number of bytes, and the timestamp of their last segment in
+/// nanoseconds of CLOCK_REALTIME if there is one.
 ///
 /// # Errors
 /// Those of recvmsg(2).

@@ -1,12 +1,14 @@
-//! The stopwatch of one exchange: when its parts were sent and heard, and the spans that follow; the same for every HTTP version
-//! and for every client of ours, so that a phase means the same in all of them.
+//! The stopwatch of one exchange: when its parts were sent and received, and the resulting spans.
+//!
+//! It is the same for every HTTP version and for every client of ours, so a phase has one meaning
+//! in all of them.
 
 use intact_ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
 
-/// When bytes reached us.
+/// When bytes arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// When the kernel received them, or when they were read where it does not say.
+    /// When the kernel received them, or when they were read if it records no timestamp.
     pub(crate) at: Nanos,
     /// When they were read.
     pub(crate) read: Nanos,
@@ -15,7 +17,8 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Bytes that were `read` and that the kernel stamped `at`, if it did.
+    /// The arrival of bytes that were `read` then, and that the kernel received `at`, if it
+    /// recorded that.
     #[inline]
     pub(crate) fn new(at: Option<Nanos>, read: Nanos) -> Arrival {
         Arrival {
@@ -26,7 +29,7 @@ impl Arrival {
     }
 }
 
-/// Takes the times of one exchange.
+/// Records the times of one exchange.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stopwatch {
     begun: bool,
@@ -51,13 +54,13 @@ impl Stopwatch {
         Stopwatch::default()
     }
 
-    /// Whether the first byte of the answer has come.
+    /// Whether the first byte of the response has arrived.
     #[inline]
     pub(crate) fn begun(&self) -> bool {
         self.begun
     }
 
-    /// Notes that the request is with the kernel.
+    /// Records that the request is with the kernel.
     #[inline]
     pub(crate) fn sent(exchange: &mut Exchange, at: Nanos) {
         if let Some(send) = &mut exchange.spans.send {
@@ -65,7 +68,7 @@ impl Stopwatch {
         }
     }
 
-    /// Notes bytes of the answer, the first ones or later.
+    /// Records that bytes of the response arrived.
     #[inline]
     pub(crate) fn hear(&mut self, exchange: &mut Exchange, arrival: Arrival) {
         if self.begun {
@@ -74,19 +77,19 @@ impl Stopwatch {
         self.begun = true;
         let spans = &mut exchange.spans;
         if let Some(send) = &mut spans.send {
-            // on loopback the answer may be there before our send returns
+            // on loopback the response may arrive before our send returns
             send.end = send.end.min(arrival.at).max(send.start);
             spans.wait = Some(Span::new(send.end, arrival.at));
         }
     }
 
-    /// Notes that the final head is complete.
+    /// Records that the final header section is complete.
     #[inline]
     pub(crate) fn head(&mut self, arrival: Arrival) {
         self.head_at = Some(arrival.at);
     }
 
-    /// Notes bytes of the body.
+    /// Records bytes of the body.
     #[inline]
     pub(crate) fn body(&mut self, arrival: Arrival) {
         if self.body_at.is_none() {
@@ -94,7 +97,7 @@ impl Stopwatch {
         }
     }
 
-    /// The answer is complete: works out the spans.
+    /// Records that the response is complete, and computes the spans.
     #[inline]
     pub(crate) fn complete(&self, exchange: &mut Exchange, arrival: Arrival) {
         let spans = &mut exchange.spans;
@@ -102,7 +105,7 @@ impl Stopwatch {
         let end = arrival.at.max(first);
         match (self.head_at, self.body_at) {
             (Some(head), Some(body)) if body > head => {
-                // a head that came in pieces belongs to the wait for it
+                // the wait lasts to the end of a header section that arrived in pieces
                 if let Some(wait) = &mut spans.wait {
                     wait.end = head;
                 }
@@ -117,7 +120,7 @@ impl Stopwatch {
         }
     }
 
-    /// The exchange failed.
+    /// Records that the exchange failed.
     pub(crate) fn fail(exchange: &mut Exchange, kind: Failure, at: Nanos) {
         exchange.outcome = Outcome::Failed(kind);
         exchange.end = at.max(exchange.at);

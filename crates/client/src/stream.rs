@@ -7,7 +7,7 @@ use std::net::{Shutdown, SocketAddr};
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-/// A connected, or connecting, socket.
+/// A connected or connecting socket.
 #[derive(Debug)]
 pub enum Stream {
     /// TCP.
@@ -18,7 +18,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Our end's address, where the transport has one.
+    /// The local address, if the transport has one.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         match self {
             Stream::Tcp(tcp) => tcp.local_addr().ok(),
@@ -27,7 +27,8 @@ impl Stream {
         }
     }
 
-    /// How much of the next byte is there, without reading it. A Unix socket refuses a send after the peer's end, and is not asked.
+    /// Number of bytes that can be read, at most 1, without reading them. A Unix socket is not
+    /// checked, because it refuses a send after the peer's end.
     pub(crate) fn peek(&self) -> io::Result<usize> {
         match self {
             Stream::Tcp(tcp) => tcp.peek(&mut [0]),
@@ -36,7 +37,7 @@ impl Stream {
         }
     }
 
-    /// The error that the socket holds, if any.
+    /// The pending error of the socket, if any.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         match self {
             Stream::Tcp(tcp) => tcp.take_error(),
@@ -45,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// Whether the transport handshake is over.
+    /// Whether the transport handshake ended.
     pub(crate) fn is_connected(&self) -> io::Result<bool> {
         let peer = match self {
             Stream::Tcp(tcp) => tcp.peer_addr().map(drop),
@@ -59,7 +60,7 @@ impl Stream {
         }
     }
 
-    /// Says that no more will be sent.
+    /// Sends a FIN: no more data follows.
     pub fn shut_write(&self) -> io::Result<()> {
         match self {
             Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Write),

@@ -1,5 +1,7 @@
-//! TLS as a client: the one importer of `rustls` for dialling. Versions, roots, resumption and protocols are settings;
-//! the signature of the handshake is always checked, even where chain and name are not.
+//! TLS as a client: the only user of `rustls` for dials.
+//!
+//! Versions, roots, resumption and protocols are settings. The signature of the handshake is always
+//! verified, even without chain and name.
 
 use crate::failure;
 use crate::verifier::{ServerVerifier, Trusted};
@@ -13,10 +15,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Sessions that a client remembers for resumption.
+/// Limit of the sessions that a client remembers for resumption.
 const SESSIONS: usize = 64;
 
-/// Why a TLS client could not be set up. Each is a mistake in the settings, found before anything is sent.
+/// Why a TLS client could not be created. Each is an error in the settings, found before anything
+/// is sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// A PEM file could not be read.
@@ -24,7 +27,7 @@ pub enum SettingsError {
     Pem {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The roots could not be read.
@@ -33,7 +36,7 @@ pub enum SettingsError {
     /// The host is neither a name nor an address that TLS can verify.
     #[error("{0} is no name that a certificate can carry")]
     ServerName(String),
-    /// rustls does not take the settings.
+    /// rustls refuses the settings.
     #[error("TLS settings: {0}")]
     Tls(String),
 }
@@ -45,13 +48,13 @@ impl From<rustls::Error> for SettingsError {
     }
 }
 
-/// How far the server's certificate is checked.
+/// The verification of the server's certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// Chain and name, by the system's roots.
+    /// Chain and name, with the system's roots.
     #[default]
     System,
-    /// Chain and name, by the roots in this PEM text only.
+    /// Chain and name, with the roots of this PEM text only.
     Roots(Arc<[u8]>),
     /// Neither chain nor name (`--insecure`).
     Insecure,
@@ -66,38 +69,38 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
-/// Whom to trust and who we are.
+/// The verification of the server, and our own certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// How far the server is checked.
+    /// The verification of the server.
     pub verify: Verify,
     /// Our certificate.
     pub certificate: Option<ClientCertificate>,
 }
 
-/// What is asked of TLS.
+/// The settings of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The one version to offer; absent: 1.3 and 1.2.
+    /// The only version to offer; `None`: 1.3 and 1.2.
     pub version: Option<TlsVersion>,
-    /// What will be spoken: decides what ALPN offers.
+    /// The protocol of the connection, which ALPN offers.
     pub protocol: Protocol,
     /// Whether sessions may be resumed.
     pub resume: bool,
-    /// How far the server is checked.
+    /// The verification of the server.
     pub verify: Verify,
-    /// A certificate of our own.
+    /// Our certificate.
     pub certificate: Option<ClientCertificate>,
 }
 
-/// The roots and certificates that settings name, read once and shared by all variants.
+/// The roots and certificates of the settings, read once and shared by all variants.
 #[derive(Clone, Debug)]
 pub struct Trust {
     trusted: Option<Arc<Trusted>>,
 }
 
 impl Trust {
-    /// Reads the roots that `verify` asks for.
+    /// Reads the roots for `verify`.
     pub fn load(verify: &Verify) -> Result<Trust, SettingsError> {
         let mut trusted = Trusted::nothing();
         let unreadable = |reason: String| SettingsError::Roots(reason);
@@ -116,7 +119,7 @@ impl Trust {
             }
             Verify::System => {
                 for certificate in rustls_native_certs::load_native_certs().certs {
-                    // a system's store may hold certificates that nothing here can read
+                    // a system's store may hold certificates that cannot be parsed
                     let _ = trusted.add(certificate);
                 }
                 if trusted.is_empty() {
@@ -130,7 +133,7 @@ impl Trust {
     }
 }
 
-/// Makes TLS sessions to one server. Clones share the memory of sessions to resume.
+/// Creates TLS sessions with one server. Clones share the sessions for resumption.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
@@ -143,7 +146,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for `host` by `settings`.
+    /// A client for `host` with `settings`.
     pub fn new(host: &str, settings: &Settings, trust: &Trust) -> Result<Client, SettingsError> {
         let provider = Arc::new(provider());
         let versions: &[&SupportedProtocolVersion] = match settings.version {
@@ -193,9 +196,10 @@ impl Client {
         })
     }
 
-    /// The same client, with the same memory of sessions, that sends `request` as early data (RFC 8446 section 2.3) where a
-    /// remembered session allows it. Servers may replay it: only for what is safe to repeat. Whether it was taken stands in
-    /// [`Tls::handshake`]; where it was not, it has to be sent again.
+    /// The same client, with the same sessions, that sends `request` as early data (RFC 8446
+    /// section 2.3) if a session allows it. Servers may replay it, so use it only for requests that
+    /// are safe to repeat. [`Tls::handshake`] shows whether the server accepted it; otherwise it
+    /// must be sent again.
     pub fn with_early_data(&self, request: &[u8]) -> Client {
         let mut config = ClientConfig::clone(&self.config);
         config.enable_early_data = true;
@@ -206,7 +210,7 @@ impl Client {
         }
     }
 
-    /// The same client, whose sessions tell their secrets, so that what they carry can be read in a capture.
+    /// The same client with a key log for its sessions, so that captures can be decrypted.
     pub fn with_key_log(&self, secrets: Arc<dyn KeyLog>) -> Client {
         let mut config = ClientConfig::clone(&self.config);
         config.key_log = secrets;
@@ -216,10 +220,10 @@ impl Client {
         }
     }
 
-    /// A new session, its hello ready to be sent, and whether early data goes with it.
+    /// A new session with its hello ready to be sent, and whether early data is sent with it.
     pub(crate) fn connect(&self) -> Result<(ClientConnection, bool), rustls::Error> {
         let mut session = ClientConnection::new(self.config.clone(), self.name.clone())?;
-        // a request is sent whole: its size is the bound
+        // a request is sent completely: its size is the bound
         session.set_buffer_limit(None);
         let mut early_sent = false;
         if let Some(request) = &self.early
@@ -231,13 +235,13 @@ impl Client {
         Ok((session, early_sent))
     }
 
-    /// Whether the protocol that the server chose will do.
+    /// Whether the server chose a protocol that we can use.
     pub(crate) fn accepts(&self, session: &ClientConnection) -> bool {
         self.required_alpn
             .is_none_or(|required| session.alpn_protocol() == Some(required))
     }
 
-    /// What a session that is set up tells.
+    /// The facts of an established session.
     pub(crate) fn describe(&self, session: &ClientConnection) -> Tls {
         Tls {
             version: session
@@ -269,7 +273,7 @@ impl Client {
     }
 }
 
-/// IANA's name of a suite, from rustls' spelling of it.
+/// IANA's name of a suite, derived from rustls' name.
 fn suite_name(rustls: &str) -> Arc<str> {
     match rustls.strip_prefix("TLS13_") {
         Some(rest) => format!("TLS_{rest}").into(),
@@ -277,7 +281,8 @@ fn suite_name(rustls: &str) -> Arc<str> {
     }
 }
 
-/// X25519 first, suites on SHA-256 first: the cheapest that every server has, so that handshakes measure the server.
+/// X25519 and suites with SHA-256 first: the cheapest that every server has, so handshakes measure
+/// the server.
 pub fn provider() -> CryptoProvider {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = vec![
@@ -291,7 +296,7 @@ pub fn provider() -> CryptoProvider {
     provider
 }
 
-/// What is wrong with a PEM file.
+/// The problem of a PEM file.
 fn pem_words(error: &rustls_pki_types::pem::Error) -> String {
     use rustls_pki_types::pem::Error;
     match error {

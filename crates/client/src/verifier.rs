@@ -1,6 +1,7 @@
-//! Verifies the server's certificate: chain, dates and name by the trusted roots, and the signature of the handshake.
+//! Verifies the server's certificate: chain, dates and name with the trusted roots, and the
+//! signature of the handshake.
 //!
-//! The signature is verified always, even where `--insecure` skips chain and name.
+//! The signature is always verified, even if `--insecure` skips chain and name.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -12,7 +13,7 @@ use rustls::{
 };
 use std::sync::Arc;
 
-/// Trusted certificates: as issuers of a chain, and each as a server's own certificate.
+/// Trusted certificates: as issuers of a chain, and as servers' own certificates.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     issuers: RootCertStore,
@@ -20,7 +21,7 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Trusts nothing yet.
+    /// Trusts no certificate yet.
     pub(crate) fn nothing() -> Trusted {
         Trusted {
             issuers: RootCertStore::empty(),
@@ -28,26 +29,27 @@ impl Trusted {
         }
     }
 
-    /// Adds a certificate. Fails where it cannot be read as one.
+    /// Adds a certificate. Fails if it cannot be parsed.
     pub(crate) fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), Error> {
         self.issuers.add(certificate.clone())?;
         self.certificates.push(certificate);
         Ok(())
     }
 
-    /// Adds the issuers that browsers trust, for a system without certificates of its own.
+    /// Adds the issuers that browsers trust, for a system without certificates.
     pub(crate) fn add_public_issuers(&mut self) {
         self.issuers
             .extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
 
-    /// Whether nothing is trusted.
+    /// Whether no certificate is trusted.
     pub(crate) fn is_empty(&self) -> bool {
         self.issuers.is_empty()
     }
 }
 
-/// Verifies servers by what is trusted; without it, only the signature of the handshake.
+/// Verifies servers with the trusted certificates; without any, only the signature of the
+/// handshake.
 #[derive(Debug)]
 pub(crate) struct ServerVerifier {
     pub(crate) trusted: Option<Arc<Trusted>>,
@@ -74,7 +76,7 @@ impl ServerCertVerifier for ServerVerifier {
                 now,
                 algorithms,
             ) {
-                // trusted itself, as with OpenSSL's partial chains: no issuer has to vouch for it
+                // trusted itself, as with OpenSSL's partial chains: it needs no issuer
                 Err(error)
                     if concerns_the_issuer(&error) && trusted.certificates.contains(presented) => {}
                 result => result?,
@@ -111,8 +113,8 @@ impl ServerCertVerifier for ServerVerifier {
     }
 }
 
-/// Whether the chain failed for its issuer only: none is trusted, another one signed, or a CA's certificate is used by a server. webpki
-/// compares the dates before all of them; the tests of this crate check that.
+/// Whether only the issuer made the chain fail: none is trusted, another one signed, or a server
+/// uses a CA's certificate. webpki checks the dates first; the tests of this crate check that.
 fn concerns_the_issuer(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(
@@ -125,7 +127,8 @@ fn concerns_the_issuer(error: &Error) -> bool {
     }
 }
 
-/// Whether a server presented a certificate with CA:TRUE (RFC 5280 section 4.2.1.9), which webpki refuses.
+/// Whether a server sent a certificate with CA:TRUE (RFC 5280 section 4.2.1.9), which webpki
+/// refuses.
 pub(crate) fn is_ca_certificate(inner: &(dyn std::error::Error + 'static)) -> bool {
     matches!(
         inner.downcast_ref::<webpki::Error>(),

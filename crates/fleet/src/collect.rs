@@ -1,4 +1,5 @@
-//! Reads a campaign back from the store: streams over the results, counts each message once, merges per target and label.
+//! Reads a campaign from the store: streams over the results, counts each message once, merges per
+//! target and label.
 
 use crate::plan::{Kind, Plan, Target};
 use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
@@ -9,21 +10,21 @@ use intact_units::plural::counted;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rounds that are kept apart per variant; more repetitions share them, so that memory stays bounded.
+/// Limit of separate rounds per variant. Further repetitions share them, so memory stays bounded.
 const MOST_ROUNDS: u32 = 200;
-/// Unreadable results that are named.
+/// Number of unreadable results that are named.
 const NAMED: usize = 5;
 
-/// One message's figures, for finding workers that stand out.
+/// The figures of one message, to find workers that stand out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MessageFigures {
-    /// Who measured it.
+    /// Name of the worker that measured it.
     pub worker: String,
-    /// Target, label and variant: what it may be compared with.
+    /// Target, label and variant: messages with the same key are comparable.
     pub of: (String, String, u32),
     /// Mean latency of measured requests, in milliseconds.
     pub mean_ms: f64,
-    /// Measured requests.
+    /// Number of measured requests.
     pub requests: u64,
 }
 
@@ -34,18 +35,18 @@ pub struct Group {
     pub target: String,
     /// The label.
     pub label: String,
-    /// The head of the merged ledger.
+    /// The header of the merged ledger.
     pub run: Run,
-    /// Everything counted.
+    /// The merged tally.
     pub tally: Tally,
 }
 
-/// A campaign as the store has it.
+/// A campaign as it is stored.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The plan.
     pub plan: Plan,
-    /// How many messages are where.
+    /// Number of messages by state.
     pub progress: CampaignProgress,
     /// The benches, by target and label, in the plan's order.
     pub groups: Vec<Group>,
@@ -54,8 +55,8 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Reads a campaign. `started` is the wall time to note where no result names one. Results of checks are handed on to `checks`
-    /// as they come, so that only what is made of them is kept.
+    /// Reads a campaign. `started` is the wall time to record if no result has one. Results of
+    /// checks are passed to `checks` one by one, so that they are not all in memory.
     pub fn read(
         store: &Store,
         plan: Plan,
@@ -81,7 +82,7 @@ impl Campaign {
         let mut seen = BTreeSet::new();
         let mut messages = Vec::new();
         let mut unreadable = Vec::new();
-        // sorted: the first finished attempt of a message comes first and counts
+        // sorted: the first finished attempt of a message is the one that counts
         let mut keys = store.keys(&format!("results/plan={}", plan.id))?;
         keys.sort_unstable();
         store.each(&keys, |key, bytes| {
@@ -140,7 +141,7 @@ impl Campaign {
 }
 
 impl Group {
-    /// Adds a result as a round, or to the round that it shares.
+    /// Adds a result as a round of its own, or to a shared round.
     fn add(&mut self, plan: &Plan, outcome: DeliveryResult, variant: u32) {
         if self.run.host.os.is_empty() {
             self.run.host = outcome.run.host.clone();
@@ -187,7 +188,7 @@ impl Group {
     }
 }
 
-/// The bounds of two messages that share a round: times and CPU add up, as if one had followed the other.
+/// Joins two messages that share a round: times and CPU add up, as if the two had run in sequence.
 fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) -> Option<Round> {
     let (ours, theirs) = match (ours, theirs) {
         (Some(ours), Some(theirs)) => (ours, theirs),
@@ -211,7 +212,7 @@ fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) 
     })
 }
 
-/// The head of a merged ledger.
+/// The header of a merged ledger.
 fn head(plan: &Plan, target: &Target, label: &str, started: jiff::Timestamp) -> Run {
     let mut run = Run::new(
         Producer::Bench,

@@ -1,16 +1,18 @@
-//! When a campaign is over: as soon as a queue that remembers finished messages is empty, or else when the store confirms it.
+//! Detects the end of a campaign: an empty queue that keeps finished messages, or the store's
+//! confirmation.
 //!
-//! SQS counts approximately and late: right after messages were sent it may say that there are none. So its "empty" counts when
-//! the store has a result for every message, or when it has said so for as long as AWS needs to settle.
+//! The counts of SQS are approximate and late: right after messages were sent they may be 0. So an
+//! empty SQS queue needs confirmation. Either the store has a result for every message, or the
+//! queue stayed empty for as long as AWS needs to settle.
 
 use std::time::{Duration, Instant};
 
-/// How long SQS's counts may lag: a minute, by its documentation.
+/// How long SQS's counts may lag: a minute, according to its documentation.
 const SETTLED: Duration = Duration::from_secs(60);
-/// How often the store is asked meanwhile.
+/// Interval between two checks of the store.
 const ASK: Duration = Duration::from_secs(2);
 
-/// Watches for the end.
+/// Detects the end of a campaign.
 #[derive(Default)]
 pub struct Ending {
     empty_since: Option<Instant>,
@@ -18,8 +20,8 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Whether it is over, given the messages that the queue counts, and whether it remembers those that were done. `is_complete` asks
-    /// the store whether every message has ended there.
+    /// Whether the campaign is over. `messages` is the queue's count, `remembers` whether the queue
+    /// keeps finished messages. `is_complete` checks the store for the end of every message.
     pub fn is_over<E>(
         &mut self,
         left: u64,
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_that_remembers_is_believed_and_another_is_checked_against_the_store() {
+    fn a_queue_that_keeps_finished_messages_is_believed_and_another_is_checked_against_the_store() {
         let now = Instant::now();
         let never = || -> Result<bool, ()> { panic!("the store has nothing to say here") };
         let mut ending = Ending::default();
@@ -67,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_is_waited_on_until_its_counts_have_settled() {
+    fn an_empty_queue_is_over_after_its_counts_have_settled() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let incomplete = || Ok::<_, ()>(false);
@@ -82,7 +84,7 @@ mod tests {
         }
         assert_eq!(asked, 30);
         assert_eq!(ending.is_over(0, false, at(60), incomplete), Ok(true));
-        // messages that show up after all restart the wait
+        // messages that appear later restart the wait
         assert_eq!(ending.is_over(1, false, at(61), incomplete), Ok(false));
         assert_eq!(ending.is_over(0, false, at(62), incomplete), Ok(false));
     }

@@ -1,9 +1,10 @@
-//! Campaigns: a plan becomes messages in a queue, workers take a message, measure and put the result into an object store, a
-//! report reads the store.
+//! Campaigns: a plan becomes messages in a queue, workers measure them and write the results to an
+//! object store, and a report reads the store.
 //!
-//! Delivery is at least once, so everything here is written for it: results are keyed by message and attempt, a message counts
-//! once however often it was delivered, and a worker that is killed leaves nothing that counts.
-//! This crate moves messages and results; it does not measure ([`Measure`] does) and draws no conclusions.
+//! Delivery is at least once. Results have the message and the attempt as their key. A message
+//! counts once for any number of deliveries, and a worker that is killed leaves no result. This
+//! crate moves messages and results. It does not measure ([`Measure`] does) and draws no
+//! conclusions.
 
 mod collect;
 mod ending;

@@ -1,23 +1,23 @@
-//! One piece of work: a variant, a target, a label, a repetition; small enough for any queue.
+//! One unit of work: a variant, a target, a label, a repetition. Small enough for any queue.
 
 use crate::plan::{CHECK, Kind, Target, is_plain};
 use intact_experiment::AxisValues;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The format of plans, messages and results that this version writes and reads.
+/// Format of the plans, messages and results that this version reads and writes.
 pub const FORMAT: u32 = 3;
-/// Bytes of the longest name of a variant.
+/// Limit of the name of a variant, in bytes.
 const LONGEST_NAME: usize = 128;
-/// The most connections, and streams on each, that a message may ask for; a plan's axes end there too.
+/// Limit of connections, and of streams on each, in a message and in the axes of a plan.
 const MOST_AT_ONCE: u32 = 10_000;
 
-/// One piece of work.
+/// One unit of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// [`FORMAT`]; read before anything else.
+    /// [`FORMAT`]; checked first.
     pub format: u32,
-    /// Unique within the plan; results are keyed by it.
+    /// Unique within the plan; part of the key of results.
     pub id: String,
     /// The plan's id.
     pub plan: String,
@@ -25,7 +25,7 @@ pub struct Message {
     pub target: String,
     /// The label.
     pub label: String,
-    /// Index into the plan's variants; a check has none.
+    /// Index into the plan's variants; `None` for a check.
     pub variant: Option<u32>,
     /// The variant's name, or `check`.
     pub variant_name: String,
@@ -33,44 +33,46 @@ pub struct Message {
     pub repetition: u32,
     /// The slice of the repetition, from 0.
     pub slice: u32,
-    /// What to do.
+    /// The work.
     pub recipe: Job,
 }
 
-/// What a worker does for a message.
+/// The work of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Where to.
+    /// The server to measure.
     pub target: Target,
-    /// The variant's settings by axis; a check has none.
+    /// The variant's settings by axis; empty for a check.
     pub axes: BTreeMap<String, String>,
-    /// How long to bench, or the longest that a check may take, in milliseconds.
+    /// Duration of a bench, or limit of the duration of a check, in milliseconds.
     pub ms: u64,
-    /// Requests that must not be exceeded, preflight and warm-up included.
+    /// Limit of requests, including preflight and warm-up.
     pub most_requests: u64,
-    /// Requests a second that must not be exceeded.
+    /// Limit of requests per second.
     pub rate_per_s: f64,
 }
 
-/// Why a message cannot be worked on; trying again does not help.
+/// Why a message cannot be processed. A retry does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
-    /// It is not a message of ours.
+    /// The text is no message of `intact fleet`.
     #[error("not a message of `intact fleet`: {0}")]
     Unreadable(String),
-    /// It comes from a newer version.
+    /// A newer version wrote it.
     #[error("the message has format {0}, this worker knows {FORMAT}: update the worker")]
     Newer(u32),
-    /// It asks for what no plan would have it ask for: a target that is not acknowledged, names that are no part of a key.
+    /// No plan makes such a message: a target without acknowledgement, or names that cannot be part
+    /// of a key.
     #[error("the message is refused: {0}")]
     Refused(String),
 }
 
 impl Message {
-    /// Reads a message, and checks it as the plan was checked: who can write to a queue can write anything.
+    /// Parses a message and checks it like a plan: anyone who can write to the queue can write any
+    /// message.
     ///
     /// # Errors
-    /// It cannot be worked on.
+    /// If the message cannot be processed.
     pub fn parse(text: &str) -> Result<Message, BadMessage> {
         #[derive(Deserialize)]
         struct Format {
@@ -119,7 +121,7 @@ impl Message {
         self.check_recipe()
     }
 
-    /// Whether its work is bounded, and fits the name under which the result is stored.
+    /// Checks that the work is bounded and matches the key of its result.
     fn check_recipe(&self) -> Result<(), String> {
         let recipe = &self.recipe;
         if !(recipe.rate_per_s.is_finite() && recipe.rate_per_s >= 1e-9 && recipe.ms > 0) {
@@ -149,7 +151,7 @@ impl Message {
     }
 }
 
-/// Why a text is no message. What the text holds is not repeated, because it may be a secret.
+/// Why a text is no message. The text is not repeated, because it may hold a secret.
 fn unreadable(error: &serde_json::Error) -> BadMessage {
     let words = error.to_string();
     let is_of_the_format = !error.is_data() || words.starts_with("missing field");
@@ -164,7 +166,7 @@ fn unreadable(error: &serde_json::Error) -> BadMessage {
     })
 }
 
-/// The id of a message: what it measures, which is unique within its plan.
+/// The id of a message: the names of what it measures, unique within its plan.
 pub(crate) fn id_of_message(
     target: &str,
     label: &str,

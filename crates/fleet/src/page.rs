@@ -1,4 +1,5 @@
-//! What a plan will send and how far a queue is, in words and as JSON. Must not print: the caller does.
+//! The estimate of a plan and the state of a queue, as text and as JSON. Must not print: the caller
+//! does.
 
 use crate::plan::{Estimate, Kind, Plan};
 use crate::queue::Counts;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What a plan will send.
+/// The estimate of a plan.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanDocument<'a> {
@@ -17,9 +18,9 @@ pub struct PlanDocument<'a> {
     schema: &'static str,
     /// The plan's name, and the first 8 hexadecimal digits of the SHA-256 of its content.
     plan: &'a str,
-    /// Messages and requests.
+    /// Number of messages and requests.
     estimate: Estimate,
-    /// The duration with all workers busy, in seconds.
+    /// Duration in seconds, with all workers busy.
     duration_s: f64,
     /// The variants, by name.
     variants: Vec<&'a str>,
@@ -33,30 +34,30 @@ pub struct PlanDocument<'a> {
 pub struct StatusDocument {
     /// `intact.fleet-status/1`.
     schema: &'static str,
-    /// Messages by state.
+    /// Number of messages by state.
     queue: Counts,
-    /// The campaign by what is in its store; absent where no store was named.
+    /// State of the campaign according to its store; `None` if no store was given.
     store: Option<StoreProgress>,
 }
 
-/// How far a campaign is, counted by the names in its store.
+/// State of a campaign, counted by the keys in its store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoreProgress {
     /// The plan's id.
     pub plan: String,
-    /// Messages of the plan.
+    /// Number of messages of the plan.
     pub planned: u64,
-    /// Messages with a result.
+    /// Number of messages with a result.
     pub finished: u64,
-    /// Messages that were given up.
+    /// Number of messages that were given up.
     pub dead: u64,
-    /// Messages with neither.
+    /// Number of messages with neither.
     pub missing: u64,
 }
 
 impl StoreProgress {
-    /// Counts the names of a plan's results and dead letters; no object is read.
+    /// Counts the keys of a plan's results and dead letters. Reads no object.
     pub fn list(store: &Store, plan: &Plan) -> Result<StoreProgress, StoreError> {
         let finished = store.finished(&plan.id)?;
         let dead = store.keys(&format!("dead/plan={}", plan.id))?.len() as u64;
@@ -71,7 +72,7 @@ impl StoreProgress {
     }
 }
 
-/// Prints what a plan will send.
+/// The estimate of a plan as text.
 pub fn plan_page(plan: &Plan) -> String {
     let estimate = plan.estimate();
     let mut page = format!("plan {}\n", plan.id);
@@ -117,7 +118,7 @@ pub fn plan_page(plan: &Plan) -> String {
     }
     line(format!(
         "{} {} with {} workers",
-        // a check ends when it knows enough
+        // a check ends before its limit if its probes are complete
         if of(Kind::Check) > 0 {
             "at most"
         } else {
@@ -141,7 +142,7 @@ pub fn plan_page(plan: &Plan) -> String {
     page
 }
 
-/// The same as JSON.
+/// The estimate of a plan as JSON.
 pub fn plan_json(plan: &Plan) -> serde_json::Result<String> {
     let estimate = plan.estimate();
     let variants: Vec<&str> = plan
@@ -159,7 +160,7 @@ pub fn plan_json(plan: &Plan) -> serde_json::Result<String> {
     })
 }
 
-/// How far a queue is, and the campaign where its store is known.
+/// The state of a queue as text, with the campaign's state if a store is given.
 pub fn queue_page(counts: &Counts, store: Option<&StoreProgress>) -> String {
     let count = number::count;
     let mut rows = vec![
@@ -174,7 +175,7 @@ pub fn queue_page(counts: &Counts, store: Option<&StoreProgress>) -> String {
             ("missing", count(seen.missing)),
         ]),
         None => {
-            // SQS forgets what was finished
+            // SQS deletes finished messages
             let unknown = || "not known to this queue; --store STORE counts the results".to_owned();
             rows.push(("finished", counts.done.map_or_else(unknown, count)));
             let unknown = || "not known to this queue".to_owned();
@@ -188,7 +189,7 @@ pub fn queue_page(counts: &Counts, store: Option<&StoreProgress>) -> String {
     page
 }
 
-/// The same as JSON.
+/// The state of a queue as JSON.
 pub fn queue_json(counts: &Counts, store: Option<StoreProgress>) -> serde_json::Result<String> {
     pretty(&StatusDocument {
         schema: "intact.fleet-status/1",

@@ -1,4 +1,4 @@
-//! The plan of a campaign: a TOML file, checked as a whole before anything is sent.
+//! The plan of a campaign: a TOML file that is checked completely before any message is sent.
 
 mod checks;
 mod source;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What stands in keys where a bench has its variant.
+/// Stands for the variant in the keys of a check.
 pub(crate) const CHECK: &str = "check";
 
 pub use checks::CheckTargetError;
@@ -24,39 +24,40 @@ pub use target::{Acknowledged, Kind, Target};
 pub struct Plan {
     /// The format of plan, messages and results.
     pub format: u32,
-    /// The first part of every key in the store: the plan's name and a fingerprint of its content.
+    /// First part of every key in the store: the plan's name and a fingerprint of its content.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What is measured.
+    /// The servers to measure.
     pub targets: Vec<Target>,
-    /// Regions, or any names of groups of workers.
+    /// Regions, or other names of groups of workers.
     pub labels: Vec<String>,
     /// The variants, in the order of their axes' product.
     pub variants: Vec<Variant>,
-    /// The axes in which the variants differ.
+    /// The axes with more than one value.
     pub varied: Vec<String>,
-    /// Each variant is measured so many times per target and label.
+    /// Number of measurements of each variant, per target and label.
     pub repetitions: u32,
-    /// Messages that one repetition of a bench is split into, so that a function's time limit holds.
+    /// Number of messages per repetition of a bench, so that each fits the time limit of a
+    /// function.
     pub slices: u32,
-    /// How long one message benches, in milliseconds.
+    /// Duration of the bench of one message, in milliseconds.
     pub slice_ms: u64,
-    /// What may be sent.
+    /// Limits of the load.
     pub limits: Limits,
 }
 
-/// What may be sent to each target.
+/// Limits of the load on each target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
-    /// Requests to one target, over the whole campaign, repeated deliveries included.
+    /// Requests to one target over the whole campaign, including repeated deliveries.
     pub requests: u64,
-    /// Requests a second to one target, over all workers.
+    /// Requests per second to one target, over all workers.
     pub rate: f64,
-    /// Workers at once; each takes its share of the rate.
+    /// Number of concurrent workers; each gets an equal share of the rate.
     pub workers: u32,
-    /// Deliveries of a message before it goes to the dead letters.
+    /// Number of deliveries of a message before it becomes a dead letter.
     #[serde(default = "three")]
     pub deliveries: u32,
 }
@@ -65,27 +66,27 @@ fn three() -> u32 {
     3
 }
 
-/// What a plan will send, stated before it is sent.
+/// The load of a plan, printed before it is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Requests to the target that gets most, if no message is delivered twice.
+    /// Requests to the target with the most requests, if each message is delivered once.
     pub requests_per_target: u64,
-    /// The same at the very most: every message delivered as often as may be.
+    /// The same if each message is delivered as often as allowed.
     pub most_per_target: u64,
-    /// Requests a second to one target, at most.
+    /// Limit of requests per second to one target.
     pub rate_per_target: f64,
-    /// How long it takes with all workers busy.
+    /// Duration with all workers busy.
     #[serde(skip)]
     pub duration: Duration,
-    /// Whether the cap on requests ends messages before their time is over.
+    /// Whether the limit of requests ends messages before their time is over.
     pub capped: bool,
 }
 
 impl Plan {
-    /// What is better done otherwise, a sentence each: secrets that the queue would hold as they stand.
+    /// Warnings, one sentence each: secrets that the queue would hold in plain text.
     pub fn warnings(&self) -> Vec<String> {
         self.targets
             .iter()
@@ -93,7 +94,7 @@ impl Plan {
             .collect()
     }
 
-    /// How many messages the plan has.
+    /// Number of messages of the plan.
     pub fn len(&self) -> u64 {
         let targets = self.targets.iter();
         targets.fold(0, |sum: u64, target| {
@@ -101,12 +102,12 @@ impl Plan {
         })
     }
 
-    /// A plan always has messages; this is for the lint that wants it beside `len`.
+    /// Always false; the lint that sees `len` requires it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many messages a target has. A plan of a store may be anyone's, so the product stops at the largest number.
+    /// Number of messages of a target. A stored plan is foreign input, so the product saturates.
     fn len_of(&self, target: &Target) -> u64 {
         let once = (self.labels.len() as u64).saturating_mul(u64::from(self.repetitions));
         let variants = self.variants.len() as u64;
@@ -118,21 +119,21 @@ impl Plan {
         }
     }
 
-    /// Requests that one delivery of one of a target's messages may send, preflight and warm-up included.
+    /// Limit of requests per delivery of a message of this target, including preflight and warm-up.
     fn requests_per_delivery(&self, target: &Target) -> u64 {
         self.limits.requests / self.len_of(target) / u64::from(self.limits.deliveries)
     }
 
-    /// The share of one worker in the rate.
+    /// One worker's share of the rate.
     fn rate_of_worker(&self) -> f64 {
         self.limits.rate / f64::from(self.limits.workers)
     }
 
-    /// How long one of a target's messages benches, or the longest that it may check, in milliseconds.
+    /// Duration of the bench of a message, or limit of its check, in milliseconds.
     pub fn ms_of(&self, target: &Target) -> u64 {
         let longest = match target.measure {
             Kind::Bench => return self.slice_ms,
-            // the plan was checked: its target can be
+            // the plan was checked, so this target is valid
             Kind::Check => target.longest_check(self.rate_of_worker()),
         };
         longest.map_or(self.slice_ms, |time| {
@@ -140,19 +141,19 @@ impl Plan {
         })
     }
 
-    /// Requests that one delivery sends in its time; a check's whole budget.
+    /// Requests of one delivery within its time; for a check its whole budget.
     fn requests_in_time(&self, target: &Target) -> u64 {
         match target.measure {
             Kind::Bench => {
                 let in_time = self.rate_of_worker() * self.slice_ms as f64 / 1e3;
                 (in_time.ceil() as u64).max(1)
             }
-            // the plan was checked: its target can be
+            // the plan was checked, so this target is valid
             Kind::Check => target.budget().map_or(0, u64::from),
         }
     }
 
-    /// What the plan will send.
+    /// The load of the plan.
     pub fn estimate(&self) -> Estimate {
         let most = self.targets.iter().map(|target| {
             let in_time = self.requests_in_time(target);
@@ -175,7 +176,7 @@ impl Plan {
         }
     }
 
-    /// The messages: interleaved, so that the variants of one repetition lie next to each other in time.
+    /// The messages, interleaved: the variants of one repetition are close to each other in time.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         (0..self.repetitions).flat_map(move |repetition| {
             (0..self.slices).flat_map(move |slice| {
@@ -190,8 +191,8 @@ impl Plan {
         })
     }
 
-    /// The variants of one repetition and slice in their order, which is another one in each, so that none always comes first.
-    /// A check comes once a repetition, with none.
+    /// The variants of one repetition and slice. Their order differs in each, so that no variant is
+    /// always the first. A check has no variant and occurs once per repetition.
     fn variants_of(&self, target: &Target, repetition: u32, slice: u32) -> Vec<Option<u32>> {
         match target.measure {
             Kind::Bench => {
@@ -236,7 +237,7 @@ impl Plan {
     }
 }
 
-/// The plan's id: its name and the first 8 hexadecimal digits of its content's SHA-256.
+/// The plan's id: its name and the first 8 hexadecimal digits of the SHA-256 of its content.
 fn id_of(name: &str, text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let hex: String = digest[..4]

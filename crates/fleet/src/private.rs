@@ -1,10 +1,12 @@
-//! Files and folders that only their user may read: queues and stores hold header fields and what servers sent.
+//! Files and folders with permissions for their owner only: queues and stores hold header fields
+//! and responses.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes an empty file that only its user may read; one that is there stays as it is. A failure is left to who opens the file.
+/// Creates an empty file for its owner only; an existing file stays as it is. A failure shows when
+/// the file is opened.
 pub(crate) fn make_file(path: &Path) {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -13,10 +15,10 @@ pub(crate) fn make_file(path: &Path) {
     let _ = options.open(path);
 }
 
-/// Makes a folder and those above it, which only their user may enter; one that is there stays as it is.
+/// Creates a folder and its parents for their owner only; an existing folder stays as it is.
 ///
 /// # Errors
-/// It cannot be made.
+/// If it cannot be created.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -8,83 +8,84 @@ use crate::message::Message;
 use serde::Serialize;
 use std::time::Duration;
 
-/// What a queue is asked to hold a message back for beside its measuring time: connecting, writing the result.
+/// Time that a queue hides a message in addition to its measuring time: for connecting and writing
+/// the result.
 pub(crate) const MARGIN: Duration = Duration::from_secs(60);
 
-/// Why the queue could not do it. Each message names the way out.
+/// Why an operation of the queue failed. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// It is not there.
+    /// The queue does not exist.
     #[error("queue {name}: not there: {words}")]
     Missing {
         /// The queue.
         name: String,
-        /// What the queue said.
+        /// The error of the queue.
         words: String,
     },
-    /// We may not use it.
+    /// Permission denied.
     #[error(
         "queue {name}: not permitted: {words} (credentials come from the usual AWS chain: environment, profile, role)"
     )]
     Forbidden {
         /// The queue.
         name: String,
-        /// What the queue said.
+        /// The error of the queue.
         words: String,
     },
-    /// It wants us to slow down, after the usual retries.
+    /// Throttled, after the usual retries.
     #[error(
         "queue {name}: throttled: {words}: fewer workers at once, or later; nothing that was finished is lost"
     )]
     Throttled {
         /// The queue.
         name: String,
-        /// What the queue said.
+        /// The error of the queue.
         words: String,
     },
-    /// Other processes hold it.
+    /// Other processes hold its lock.
     #[error(
         "queue {name}: another process has held it for {seconds} s: end that process, or try again; nothing that was finished is lost"
     )]
     Busy {
         /// The queue.
         name: String,
-        /// How long it was waited for.
+        /// How long this process waited, in seconds.
         seconds: u64,
     },
-    /// It is named in a way that means nothing here.
+    /// The name has no known scheme.
     #[error("--queue {name}: {words}")]
     Name {
-        /// What was given.
+        /// The given name.
         name: String,
-        /// What would do.
+        /// The valid names.
         words: &'static str,
     },
-    /// It failed in another way.
+    /// Another failure.
     #[error("queue {name}: {words}")]
     Failed {
         /// The queue.
         name: String,
-        /// What happened.
+        /// The error.
         words: String,
     },
 }
 
-/// A message in our hands until its time is over.
+/// A message that a worker holds until its time is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The message's text.
     pub body: String,
-    /// What the queue knows this delivery by.
+    /// The queue's id of this delivery.
     pub receipt: String,
-    /// Which delivery this is, from 1.
+    /// The number of this delivery, from 1.
     pub attempt: u32,
 }
 
 /// A message that the queue gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadMessage {
-    /// Its plan, as the queue knows it: the message itself may be unreadable.
+    /// Its plan according to the queue, because the message itself may be unreadable.
     pub plan: String,
     /// Its id within the plan.
     pub message: String,
@@ -92,22 +93,22 @@ pub struct DeadMessage {
     pub reason: String,
 }
 
-/// How far a queue is.
+/// Number of messages by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// Waiting for a worker.
+    /// Available for a worker.
     pub waiting: u64,
-    /// With a worker.
+    /// Held by a worker.
     pub claimed: u64,
-    /// Finished; absent where the queue forgets them.
+    /// Finished; `None` if the queue deletes them.
     pub done: Option<u64>,
-    /// Dead letters; absent where the queue has none.
+    /// Dead letters; `None` if the queue has none.
     pub dead: Option<u64>,
 }
 
 impl Counts {
-    /// Whether nothing is left to do.
+    /// Whether no message is available or held.
     pub fn is_over(&self) -> bool {
         self.waiting == 0 && self.claimed == 0
     }
@@ -115,22 +116,25 @@ impl Counts {
 
 /// A queue.
 pub trait Queue {
-    /// Adds messages; those it knows already stay as they are. How many were new, where it can tell.
+    /// Adds messages that are not in the queue yet. Returns the number of added messages, if the
+    /// queue knows it.
     fn send(&mut self, messages: &mut dyn Iterator<Item = Message>) -> Result<u64, QueueError>;
-    /// Takes a message, waiting for one for at most `wait`.
+    /// Takes a message. Waits at most `wait` for one.
     fn claim(&mut self, worker: &str, wait: Duration) -> Result<Option<Claim>, QueueError>;
-    /// The message is dealt with. False: the claim had run out before.
+    /// Records that a message is finished. False: the claim had expired before.
     fn done(&mut self, claim: &Claim) -> Result<bool, QueueError>;
-    /// It could not be dealt with: it comes back, or goes to the dead letters when that is pointless or was too often.
+    /// Records a failure. The message returns, or becomes a dead letter if `is_final` or after the
+    /// last delivery.
     fn failed(&mut self, claim: &Claim, reason: &str, is_final: bool) -> Result<(), QueueError>;
-    /// It comes back as if it had never been taken, where the queue can do that.
+    /// Returns a message without counting the delivery, where the queue supports that.
     fn release(&mut self, claim: &Claim) -> Result<(), QueueError>;
-    /// What a worker that is gone had in its hands comes back at once. How many those were; `None` where the queue does not know who
-    /// has what, so that they come back when their time is over.
+    /// Returns the messages of a worker that ended, immediately. Returns their number; `None` if
+    /// the queue does not know which worker holds a message, so they return when their time is
+    /// over.
     fn abandon(&mut self, worker: &str) -> Result<Option<u64>, QueueError>;
-    /// How far it is.
+    /// Counts the messages by state.
     fn counts(&mut self) -> Result<Counts, QueueError>;
-    /// The dead letters with their reasons, where the queue can list them.
+    /// The dead letters with their reasons, if the queue can list them.
     fn dead(&mut self) -> Result<Vec<DeadMessage>, QueueError>;
 }
 

@@ -1,5 +1,5 @@
-//! The requests of one message while it is measured: a CSV and, with the feature `parquet`, a Parquet file, both in temporary files
-//! until the message is over.
+//! The requests of one message, during the measurement: a CSV and, with the feature `parquet`, a
+//! Parquet file. Both are temporary files until the message ends.
 
 #[cfg(feature = "parquet")]
 mod columns;
@@ -11,30 +11,30 @@ use intact_ledger::export::csv;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
-/// Why rows could not be kept.
+/// Why rows could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
-    /// A temporary file.
+    /// A temporary file failed.
     #[error("cannot keep the rows of a message in the folder for temporary files (TMPDIR): {0}")]
     File(#[from] io::Error),
-    /// The Parquet writer.
+    /// The Parquet writer failed.
     #[cfg(feature = "parquet")]
     #[error("cannot write Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
 }
 
-/// Takes the exchanges of one message.
+/// Receives the exchanges of one message.
 pub struct RowFiles {
     run: String,
     variant: String,
     csv: BufWriter<File>,
     #[cfg(feature = "parquet")]
     columns: columns::Columns,
-    trouble: Option<RowError>,
+    error: Option<RowError>,
 }
 
 impl RowFiles {
-    /// Opens the temporary files.
+    /// Creates the temporary files.
     pub fn new(message: &Message) -> Result<RowFiles, RowError> {
         let mut csv = BufWriter::new(tempfile::tempfile()?);
         csv.write_all(csv::HEAD.as_bytes())?;
@@ -44,16 +44,16 @@ impl RowFiles {
             csv,
             #[cfg(feature = "parquet")]
             columns: columns::Columns::new(message, tempfile::tempfile()?)?,
-            trouble: None,
+            error: None,
         })
     }
 
-    /// Takes one exchange. Trouble is kept until the end: measuring goes on.
+    /// Adds one exchange. A failure is reported at the end, so that the measurement continues.
     pub fn add(&mut self, exchange: &Exchange) {
-        if self.trouble.is_none()
+        if self.error.is_none()
             && let Err(error) = self.try_add(exchange)
         {
-            self.trouble = Some(error);
+            self.error = Some(error);
         }
     }
 
@@ -64,10 +64,10 @@ impl RowFiles {
         Ok(())
     }
 
-    /// Puts both files into the store.
+    /// Copies both files to the store.
     pub(crate) fn store(self, store: &Store, message: &Message) -> Result<(), crate::WorkerError> {
-        if let Some(trouble) = self.trouble {
-            return Err(trouble.into());
+        if let Some(error) = self.error {
+            return Err(error.into());
         }
         let csv = self
             .csv

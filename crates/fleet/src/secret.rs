@@ -1,8 +1,9 @@
-//! Secrets by reference: a plan names where a value is, and the worker reads the value when it runs. So the value is in no plan, no
-//! queue and no store.
+//! Secrets by reference: a plan names where a value is, and the worker reads the value when it
+//! runs. So no plan, queue or store holds the value.
 //!
-//! A reference is `env:NAME` or `file:PATH`: the whole value of a header field, or in braces within a value or a URL
-//! (`Bearer {env:TOKEN}`). This module reads no environment and no file: a [`ReadSecret`] does.
+//! A reference is `env:NAME` or `file:PATH`: the whole value of a header field, or in braces within
+//! a value or a URL (`Bearer {env:TOKEN}`). This module reads no environment and no file; a
+//! [`ReadSecret`] does.
 
 use intact_wire::http1::split_field;
 use serde::Serialize;
@@ -10,9 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 
-/// What stands for the value of a reference in everything that is stored.
+/// Replaces the value of a reference in all stored texts.
 const GONE: &str = "…";
-/// The shortest value that is looked for in what is stored, in bytes: shorter ones are part of too many words.
+/// Length in bytes from which a value is replaced in stored texts. Shorter values are part of too
+/// many words.
 const SHORTEST: usize = 6;
 /// Parts of the names of fields and query parameters whose values are secrets.
 const SECRET_NAMES: [&str; 9] = [
@@ -27,12 +29,12 @@ const SECRET_NAMES: [&str; 9] = [
     "token",
 ];
 
-/// Where a secret is.
+/// Location of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     /// In this environment variable of the worker.
     Env(String),
-    /// In this file of the worker; a line end at the end of the file is not part of the value.
+    /// In this file of the worker; the last line end is not part of the value.
     File(String),
 }
 
@@ -60,35 +62,35 @@ impl Reference {
         }
     }
 
-    /// Whether a text is meant as a reference.
+    /// Whether a text looks like a reference.
     fn is_meant(text: &str) -> bool {
         text.starts_with("env:") || text.starts_with("file:")
     }
 }
 
-/// Reads what references name.
+/// Reads the values of references.
 pub trait ReadSecret {
-    /// The value, or why there is none.
+    /// The value of a reference.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// If the value is missing or cannot be read.
     fn read(&self, reference: &Reference) -> Result<String, String>;
 }
 
-/// A reference that has no value here.
+/// A reference without a value on this worker.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("target {target}: {reason}")]
 pub struct SecretError {
     /// The target's name.
     pub target: String,
-    /// The reference, and what is wrong.
+    /// The reference and the problem.
     pub reason: String,
 }
 
-/// Reads the value of a reference.
+/// Reads the value of a reference and checks it.
 ///
 /// # Errors
-/// There is none, or it cannot be part of a request.
+/// If there is none, or if it cannot be part of a request.
 pub fn read_secret(reference: &Reference, read: &dyn ReadSecret) -> Result<String, String> {
     let value = read.read(reference);
     let value = value.map_err(|reason| format!("{reference}: {reason}"))?;
@@ -103,7 +105,7 @@ pub fn read_secret(reference: &Reference, read: &dyn ReadSecret) -> Result<Strin
     Ok(value)
 }
 
-/// Puts values in the place of the references in braces.
+/// Replaces the references in braces by their values.
 pub(crate) fn fill(
     text: &str,
     value: &mut dyn FnMut(&Reference) -> Result<String, String>,
@@ -127,7 +129,7 @@ pub(crate) fn fill(
     Ok(filled)
 }
 
-/// Puts values in the place of the references of a header field: its whole value, or those in braces.
+/// Replaces the references of a header field: its whole value, or those in braces.
 pub(crate) fn fill_field(
     header: &str,
     value: &mut dyn FnMut(&Reference) -> Result<String, String>,
@@ -141,7 +143,7 @@ pub(crate) fn fill_field(
     Ok(format!("{name}: {text}"))
 }
 
-/// The name of a header field whose value is a secret that stands there itself.
+/// The name of a header field whose value is a secret in plain text.
 pub(crate) fn plain_field(header: &str) -> Option<&str> {
     let (name, value) = split_field(header).ok()?;
     let has_reference =
@@ -149,7 +151,7 @@ pub(crate) fn plain_field(header: &str) -> Option<&str> {
     (is_secret(name) && !value.is_empty() && !has_reference).then_some(name)
 }
 
-/// The parameters of a URL's query whose values are secrets that stand there themselves.
+/// The query parameters of a URL whose values are secrets in plain text.
 pub(crate) fn plain_parameters(url: &str) -> impl Iterator<Item = &str> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
@@ -164,7 +166,8 @@ fn is_secret(name: &str) -> bool {
     SECRET_NAMES.iter().any(|part| name.contains(part)) || matches!(&*name, "key" | "sig" | "pass")
 }
 
-/// A value as part of a URL: everything but RFC 3986's unreserved characters is encoded (section 2.3).
+/// A value as part of a URL: all characters except RFC 3986's unreserved ones are encoded (section
+/// 2.3).
 pub(crate) fn percent_encoded(value: &str) -> String {
     let mut encoded = String::new();
     for byte in value.bytes() {
@@ -177,12 +180,12 @@ pub(crate) fn percent_encoded(value: &str) -> String {
     encoded
 }
 
-/// The values that were put into a target, to be kept out of what is stored about it.
+/// The values that were put into a target. They must not be stored.
 #[derive(Default)]
 pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// Reads a value, and remembers it.
+    /// Reads a value and keeps it for `hide`.
     pub(crate) fn read(
         &mut self,
         reference: &Reference,
@@ -192,7 +195,7 @@ impl Secrets {
         if value.len() >= SHORTEST {
             self.0.extend([percent_encoded(&value), value.clone()]);
         }
-        // a value that holds another one goes first
+        // longer values first, because they may contain shorter ones
         self.0.sort_by_key(|value| std::cmp::Reverse(value.len()));
         self.0.dedup();
         Ok(value)
@@ -207,7 +210,7 @@ impl Secrets {
         text
     }
 
-    /// A document whose texts are without the values.
+    /// A document without the values in its texts.
     pub(crate) fn hide_in<T: Serialize + DeserializeOwned>(
         &self,
         document: T,
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_hidden_in_texts_as_they_are_and_as_a_url_has_them() {
+    fn values_are_hidden_in_plain_and_in_percent_encoded_form() {
         let mut secrets = Secrets::default();
         let value = secrets
             .read(&Reference::Env("TOKEN".to_owned()), &Known)
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_stands_in_the_plan_is_found_and_a_reference_is_not() {
+    fn a_secret_in_plain_text_is_found_and_a_reference_is_not() {
         assert_eq!(
             plain_field("Authorization: Bearer x"),
             Some("Authorization")

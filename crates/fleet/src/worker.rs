@@ -1,5 +1,7 @@
-//! A worker: takes a message, has it measured, writes the result, tells the queue. In that order, so that a worker that is killed at
-//! any moment leaves a message that comes back and nothing that counts.
+//! A worker: takes a message, measures it, writes the result, reports to the queue.
+//!
+//! The order matters: if a worker is killed at any moment, the message returns and no result counts
+//! twice.
 
 use crate::message::Message;
 use crate::queue::{Claim, Queue, QueueError};
@@ -10,21 +12,21 @@ use intact_ledger::{DeadLetter, Run, Tally};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Measures what a message asks for.
+/// Measures a message.
 pub trait Measure {
-    /// Runs the recipe; every exchange goes to `rows`.
+    /// Runs the job. Every exchange goes to `rows`.
     fn measure(&mut self, message: &Message, rows: &mut RowFiles)
     -> Result<Measured, MeasureError>;
 }
 
-/// What was measured for a message.
+/// The measurement of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The head of its ledger.
+    /// The header of its ledger.
     pub run: Run,
-    /// Everything counted.
+    /// Its tally.
     pub tally: Tally,
-    /// What a check found out; absent for a bench.
+    /// The result of a check; `None` for a bench.
     pub checked: Option<CheckResult>,
 }
 
@@ -32,82 +34,82 @@ pub struct Measured {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub struct MeasureError {
-    /// What happened.
+    /// The reason.
     pub words: String,
-    /// What becomes of the message.
+    /// What happens to the message.
     pub then: FailureAction,
 }
 
-/// What becomes of a message that was not measured.
+/// What happens to a message that was not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureAction {
-    /// It is given up: trying again is pointless.
+    /// It is given up: a retry is pointless.
     GivenUp,
-    /// It comes back, and this delivery counts.
+    /// It returns, and this delivery counts.
     Again,
-    /// It comes back as if it had never been delivered: the worker was told to end.
+    /// It returns as if it had not been delivered: the worker was asked to end.
     Untouched,
 }
 
-/// Why a worker cannot go on.
+/// Why a worker cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// The queue.
+    /// The queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Rows could not be kept.
+    /// Rows could not be stored.
     #[error(transparent)]
     Rows(#[from] RowError),
-    /// A secret that messages refer to is not here: another worker may have it.
+    /// A secret that messages refer to is missing on this worker. Another worker may have it.
     #[error(transparent)]
     Secret(#[from] SecretError),
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageOutcome {
-    /// Measured, and the result is in the store.
+    /// Measured, and the result is stored.
     Measured(String),
     /// An earlier delivery had finished it.
     AlreadyThere(String),
-    /// Not measured; it comes back or was given up.
+    /// Not measured: it returns or was given up.
     Failed {
-        /// The message's id, where it could be read.
+        /// The message's id, if it could be read.
         message: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What becomes of it.
+        /// What happens to the message.
         then: FailureAction,
     },
-    /// No message came in the time.
+    /// No message arrived in time.
     Idle,
 }
 
-/// A worker with a queue of its own to take from.
+/// A worker with its queue.
 pub struct Worker<'a> {
-    /// Where messages come from.
+    /// The queue to take messages from.
     pub queue: &'a mut dyn Queue,
-    /// Where they are dealt with.
+    /// Handles each message.
     pub desk: MessageHandler<'a>,
 }
 
-/// Where messages are dealt with, however they come in.
+/// Handles messages from any source.
 pub struct MessageHandler<'a> {
-    /// The worker's name in results and outlier lists.
+    /// The worker's name in results and in the list of outliers.
     pub worker: String,
-    /// Where results go.
+    /// Receives the results.
     pub store: &'a Store,
-    /// Who measures.
+    /// Measures the messages.
     pub measure: &'a mut dyn Measure,
-    /// Where the secrets are that targets refer to.
+    /// Reads the secrets that targets refer to.
     pub secrets: &'a dyn ReadSecret,
 }
 
 impl Worker<'_> {
-    /// Takes one message and deals with it.
+    /// Takes and handles one message.
     pub fn step(&mut self, wait: Duration) -> Result<MessageOutcome, WorkerError> {
         let Some(claim) = self.queue.claim(&self.desk.worker, wait)? else {
             return Ok(MessageOutcome::Idle);
@@ -115,7 +117,8 @@ impl Worker<'_> {
         let done = match self.desk.handle(&claim.body, claim.attempt) {
             Ok(done) => done,
             Err(error) => {
-                // a full store or a missing secret says nothing about the message; a queue that fails as well lets it come back in time
+                // a full store or a missing secret is not the message's fault. If the queue fails
+                // as well, the message returns when its time is over
                 let _ = self.queue.release(&claim);
                 return Err(error);
             }
@@ -127,7 +130,8 @@ impl Worker<'_> {
     fn answer(&mut self, claim: &Claim, done: &MessageOutcome) -> Result<(), WorkerError> {
         match done {
             MessageOutcome::Measured(_) | MessageOutcome::AlreadyThere(_) => {
-                // too late is no harm: the delivery after ours finds the result, or the report counts one of the two
+                // an expired claim does no harm: the next delivery finds the result, or the report
+                // counts only one of the two
                 self.queue.done(claim)?;
             }
             MessageOutcome::Failed { reason, then, .. } => match then {
@@ -144,8 +148,8 @@ impl Worker<'_> {
 }
 
 impl MessageHandler<'_> {
-    /// Deals with the text of one message, in its `attempt`-th delivery. Telling the queue is left to who took it: a [`Worker`], or the
-    /// platform that delivers (Lambda with SQS).
+    /// Handles the text of one message, in its `attempt`-th delivery. The caller reports to the
+    /// queue: a [`Worker`], or the platform that delivers (Lambda with SQS).
     pub fn handle(&mut self, body: &str, attempt: u32) -> Result<MessageOutcome, WorkerError> {
         let message = match Message::parse(body) {
             Ok(message) => message,
@@ -172,7 +176,7 @@ impl MessageHandler<'_> {
         let mut filled = message.clone();
         filled.recipe.target = target;
         let measured = self.measure.measure(&filled, &mut rows);
-        // from here on nothing holds a secret
+        // from here on no value holds a secret
         let measured = measured.and_then(|measured| {
             secrets.hide_in(measured).map_err(|error| MeasureError {
                 words: format!("a secret is part of a word that results need: {error}"),
@@ -185,9 +189,9 @@ impl MessageHandler<'_> {
             checked,
         } = match measured {
             Ok(measured) => measured,
-            Err(trouble) => {
-                let reason = secrets.hide(&trouble.words);
-                if trouble.then == FailureAction::GivenUp {
+            Err(error) => {
+                let reason = secrets.hide(&error.words);
+                if error.then == FailureAction::GivenUp {
                     let letter = DeadLetter {
                         message: message.id.clone(),
                         reason: reason.clone(),
@@ -197,7 +201,7 @@ impl MessageHandler<'_> {
                 return Ok(MessageOutcome::Failed {
                     message: message.id,
                     reason,
-                    then: trouble.then,
+                    then: error.then,
                 });
             }
         };
@@ -222,7 +226,7 @@ impl MessageHandler<'_> {
     }
 }
 
-/// Plan and id of a message that cannot be used, as far as it says.
+/// Plan and id of an unusable message, as it states them.
 fn names(body: &str) -> (String, String) {
     let value: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
     let of = |key: &str| value[key].as_str().map(str::to_owned);

@@ -1,4 +1,5 @@
-//! How far a campaign is: counts of messages, as the producer of its results and their readers share them.
+//! The progress of a campaign: counts of messages, shared by the producer of its results and their
+//! readers.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,23 +9,23 @@ use serde::{Deserialize, Serialize};
 pub struct DeadLetter {
     /// The message's id.
     pub message: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Messages of a campaign by their state.
+/// Number of messages of a campaign, by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CampaignProgress {
-    /// In the plan.
+    /// Messages of the plan.
     pub planned: u64,
-    /// With a result.
+    /// Messages with a result.
     pub finished: u64,
-    /// Results of further deliveries of the same message: not counted.
+    /// Results of further deliveries of the same message, which are not counted.
     pub duplicates: u64,
-    /// Given up, with the reasons.
+    /// Messages that were given up, with the reasons.
     pub dead: Vec<DeadLetter>,
-    /// With neither result nor dead letter.
+    /// Messages with neither a result nor a dead letter.
     pub missing: u64,
     /// Objects that could not be read; their messages are missing.
     pub unreadable: u64,

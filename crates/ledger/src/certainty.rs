@@ -1,17 +1,17 @@
-//! Whether a figure was seen or worked out.
+//! Whether a figure was measured or inferred.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How a record came to be known. What is inferred is printed with `~` and its reason.
+/// The certainty of a record. Inferred figures are printed with `~` and the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
-    /// Seen on the wire or done by us.
+    /// Measured: observed on the wire, or done by `intact` itself.
     #[default]
     Exact,
-    /// Worked out, for the reason given.
+    /// Inferred, for this reason.
     Inferred(Arc<str>),
 }
 

@@ -1,7 +1,7 @@
 //! The event stream between producers and consumers.
 //!
-//! Producers hand borrowed [`Event`]s to a [`Sink`]; what is stored and read back are owned [`Row`]s.
-//! A live view, a rule and a ledger writer are all sinks of the same stream; a batch is a replay.
+//! Producers pass borrowed [`Event`]s to a [`Sink`]; owned [`Row`]s are stored and read back. A
+//! live view, a rule and a ledger writer are all sinks of the same stream; a batch is a replay.
 
 use crate::connection::{Close, Connection, ConnectionId};
 use crate::exchange::Exchange;
@@ -23,7 +23,7 @@ pub struct Closed {
     /// The round that opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
-    /// How.
+    /// The end.
     #[serde(flatten)]
     pub close: Close,
 }
@@ -54,7 +54,7 @@ pub struct Round {
     /// CPU time of the client, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu: Option<u64>,
-    /// Threads that drove its connections; absent: one.
+    /// Number of threads that drove its connections; absent: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_threads: Option<u32>,
     /// CPU time of the server, in nanoseconds.
@@ -66,11 +66,11 @@ pub struct Round {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sockets {
-    /// When.
+    /// The time.
     pub at: Nanos,
     /// TCP sockets in TIME_WAIT, machine-wide.
     pub time_wait: u64,
-    /// Ephemeral ports that no socket of this machine uses; absent where that cannot be counted.
+    /// Ephemeral ports that no socket of this machine uses; absent if they cannot be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_ports: Option<u64>,
 }
@@ -81,13 +81,13 @@ pub struct Sockets {
 pub struct Caveat {
     /// A stable kebab-case id.
     pub id: String,
-    /// What it means for the reader, in a sentence.
+    /// The consequence for the reader, as a sentence.
     pub message: String,
-    /// Whether traffic is missing from the record. Counts are then lower bounds, and no requirement
-    /// passes on them that a larger count would fail.
+    /// Whether traffic is missing from the ledger. Counts are then lower bounds, and a requirement
+    /// that a larger count would fail does not pass.
     #[serde(default, skip_serializing_if = "is_false")]
     pub incomplete: bool,
-    /// Every connection is in the record nevertheless: only what they carried is missing.
+    /// Every connection is in the ledger: only exchanges are missing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub all_connections: bool,
 }
@@ -111,7 +111,7 @@ impl Caveat {
         }
     }
 
-    /// A caveat that reports missing requests on connections that are all in the record.
+    /// A caveat that reports missing requests on connections that are all in the ledger.
     pub fn incomplete_requests(id: impl Into<String>, words: impl Into<String>) -> Caveat {
         Caveat {
             all_connections: true,
@@ -120,7 +120,7 @@ impl Caveat {
     }
 }
 
-/// For serde: a flag that need not be written.
+/// For serde: a flag with its default.
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
@@ -132,23 +132,24 @@ fn is_false(flag: &bool) -> bool {
 pub enum Event<'a> {
     /// A connection was opened, or a dial failed.
     Opened(&'a Connection),
-    /// More is known of a connection that was reported before; replaces the earlier record, counts nothing.
+    /// More facts about a connection that was recorded before; replaces the earlier record and
+    /// counts nothing.
     Revised(&'a Connection),
-    /// An exchange is over.
+    /// An exchange ended.
     Exchange(&'a Exchange),
     /// A connection ended.
     Closed(&'a Closed),
-    /// A name was looked up.
+    /// A name was resolved.
     Lookup(&'a Lookup),
-    /// A round of a variant is over.
+    /// A round of a variant ended.
     Round(&'a Round),
     /// The machine's sockets were counted.
     Sockets(&'a Sockets),
-    /// An invocation of a function is over.
+    /// An invocation of a function ended.
     Invocation(&'a Invocation),
     /// A fault of ours: planned, struck, or not applied.
     Fault(&'a FaultEvent),
-    /// Something limits what the ledger can tell.
+    /// A limit of what the ledger can show.
     Caveat(&'a Caveat),
 }
 
@@ -195,7 +196,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// The row as a sink takes it.
+    /// The row as an event.
     pub fn as_event(&self) -> Event<'_> {
         match self {
             Row::Opened(connection) => Event::Opened(connection),
@@ -213,7 +214,7 @@ impl Row {
 }
 
 impl Event<'_> {
-    /// A copy that can be kept.
+    /// An owned copy.
     pub fn to_row(self) -> Row {
         match self {
             Event::Opened(connection) => Row::Opened(Box::new(connection.clone())),
@@ -230,13 +231,13 @@ impl Event<'_> {
     }
 }
 
-/// Takes events as they happen.
+/// Receives events.
 pub trait Sink {
-    /// Takes one event; called from the producer's loop, so it must neither block nor fail.
+    /// Receives one event. The producer's loop calls it, so it must neither block nor fail.
     fn record(&mut self, event: Event<'_>);
 }
 
-/// Keeps rows; for tests, small inputs and hand-over between threads.
+/// Stores rows; for tests, small inputs and transfer between threads.
 impl Sink for Vec<Row> {
     fn record(&mut self, event: Event<'_>) {
         self.push(event.to_row());

@@ -25,11 +25,12 @@ pub enum Phase {
     Blocked,
     /// Sending the request.
     Send,
-    /// From the last byte sent to the first byte of the answer.
+    /// From the last byte sent to the first byte of the response.
     Wait,
-    /// From the end of the answer's head to the first byte of its body, where they came apart.
+    /// From the end of the response's header section to the first byte of its body, if they arrived
+    /// separately.
     HeadersToBody,
-    /// The rest of the answer.
+    /// The rest of the response.
     Receive,
 }
 
@@ -60,14 +61,15 @@ impl Phase {
         }
     }
 
-    /// Whether it belongs to setting up a connection.
+    /// Whether it is a phase of a connection's setup.
     pub fn is_setup(self) -> bool {
         matches!(self, Phase::Dns | Phase::Connect | Phase::Ssl)
     }
 }
 
-/// The spans of one exchange. The setup spans are the parts of its connection's setup that it waited for, so that
-/// all spans are disjoint and those of an exchange that was never idle add up to its latency.
+/// The spans of one exchange. The setup spans are the parts of the connection's setup that it
+/// waited for. So all spans are disjoint, and those of an exchange that was never idle add up to
+/// its latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spans {
@@ -113,7 +115,7 @@ impl Spans {
         }
     }
 
-    /// All spans moved into `from` to `to`: for captures whose times go backwards.
+    /// Limits all spans to `from` to `to`, for captures whose times decrease.
     pub fn keep_within(&mut self, from: Nanos, to: Nanos) {
         let all = [
             &mut self.dns,
@@ -130,8 +132,8 @@ impl Spans {
         }
     }
 
-    /// Takes over what an exchange that began `at` waited for of its connection's setup.
-    /// Returns whether it waited for any of it, that is, whether it is *fresh*.
+    /// Copies the parts of the connection's setup that an exchange that began `at` waited for.
+    /// Returns whether it waited for any, that is, whether it is *fresh*.
     pub fn wait_for_setup(&mut self, setup: &Setup, at: Nanos) -> bool {
         let clip = |span: Option<Span>| span.and_then(|span| span.clip_from(at));
         self.dns = clip(setup.dns);
@@ -140,7 +142,7 @@ impl Spans {
         self.dns.is_some() || self.connect.is_some() || self.ssl.is_some()
     }
 
-    /// Nanoseconds spent waiting for setup.
+    /// Time spent waiting for the setup, in nanoseconds.
     #[inline]
     pub fn setup_nanos(&self) -> u64 {
         [self.dns, self.connect, self.ssl]
@@ -155,32 +157,34 @@ impl Spans {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExchangeBytes {
-    /// Request head as sent (in HTTP/2 the compressed header block with its frame heads).
+    /// Request header section as sent (in HTTP/2 the compressed header block with its frame
+    /// headers).
     pub request_head: u64,
     /// Request body as sent.
     pub request_body: u64,
-    /// Response head as received.
+    /// Response header section as received.
     pub head: u64,
-    /// Response body as received, framing (chunk sizes, frame heads) included.
+    /// Response body as received, including framing (chunk sizes, frame headers).
     pub body: u64,
-    /// Response body without framing; absent when not decoded.
+    /// Response body without framing; absent if it was not decoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<u64>,
 }
 
-/// What was said about the length of the response body, and how much of it the client took.
+/// The announced length of the response body, and the part that the client read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Body {
     /// `Content-Length`, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<u64>,
-    /// Bytes read; absent when it cannot be seen.
+    /// Bytes that the client read; absent if that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<u64>,
 }
 
-/// What an exchange carried that ties a connection to somebody. Never written: hashes live in memory, for the rules.
+/// Parts of an exchange that tie a connection to a user. Never written: hashes in memory, for the
+/// rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The scheme of `Authorization` or `Proxy-Authorization` (`Bearer`, `NTLM`, ...).
@@ -197,7 +201,7 @@ pub struct Identity {
 pub struct Exchange {
     /// Unique within the run.
     pub id: u64,
-    /// The connection that carried it; absent when none did, or when it cannot be told.
+    /// The connection that carried it; absent if there was none, or if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionId>,
     /// Index into the run's variants.
@@ -206,32 +210,34 @@ pub struct Exchange {
     /// The round; 0 is the preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
-    /// Whether it is left out of steady-state figures (CONTRACT: the first on each connection opened at a round's start).
+    /// Whether it is excluded from steady-state figures: the first exchange on each connection that
+    /// was opened at a round's start.
     #[serde(default, skip_serializing_if = "is_false")]
     pub warmup: bool,
     /// The scenario's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<Arc<str>>,
-    /// When it was wanted: before setup, if it waited for one.
+    /// When it was due: before the setup, if it waited for one.
     pub at: Nanos,
-    /// When it was over: the last byte's arrival by the kernel's stamp where there is one, or the failure.
+    /// When it ended: the arrival of the last byte according to the kernel's timestamp if there is
+    /// one, or the failure.
     pub end: Nanos,
     /// Its position on the connection, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<u32>,
-    /// Whether it waited for the setup of its connection; absent when unknown.
+    /// Whether it waited for the setup of its connection; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<Reuse>,
     /// HTTP/2 or HTTP/3 stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<u64>,
-    /// The method; absent when it cannot be seen.
+    /// The method; absent if it is not visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// The path; absent when it cannot be seen.
+    /// The path; absent if it is not visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
-    /// For recognising a retry.
+    /// Identifies a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
     /// The final status.
@@ -240,7 +246,7 @@ pub struct Exchange {
     /// The phases.
     #[serde(default)]
     pub spans: Spans,
-    /// From the kernel's receive stamp of the last byte to our reading it: the client delay.
+    /// From the kernel's receive timestamp of the last byte to our read: the client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
     /// In an open loop, where a request is due `at` a moment of the schedule: from then, or from when a connection was free for it if
@@ -251,7 +257,8 @@ pub struct Exchange {
     /// where the kernel was not asked, as for fast responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u32>,
-    /// Late acknowledgements that the sender of the next data waited for, in either direction; absent where packets were not seen.
+    /// Number of late acknowledgements that the sender of the next data waited for, in either
+    /// direction; absent if packets were not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_acks: Option<u32>,
     /// Bytes on the wire.
@@ -260,34 +267,34 @@ pub struct Exchange {
     /// The response body.
     #[serde(default)]
     pub body: Body,
-    /// What this answer said about keeping the connection.
+    /// The terms that this response announced.
     #[serde(default, skip_serializing_if = "KeepAliveTerms::is_empty")]
     pub terms: KeepAliveTerms,
-    /// Who announced in this exchange that the connection will close.
+    /// The side that announced in this exchange that the connection will close.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_sent_by: Option<Side>,
-    /// When the server had announced the end of the connection (`Connection: close`, a GOAWAY without an error); present where this
-    /// exchange was cut or refused after that.
+    /// When the server had announced the end of the connection (`Connection: close`, a GOAWAY
+    /// without an error). Present if this exchange was cut or refused after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_announced_at: Option<Nanos>,
-    /// Complete, or why not.
+    /// Complete, or the kind of failure.
     pub outcome: Outcome,
-    /// The failure in the library's or kernel's own words, redacted.
+    /// The message of the library or the kernel for the failure, redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Arc<str>>,
     /// The exchange that this one repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<u64>,
-    /// For rules in memory only.
+    /// For rules; in memory only.
     #[serde(skip)]
     pub identity: Identity,
-    /// Seen or worked out.
+    /// Measured or inferred.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
 
 impl Exchange {
-    /// An exchange about which nothing is known but its number and when it was wanted.
+    /// An exchange of which only the id and the due time are known.
     pub fn new(id: u64, at: Nanos) -> Exchange {
         Exchange {
             id,
@@ -323,7 +330,7 @@ impl Exchange {
         }
     }
 
-    /// Nanoseconds from when it was wanted to its end, setup included.
+    /// Nanoseconds from the due time to the end, including the setup.
     #[inline]
     pub fn latency(&self) -> u64 {
         self.end.since(self.at)
@@ -336,7 +343,7 @@ impl Exchange {
     }
 }
 
-/// For serde: a flag that need not be written.
+/// For serde: a flag with its default.
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
@@ -360,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_is_told_with_and_without_setup() {
+    fn latency_is_computed_with_and_without_setup() {
         let mut one = Exchange::new(1, Nanos(10));
         one.spans.connect = Some(Span::new(Nanos(10), Nanos(40)));
         one.end = Nanos(70);

@@ -1,4 +1,5 @@
-//! Which responses the user accepts, as `--expect` names them. Must not decide what a command does with the others.
+//! The responses that the user accepts, as `--expect` names them. Must not decide what a command
+//! does with the others.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_the_user_named_is_none() {
+    fn an_error_that_the_user_named_is_not_an_error() {
         let error = ExpectedStatus::is_error;
         assert!(error(None, 404) && error(None, 500));
         assert!(!error(None, 200) && !error(None, 302));

@@ -10,7 +10,7 @@ use std::fmt;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// A complete response of any status.
+    /// A complete response with any status.
     #[default]
     Ok,
     /// No complete response, for this reason.
@@ -18,7 +18,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether a complete response came.
+    /// Whether the response is complete.
     pub fn is_ok(self) -> bool {
         self == Outcome::Ok
     }
@@ -32,14 +32,14 @@ impl Outcome {
     }
 }
 
-/// A step of setting up a connection.
+/// A step of a connection's setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SetupPhase {
     /// Name lookup.
     Dns,
-    /// Transport handshake (TCP; for QUIC all of it), a proxy's CONNECT included.
+    /// Transport handshake (TCP; for QUIC the whole setup), including a proxy's CONNECT.
     Connect,
     /// TLS handshake.
     Ssl,
@@ -47,7 +47,8 @@ pub enum SetupPhase {
 
 macro_rules! failures {
     ($($variant:ident $id:literal $words:literal,)*) => {
-        /// The kinds of failure. Their ids are stable: they are JSON keys and `failed.KIND` metrics.
+        /// The kinds of failure. Their ids are stable: they are JSON keys and `failed.KIND`
+        /// metrics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
@@ -57,7 +58,7 @@ macro_rules! failures {
         }
 
         impl Failure {
-            /// Every kind, in the order of the path that a request takes.
+            /// Every kind, in the order of a request's path.
             pub const ALL: &[Failure] = &[$(Failure::$variant,)*];
 
             /// The stable kebab-case id.
@@ -65,7 +66,7 @@ macro_rules! failures {
                 match self { $(Failure::$variant => $id,)* }
             }
 
-            /// What happened, in words for a person.
+            /// A description for users.
             pub fn words(self) -> &'static str {
                 match self { $(Failure::$variant => $words,)* }
             }
@@ -107,7 +108,8 @@ failures! {
     Aborted "aborted" "intact cut it off when the run was stopped",
 }
 
-/// Nanoseconds by which the end of a connection may be noticed late, in addition to its way to the observer.
+/// An observer may notice the end of a connection late by this time, in addition to the time on the
+/// path. Nanoseconds.
 const NOTICED_LATE: u64 = 1_000_000;
 
 impl Failure {
@@ -121,26 +123,29 @@ impl Failure {
 const RECEIVED: &str =
     "the server had received the request when it ended the connection: it may have executed it";
 
-/// A request without a response, and the order of that request and the peer's end of the connection.
+/// A request without a response, and the order of that request and the peer's end of the
+/// connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnansweredRequest {
-    /// Another exchange used the connection before.
+    /// An earlier exchange used the connection.
     pub is_reused: bool,
     /// The peer ended the connection by a RST.
     pub by_reset: bool,
-    /// Nanoseconds from the first byte of the request to the end; absent where the end came first.
+    /// Nanoseconds from the first byte of the request to the end; absent if the end came first.
     pub end_after: Option<u64>,
-    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end; absent where that is unknown.
+    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end;
+    /// absent if that is unknown.
     pub is_acknowledged: Option<bool>,
-    /// Nanoseconds of the transport handshake; absent where it was not observed.
+    /// Duration of the transport handshake in nanoseconds; absent if it was not observed.
     pub round_trip: Option<u64>,
 }
 
 impl UnansweredRequest {
     /// How the exchange failed, and its detail.
     ///
-    /// It is `stale` only on a reused connection that the peer can have closed before the request reached it (RFC 9112 section
-    /// 9.5). Otherwise the peer had received the request, and may have executed it.
+    /// It is `stale` only on a reused connection that the peer can have closed before the request
+    /// reached it (RFC 9112 section 9.5). Otherwise the peer had received the request, and may have
+    /// executed it.
     pub fn failure(self) -> (Failure, Option<&'static str>) {
         let is_received = self.is_received();
         let kind = if self.is_reused && !is_received {
@@ -160,7 +165,7 @@ impl UnansweredRequest {
         };
         match self.is_acknowledged {
             Some(true) => true,
-            // a FIN carries the number of the last byte that was received
+            // a FIN has the number of the last byte that was received
             Some(false) if !self.by_reset => false,
             // a RST need not, so the time decides: the end can have crossed the request
             _ => end_after > self.round_trip.unwrap_or(0).saturating_add(NOTICED_LATE),
@@ -218,13 +223,13 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_decides_before_the_time() {
-        // executed and closed at once
+        // executed, and closed immediately
         assert_eq!(unanswered(false, 0, Some(true)), Failure::Closed);
         assert_eq!(unanswered(true, 0, Some(true)), Failure::Reset);
         // the request was lost on its way, and the server closed while idle
         assert_eq!(unanswered(false, 900, Some(false)), Failure::Stale);
         assert_eq!(unanswered(true, 1, Some(false)), Failure::Stale);
-        // a RST may come before an acknowledgement that was delayed
+        // a RST may precede an acknowledgement that was delayed
         assert_eq!(unanswered(true, 900, Some(false)), Failure::Reset);
         let after_the_end = UnansweredRequest {
             is_reused: true,

@@ -1,7 +1,9 @@
-//! Faults that `watch --fault` causes on the program's own connections: the plan, each strike, and what was not applied.
+//! Faults that `watch --fault` causes on the program's own connections: the plan, each strike, and
+//! the faults that were not applied.
 //!
-//! A strike names its connection. Its affected exchanges are those of that connection that end at `at` or later; they show what
-//! the program saw. `reached` and `withheld` show what the server received of them. Rows of a connection come in any order.
+//! A strike names its connection. Its affected exchanges are those of that connection that end at
+//! `at` or later; they show what the program observed. `reached` and `withheld` show what the
+//! server received of them. Rows of a connection may have any order.
 
 use crate::certainty::Certainty;
 use crate::connection::ConnectionId;
@@ -12,7 +14,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What is done to a kept connection.
+/// The fault on a kept connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -88,7 +90,8 @@ impl FaultKind {
         }
     }
 
-    /// Whether the program hears nothing from then on: only a timeout of its own ends such a stall.
+    /// Whether the program receives nothing from then on, so that only its own timeout ends the
+    /// stall.
     pub fn is_silent(self) -> bool {
         matches!(self, FaultKind::NatIdle | FaultKind::BlackHole)
     }
@@ -100,7 +103,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// What a run does to the program's connections.
+/// The fault of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultPlan {
@@ -118,13 +121,13 @@ pub struct FaultPlan {
     /// The destinations that it is limited to (`HOST` or `HOST:PORT`); empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Arc<str>>,
-    /// Chooses the connections and the moments.
+    /// Selects the connections and the times.
     pub seed: u64,
     /// After this time a stalled connection is reset, in nanoseconds.
     pub wait_ns: u64,
 }
 
-/// Where in the life of a connection a fault struck.
+/// The point in a connection's life at which a fault struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -148,13 +151,13 @@ pub enum StallEnd {
     Fault,
     /// The program closed or reset it.
     ProgramClosed,
-    /// `wait_ns` was over, and the connection was reset so that the program could go on.
+    /// `wait_ns` had passed, and the connection was reset so that the program could continue.
     Limit,
     /// The program ended with it open.
     EndOfRun,
 }
 
-/// A fault that struck a connection, once that connection is over.
+/// A fault that struck a connection, recorded when that connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultStrike {
@@ -170,18 +173,19 @@ pub struct FaultStrike {
     pub connection: ConnectionId,
     /// When it struck.
     pub at: Nanos,
-    /// Where in the life of the connection.
+    /// The point in the connection's life.
     pub point: FaultPoint,
-    /// Exchanges that were complete on the connection by then.
+    /// Exchanges that were complete on the connection before it.
     pub exchanges_before: u64,
     /// Exchanges that had begun and were not complete.
     pub in_flight: u64,
     /// Bytes of the exchanges in flight, or of later ones, that the server received.
     pub reached: u64,
-    /// Bytes that the program sent on the connection afterwards and that the server did not receive.
+    /// Bytes that the program sent on the connection afterwards and that the server did not
+    /// receive.
     pub withheld: u64,
-    /// When the program first sent bytes after the strike, or with it: a request went onto the dead connection. Its stall is counted
-    /// from then on. Absent: the program sent nothing.
+    /// When the program first sent bytes with or after the strike: a request was sent on the dead
+    /// connection. Its stall begins then. Absent: the program sent nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Nanos>,
     /// What the program wrote after `used_at` on a silent connection and its kernel did not send. Absent: nothing, or it cannot be a
@@ -192,7 +196,7 @@ pub struct FaultStrike {
     pub end: Nanos,
     /// What ended it.
     pub ended: StallEnd,
-    /// Inferred where the exchanges cannot be read.
+    /// Inferred if the exchanges cannot be read.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
@@ -204,17 +208,18 @@ pub struct FaultStrike {
 pub enum FaultObstacle {
     /// The program opened no connection.
     NoConnection,
-    /// No connection goes to the hosts that were chosen.
+    /// No connection leads to the selected hosts.
     NoSuchHost,
-    /// The connections are followed from outside: no relay carries them.
+    /// The connections use passthrough: no relay carries them.
     NotRelayed,
     /// They carry no HTTP.
     NotHttp,
-    /// No connection was kept after a complete exchange: each was closed, or was to be closed, after its first one.
+    /// No connection was kept after a complete exchange: each was closed, or was to be closed,
+    /// after its first one.
     NeverKept,
     /// Connections were kept, and none carried a second request.
     NeverReused,
-    /// The connections that the seed chose ended before the exchange that it chose.
+    /// The selected connections ended before the selected exchange.
     TooFewExchanges,
     /// The next request came before the connection was idle for long enough.
     NeverIdle,
@@ -222,7 +227,7 @@ pub enum FaultObstacle {
     NeverSoOld,
     /// No response had a body that could be cut.
     NoBody,
-    /// Bytes would be needed within TLS.
+    /// The fault would need bytes within TLS.
     Encrypted,
     /// The connections speak HTTP/1.
     NotHttp2,
@@ -278,13 +283,13 @@ pub struct FaultNotApplied {
     pub round: Option<u32>,
     /// The kind.
     pub kind: FaultKind,
-    /// The destination as its connections' rows have it; absent where there is none.
+    /// The destination as in its connections' rows; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The destination's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<SocketAddr>,
-    /// Why.
+    /// The reason.
     pub why: FaultObstacle,
     /// Connections to the destination.
     pub connections: u64,
@@ -302,7 +307,7 @@ pub struct FaultEnd {
     pub round: Option<u32>,
     /// From the program's start to its end.
     pub span: Span,
-    /// Its exit code; absent where a signal ended it.
+    /// Its exit code; absent if a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -345,13 +350,13 @@ pub struct FaultInvocations {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 pub enum FaultEvent {
-    /// At the start of a run: what it does.
+    /// At the start of a run: its fault.
     Planned(FaultPlan),
     /// A fault struck a connection.
     Struck(FaultStrike),
     /// At the end of a run: a destination that it did not strike.
     NotApplied(FaultNotApplied),
-    /// At the very end of a run: how the program ended.
+    /// At the end of a run, after all other events: how the program ended.
     Ended(FaultEnd),
 }
 

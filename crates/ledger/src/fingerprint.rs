@@ -1,16 +1,17 @@
-//! Recognising the same request twice without keeping it.
+//! Recognises a repeated request without storing it.
 
 use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// The first 16 bytes of an HMAC-SHA-256 (RFC 2104) over method, full target and body, in hexadecimal when written.
+/// The first 16 bytes of an HMAC-SHA-256 (RFC 2104) over method, full target and body; hexadecimal
+/// when written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "String")]
 pub struct Fingerprint([u8; 16]);
 
-/// The key of one run. It is made by the producer, lives in memory and is never written.
+/// The key of one run. The producer makes it; it is never written.
 pub struct FingerprintKey(Hmac<Sha256>);
 
 impl FingerprintKey {
@@ -19,17 +20,17 @@ impl FingerprintKey {
         FingerprintKey(Hmac::new_from_slice(random).expect("HMAC takes a key of any length"))
     }
 
-    /// The fingerprint of one request whose body is at hand.
+    /// The fingerprint of a request with a complete body.
     pub fn of(&self, method: &str, target: &str, body: &[u8]) -> Fingerprint {
         let mut builder = self.begin(method.as_bytes(), target.as_bytes());
         builder.update(body);
         builder.finish()
     }
 
-    /// Begins the fingerprint of a request whose body comes in pieces.
+    /// Begins the fingerprint of a request whose body arrives in pieces.
     pub fn begin(&self, method: &[u8], target: &[u8]) -> FingerprintBuilder {
         let mut mac = self.0.clone();
-        // lengths, so that the parts cannot run into each other
+        // lengths, so that the parts cannot be confused
         for part in [method, target] {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
@@ -38,25 +39,25 @@ impl FingerprintKey {
     }
 }
 
-/// The fingerprint of a request while its body passes. It keeps no byte of the body.
+/// The fingerprint of a request whose body is still arriving. It stores no byte of the body.
 pub struct FingerprintBuilder {
     mac: Hmac<Sha256>,
     body_len: u64,
 }
 
 impl FingerprintBuilder {
-    /// Takes the next bytes of the body.
+    /// Adds the next bytes of the body.
     pub fn update(&mut self, bytes: &[u8]) {
         self.mac.update(bytes);
         self.body_len += bytes.len() as u64;
     }
 
-    /// How many bytes of the body it has taken.
+    /// Number of bytes of the body so far.
     pub fn body_len(&self) -> u64 {
         self.body_len
     }
 
-    /// The fingerprint of all that was taken.
+    /// The fingerprint of all bytes so far.
     pub fn finish(mut self) -> Fingerprint {
         self.mac.update(&self.body_len.to_be_bytes());
         let digest = self.mac.finalize().into_bytes();

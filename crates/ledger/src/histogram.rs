@@ -1,8 +1,9 @@
 //! A mergeable log-linear histogram of nanoseconds (an HDR histogram: Tene, HdrHistogram, 2012).
 //!
-//! Values below 256 are exact; above, each power of two is cut into 256 buckets, so that a quantile is off by at most
-//! 0.2 % of its value (buckets answer with their middle, never with their lower edge). Count, sum, minimum and maximum are exact.
-//! Powers of two that were never hit take no memory, and a histogram that is complete can be [packed](Histogram::pack).
+//! Values below 256 are exact. Above, each power of two has 256 buckets, and a value is reported as
+//! the middle of its bucket. So a quantile is off by at most 0.2 % of its value. Count, sum,
+//! minimum and maximum are exact. Powers of two without values take no memory, and a complete
+//! histogram can be [packed](Histogram::pack).
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -64,7 +65,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value.saturating_mul(times));
     }
 
-    /// Adds all of `other`.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -93,12 +94,12 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// How many values it holds.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether it holds none.
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -123,19 +124,20 @@ impl Histogram {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The value at quantile `q` (0 to 1) by nearest rank: the middle of its bucket, kept within minimum and maximum.
+    /// The value at quantile `q` (0 to 1) by nearest rank: the middle of its bucket, limited to
+    /// minimum and maximum.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         self.ranked((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64)
     }
 
-    /// The median; of an even number of values the mean of the two in the middle.
+    /// The median; for an even number of values the mean of the two middle values.
     pub fn median(&self) -> Option<f64> {
         let lower = self.ranked(self.count.div_ceil(2))?;
         let upper = self.ranked(self.count / 2 + 1)?;
         Some(lower + (upper - lower) / 2.0)
     }
 
-    /// The value of this rank, from 1: the middle of its bucket, kept within minimum and maximum.
+    /// The value of this rank, from 1: the middle of its bucket, limited to minimum and maximum.
     fn ranked(&self, rank: u64) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -151,7 +153,7 @@ impl Histogram {
         Some(self.max as f64)
     }
 
-    /// As [`Histogram::quantile`], but only where at least ten values lie beyond it.
+    /// Like [`Histogram::quantile`], but only if at least ten values are above it.
     pub fn supported_quantile(&self, q: f64) -> Option<f64> {
         self.supported_quantile_with(q, 0)
     }
@@ -183,7 +185,7 @@ impl Histogram {
         packed.chain(blocks.filter(|&(_, count)| count > 0))
     }
 
-    /// Gives back the memory of empty buckets. A value that is recorded later takes it again.
+    /// Releases the memory of empty buckets. A later value allocates it again.
     pub fn pack(&mut self) {
         let small = |(index, count)| Some((u16::try_from(index).ok()?, u32::try_from(count).ok()?));
         let packed: Option<Vec<_>> = self.filled().map(small).collect();
@@ -201,7 +203,7 @@ impl Histogram {
         }
     }
 
-    /// The counter of one bucket, made if need be.
+    /// The counter of one bucket, allocated on demand.
     #[inline]
     fn bucket(&mut self, block: usize, sub: usize) -> &mut u64 {
         if !self.packed.is_empty() {
@@ -215,7 +217,7 @@ impl Histogram {
     }
 }
 
-/// The block and the bucket in it that a value falls into.
+/// The block and the bucket of a value.
 #[inline]
 fn place(value: u64) -> (usize, usize) {
     if value < SUB as u64 {
@@ -237,7 +239,7 @@ fn edges(block: usize, sub: usize) -> (u64, u64) {
     (low, low + ((1u64 << shift) - 1))
 }
 
-/// As stored: exact figures and the filled buckets as (index, count).
+/// The stored form: exact figures and the filled buckets as (index, count).
 #[derive(Serialize, Deserialize)]
 struct Stored {
     count: u64,
@@ -338,13 +340,13 @@ mod tests {
             values.sort_unstable();
             let rank = ((q * values.len() as f64).ceil() as usize).max(1);
             let truth = values[rank - 1] as f64;
-            let told = histogram.quantile(q).unwrap();
-            prop_assert!((told - truth).abs() <= truth * 0.002 + 0.5, "{told} {truth}");
+            let shown = histogram.quantile(q).unwrap();
+            prop_assert!((shown - truth).abs() <= truth * 0.002 + 0.5, "{shown} {truth}");
         }
     }
 
     #[test]
-    fn a_packed_histogram_has_its_values_and_takes_more() {
+    fn a_packed_histogram_has_its_values_and_accepts_more() {
         let mut histogram = Histogram::new();
         for value in [3, 20_000_000, 20_000_001, u64::MAX] {
             histogram.record(value);
@@ -403,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
+    fn the_median_of_an_even_number_is_between_the_two_middle_values() {
         let of = |values: &[u64]| {
             let mut histogram = Histogram::new();
             values.iter().for_each(|&value| histogram.record(value));

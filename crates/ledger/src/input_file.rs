@@ -1,17 +1,18 @@
-//! Files that are read as input. Must not read what never ends or never answers: a pipe without a writer, a device.
+//! Files that are read as input. Must not read a file that may block or never end: a pipe without a
+//! writer, a device.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Opens a regular file. A descriptor of this process (`/dev/fd/3`, as `<(command)` of a shell names it) may be a pipe, because its
-/// other end exists.
+/// Opens a regular file. A descriptor of this process (`/dev/fd/3`, as a shell's `<(command)` names
+/// it) may be a pipe, because its other end exists.
 ///
 /// # Errors
-/// The file system refused, or the file is a pipe, a device or a socket.
+/// Those of open(2), or the file is a pipe, a device or a socket.
 pub fn open(path: &Path) -> io::Result<File> {
     if !is_descriptor(path) {
-        // before it is opened: opening a pipe waits for a writer
+        // checked first: opening a pipe waits for a writer
         check(std::fs::metadata(path)?.file_type().is_file())?;
     }
     let file = File::open(path)?;
@@ -24,7 +25,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As those of [`open`], or the file is longer.
+/// Those of [`open`], or the file is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let mut length = file.metadata()?.len();
@@ -43,10 +44,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// As [`read`], for text.
+/// Like [`read`], for text.
 ///
 /// # Errors
-/// As those of [`read`], or the content is not UTF-8.
+/// Those of [`read`], or the content is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let content = read(path, most)?;
     String::from_utf8(content)

@@ -1,13 +1,13 @@
-//! Invocations of a function: what `intact lambda` asked of it, and what became of that.
+//! Invocations of a function by `intact lambda`, and their outcomes.
 
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 
-/// The caveat of a run whose function's connections were not followed.
+/// Id of the caveat of a run whose function's connections were not followed.
 pub const CONNECTIONS_NOT_FOLLOWED: &str = "connections-not-followed";
 
-/// One invocation. The connections of its environment that were opened, and the exchanges that began, from its start until the
-/// start of the next belong to it.
+/// One invocation. It includes the connections that its environment opened, and the exchanges that
+/// began, from its start until the start of the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invocation {
@@ -19,54 +19,56 @@ pub struct Invocation {
     /// The round, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
-    /// The environment that took it, unique within the run.
+    /// The environment, unique within the run.
     pub environment: u64,
-    /// From the start of the environment until it asked for its first event; absent where it was there already (warm).
+    /// From the start of the environment until it requested its first event; absent if it was warm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<Span>,
-    /// How long the environment stood still before; absent where it did not.
+    /// How long the environment was frozen before; absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<Span>,
-    /// How long it was meant to rest before, in nanoseconds; `frozen` tells how long it did, and a run may pass that time faster.
+    /// The planned freeze before it, in nanoseconds. `frozen` has the actual duration, which
+    /// `--time-scale` may shorten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<u64>,
-    /// When the event was there and the environment was running.
+    /// When the event was available and the environment was running.
     pub at: Nanos,
-    /// When the answer was complete, or what else ended it.
+    /// When the response was complete, or when it ended otherwise.
     pub end: Nanos,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub fate: InvocationOutcome,
-    /// Answers after the first, all refused.
+    /// Number of responses after the first, all refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicate_response: u32,
 }
 
 impl Invocation {
-    /// When what belongs to it begins: with the start of its environment, where it had to be started.
+    /// The start of its events: the start of its environment, if that had to be started.
     pub fn begins(&self) -> Nanos {
         self.init.map_or(self.at, |init| init.start)
     }
 }
 
-/// What came of an invocation.
+/// The outcome of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", content = "detail", rename_all = "kebab-case")]
 pub enum InvocationOutcome {
-    /// An answer of so many bytes.
+    /// A response of this number of bytes.
     Answered(u64),
-    /// The function reported an error, in its own words.
+    /// The function reported an error with this message.
     Error(String),
-    /// It did not answer within the limit, and was ended.
+    /// It did not respond within the limit, and was ended.
     Timeout,
-    /// The process ended without an answer.
+    /// The process ended without a response.
     Crash(String),
-    /// The process could not begin: it reported an error, ended, or did not ask for an event within the limit.
+    /// The process could not start: it reported an error, ended, or did not request an event within
+    /// the limit.
     NoStart(String),
-    /// It asked for the next event without having answered.
+    /// It requested the next event without a response to the last one.
     Unanswered,
-    /// It answered, and did not ask for the next event within the limit: it was ended.
+    /// It responded, but did not request the next event within the limit: it was ended.
     NeverAskedAgain,
 }
 
@@ -84,7 +86,7 @@ impl InvocationOutcome {
         }
     }
 
-    /// What the function or the system said of it.
+    /// The message of the function or the system.
     pub fn words(&self) -> Option<&str> {
         match self {
             InvocationOutcome::Error(words)
@@ -94,13 +96,13 @@ impl InvocationOutcome {
         }
     }
 
-    /// Whether the function answered; an error that it reports is none.
+    /// Whether the function responded. A reported error does not count.
     pub fn is_answer(&self) -> bool {
         matches!(self, InvocationOutcome::Answered(_))
     }
 }
 
-/// For serde: a count that need not be written.
+/// For serde: a count with its default.
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_of_an_invocation_reads_back() {
+    fn the_outcome_of_an_invocation_reads_back() {
         for fate in [
             InvocationOutcome::Answered(7),
             InvocationOutcome::Error("Error: socket hang up".to_owned()),

@@ -1,8 +1,8 @@
-//! The ledger: the one record that ties `intact` together.
+//! The ledger: the record of a run that all of `intact` shares.
 //!
-//! Producers write it (the connections that were opened, with a stopwatch on each step; the exchanges that each carried;
-//! how each ended), consumers read it. Plain versioned data: no sockets, no async, no clock, no printing.
-//! The format and the fields that each rule needs are in `docs/ledger.md`.
+//! Producers write it: the opened connections with the duration of each setup step, their
+//! exchanges, and their ends. Consumers read it. Plain versioned data: no sockets, no async, no
+//! clock, no printing. `docs/ledger.md` has the format and the fields that each rule needs.
 
 pub mod export;
 pub mod input_file;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// One lookup of a name, by whoever resolves names at the vantage point.
+/// One lookup of a name, by the resolver at the vantage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lookup {
@@ -16,18 +16,18 @@ pub struct Lookup {
     /// The round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
-    /// The name asked for; absent when only the asking was seen.
+    /// The requested name; absent if only its duration was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Arc<str>>,
-    /// When, and how long it took.
+    /// Start and end.
     pub span: Span,
-    /// The addresses, or the error in the resolver's words (`NXDOMAIN`, `ENOTFOUND`); absent when not seen.
+    /// The addresses, or the resolver's error (`NXDOMAIN`, `ENOTFOUND`); absent if not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Result<Vec<IpAddr>, Arc<str>>>,
     /// The smallest TTL of the answer, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_s: Option<u32>,
-    /// Who was asked (`getaddrinfo`, an address).
+    /// The resolver (`getaddrinfo`, or an address).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolver: Option<Arc<str>>,
     /// The process that asked.

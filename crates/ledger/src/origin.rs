@@ -1,4 +1,4 @@
-//! What a connection leads to and what an exchange asks for, redacted by construction.
+//! The origin of a connection and the target of an exchange, redacted by construction.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme as it stands in a URL.
+    /// The scheme as in a URL.
     pub fn as_str(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -28,7 +28,7 @@ impl Scheme {
         }
     }
 
-    /// The port that a URL need not name, if the scheme has one.
+    /// The default port, if the scheme has one.
     pub fn default_port(self) -> Option<u16> {
         match self {
             Scheme::Http => Some(80),
@@ -79,7 +79,7 @@ impl Method {
     /// POST.
     pub const POST: Method = Method(Cow::Borrowed("POST"));
 
-    /// The method of this name; the common ones do not allocate.
+    /// The method with this name; common ones do not allocate.
     pub fn new(name: &str) -> Method {
         for known in [
             "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT",
@@ -96,7 +96,7 @@ impl Method {
         &self.0
     }
 
-    /// Whether repeating it is harmless by definition (RFC 9110 section 9.2.2).
+    /// Whether repeating it is safe by definition (RFC 9110 section 9.2.2).
     pub fn is_idempotent(&self) -> bool {
         matches!(
             self.as_str(),
@@ -111,24 +111,26 @@ impl fmt::Display for Method {
     }
 }
 
-/// The opt-in that lets a [`Target`] hold a query string (`--record-queries`).
+/// The opt-in for query strings in a [`Target`] (`--record-queries`).
 #[derive(Clone, Copy, Debug)]
 pub struct KeepQuery;
 
-/// The path of a request. It cannot hold a query string, a fragment or userinfo unless built with the opt-in.
+/// The path of a request. It cannot hold a query string, a fragment or userinfo unless built with
+/// the opt-in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Target(Arc<str>);
 
 impl Target {
-    /// The path of a request target in any of the four forms of RFC 9112 section 3.2; query and userinfo are left out.
+    /// The path of a request target in any of the four forms of RFC 9112 section 3.2, without query
+    /// and userinfo.
     pub fn new(raw: &str) -> Target {
         let path = path_of(raw);
         Target(path.split(['?', '#']).next().unwrap_or("").into())
     }
 
-    /// As [`Target::new`], but the query string stays.
+    /// Like [`Target::new`], with the query string.
     pub fn with_query(raw: &str, _opt_in: KeepQuery) -> Target {
         Target(path_of(raw).split('#').next().unwrap_or("").into())
     }

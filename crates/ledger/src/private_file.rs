@@ -1,13 +1,14 @@
-//! Files that only their owner may read: they hold traffic, or secrets of it. Must not decide where a file lies.
+//! Files with permissions for their owner only: they hold traffic, or secrets of it. Must not
+//! decide where a file is.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Creates a file, or empties one that exists.
+/// Creates a file, or empties an existing one.
 ///
 /// # Errors
-/// The file system refused, or a file that exists belongs to another user.
+/// Those of open(2), or an existing file belongs to another user.
 pub fn create(path: &Path) -> io::Result<File> {
     open(
         OpenOptions::new().write(true).create(true).truncate(true),
@@ -15,10 +16,10 @@ pub fn create(path: &Path) -> io::Result<File> {
     )
 }
 
-/// Creates a file, or opens one to write to its end.
+/// Creates a file, or opens an existing one to append to it.
 ///
 /// # Errors
-/// As those of [`create`].
+/// Those of [`create`].
 pub fn append(path: &Path) -> io::Result<File> {
     open(OpenOptions::new().append(true).create(true), path)
 }
@@ -27,7 +28,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let file = options.mode(0o600).open(path)?;
-    // a file that existed kept its permissions; a device or a pipe has none of ours
+    // an existing file has kept its permissions; a device or a pipe has none of ours
     let about = file.metadata()?;
     if about.is_file() && about.permissions().mode() & 0o077 != 0 {
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;

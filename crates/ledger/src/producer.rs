@@ -1,4 +1,4 @@
-//! The command that recorded a run. A name that this version does not know stays readable.
+//! The command that recorded a run. An unknown name is kept.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -44,7 +44,7 @@ impl Producer {
         Producer::Watch,
     ];
 
-    /// The name, as `run.json` has it. That of another program may hold any characters.
+    /// The name as in `run.json`. The name of another program may contain any characters.
     pub fn as_str(&self) -> &str {
         match self {
             Producer::Audit => "audit",

@@ -1,7 +1,8 @@
-//! Command lines, URLs and settings without their secrets. The one place that decides what a secret is, for all that is recorded.
+//! Removes secrets from command lines, URLs and settings. For all recorded texts, this module
+//! decides what a secret is.
 //!
-//! Three things show a secret: the option before a value, the name of a setting, the form of a value. A secret that none of them
-//! shows, such as `MODE=hunter2`, stays; docs/ledger.md has the list.
+//! Three signs show a secret: the option before a value, the name of a setting, the form of a
+//! value. A secret without any of them, such as `MODE=hunter2`, stays; docs/ledger.md has the list.
 
 /// Options whose value is a header field.
 const HEADERS: &[&str] = &["-H", "--header"];
@@ -21,7 +22,7 @@ const SECRETS: &[&str] = &[
     "-b",
     "--cookie",
 ];
-/// Words of a name that make its value a secret.
+/// Words in a name that mark its value as a secret.
 const SECRET_NAMES: &[&str] = &[
     "auth",
     "authorization",
@@ -41,7 +42,8 @@ const SECRET_NAMES: &[&str] = &[
     "signature",
     "token",
 ];
-/// How secrets that have a well-known form begin: tokens of AWS, GitHub, GitLab, Slack, Stripe, JSON Web Tokens, PEM.
+/// First letters of secrets with a well-known form: tokens of AWS, GitHub, GitLab, Slack, Stripe,
+/// JSON Web Tokens, PEM.
 const SECRET_FORMS: &[&str] = &[
     "AKIA",
     "ASIA",
@@ -60,12 +62,12 @@ const SECRET_FORMS: &[&str] = &[
     "xox",
     "-----BEGIN",
 ];
-/// The least letters of a secret with a well-known form.
+/// Minimum length of a secret with a well-known form, in letters.
 const SHORTEST_SECRET: usize = 16;
-/// What stands for a removed value.
+/// Replaces a removed value.
 const GONE: &str = "…";
 
-/// A command line with header values, bodies, credentials, query strings and userinfo taken out.
+/// A command line without header values, bodies, credentials, query strings and userinfo.
 pub fn argv(words: &[String]) -> Vec<String> {
     let mut redacted = Vec::with_capacity(words.len());
     let mut words = words.iter().peekable();
@@ -101,8 +103,8 @@ pub fn argv(words: &[String]) -> Vec<String> {
     redacted
 }
 
-/// A line for a shell, or several settings, up to the first thing that may be a secret: quotes are not taken apart here, so what
-/// follows it may be a secret too.
+/// A shell line, or several settings, up to the first word that may be a secret. Quotes are not
+/// parsed, so the text after that word may belong to the secret.
 pub fn line(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut shown = Vec::new();
@@ -116,7 +118,8 @@ pub fn line(line: &str) -> String {
     line.to_owned()
 }
 
-/// A word of a command line, or a setting (`NAME=value`), without what its name or its form shows to be a secret.
+/// A word of a command line, or a setting (`NAME=value`), without the value if its name or its form
+/// shows a secret.
 pub fn word(word: &str) -> String {
     if let Some((name, _)) = word.split_once('=')
         && is_secret_name(name.trim_start_matches('-'))
@@ -157,7 +160,7 @@ fn has_secret_form(value: &str) -> bool {
     is_token || (value.starts_with(['{', '[']) && value.contains('"'))
 }
 
-/// Whether one of the words of a name, such as `API_TOKEN`, `--api-key` or `accessToken`, is that of a secret.
+/// Whether one of the words of a name marks a secret: `API_TOKEN`, `--api-key`, `accessToken`.
 fn is_secret_name(name: &str) -> bool {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_name) {
@@ -183,7 +186,7 @@ fn is_listed(name: &str) -> bool {
     HEADERS.contains(&name) || SECRETS.contains(&name)
 }
 
-/// A URL without userinfo and query values; other words as they are.
+/// A URL without userinfo and query values; other words unchanged.
 pub fn url(word: &str) -> String {
     let Some((scheme, rest)) = word.split_once("://") else {
         return word.to_owned();
@@ -196,7 +199,7 @@ pub fn url(word: &str) -> String {
     format!("{scheme}://{host}{bare}{query}")
 }
 
-/// A header keeps its name; anything else is removed whole.
+/// A header keeps its name; other values are removed completely.
 fn option_value(name: &str, value: &str) -> String {
     match value.split_once(':') {
         Some((field, _)) if HEADERS.contains(&name) => format!("{field}: {GONE}"),

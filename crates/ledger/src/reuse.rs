@@ -1,17 +1,19 @@
-//! Whether an exchange waited for a new connection, found one ready, or used one that had carried others: the one rule of
-//! all producers.
+//! Whether an exchange waited for a new connection, used a preconnected one, or reused one: the one
+//! rule of all producers.
 
 use crate::connection::Setup;
 use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds from the end of a connection's setup to the first byte of its first request, up to which the request counts
-/// as having waited for the setup. An observer does not see when the client wanted the exchange. A client that connects for
-/// a request sends it within a few milliseconds; one that connects ahead has nothing to send yet.
+/// Nanoseconds from the end of a connection's setup to the first byte of its first request. Up to
+/// this limit, the request counts as having waited for the setup. An observer does not see when the
+/// client wanted the exchange. A client that connects for a request sends it within a few
+/// milliseconds. A client that connects ahead has nothing to send yet.
 pub const OPENED_AHEAD: u64 = 250_000_000;
 
-/// Nanoseconds from the first request on a connection within which HTTP/2 streams that begin before the first response count
-/// as having waited for the same setup. A client that has several requests to send sends them together.
+/// Nanoseconds after the first request on a connection. HTTP/2 streams that begin within this time,
+/// and before the first response, count as having waited for the same setup. A client with several
+/// requests sends them together.
 pub const TOGETHER: u64 = 5_000_000;
 
 /// How an exchange relates to the setup of its connection.
@@ -21,7 +23,7 @@ pub const TOGETHER: u64 = 5_000_000;
 pub enum Reuse {
     /// It waited for a part of the setup.
     Fresh,
-    /// It was the first on a connection that was ready before the client needed one.
+    /// It was the first on a connection that was ready before the client needed it.
     Preconnected,
     /// An earlier exchange used the same connection, and this one did not wait for the setup.
     Reused,
@@ -31,8 +33,8 @@ impl Reuse {
     /// All states, in the order in which pages list them.
     pub const ALL: [Reuse; 3] = [Reuse::Fresh, Reuse::Preconnected, Reuse::Reused];
 
-    /// The state of an exchange that `waited` for a part of the setup or did not, at the position `ordinal` (from 1) on its
-    /// connection. `None` where neither the wait nor the position is known.
+    /// The state of an exchange that `waited` for a part of the setup or did not, with the position
+    /// `ordinal` (from 1) on its connection. `None` if neither the wait nor the position is known.
     pub fn of(waited: bool, ordinal: Option<u32>) -> Option<Reuse> {
         match (waited, ordinal) {
             (true, _) => Some(Reuse::Fresh),
@@ -42,7 +44,7 @@ impl Reuse {
         }
     }
 
-    /// The state where only the position is known, as in a log: the first exchange counts as fresh.
+    /// The state if only the position is known, as in a log: the first exchange counts as fresh.
     pub fn of_position(ordinal: u32) -> Reuse {
         if ordinal <= 1 {
             Reuse::Fresh
@@ -56,7 +58,7 @@ impl Reuse {
         self == Reuse::Reused
     }
 
-    /// `fresh`, `preconnected`, `reused`: the word of JSON, CSV and tables.
+    /// `fresh`, `preconnected`, `reused`: the name in JSON, CSV and tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Reuse::Fresh => "fresh",
@@ -67,21 +69,22 @@ impl Reuse {
 }
 
 impl Setup {
-    /// When the last step ended; `None` where no step was seen.
+    /// When the last step ended; `None` if no step was observed.
     pub fn ready(&self) -> Option<Nanos> {
         self.ssl.or(self.connect).map(|span| span.end)
     }
 
-    /// Whether the first request on the connection, sent at `sent`, waited for the setup: at most [`OPENED_AHEAD`] passed
-    /// between the two, or no step of the setup was seen.
+    /// Whether the first request on the connection, sent at `sent`, waited for the setup. It did if
+    /// at most [`OPENED_AHEAD`] passed between the two, or if no step of the setup was observed.
     pub fn is_awaited_at(&self, sent: Nanos) -> bool {
         self.ready()
             .is_none_or(|ready| sent.since(ready) <= OPENED_AHEAD)
     }
 }
 
-/// The first request and the first response on a connection, by which an observer decides which exchanges waited for the setup.
-/// It serves every producer that does not see when the client wanted an exchange.
+/// The first request and the first response on a connection. With them an observer decides which
+/// exchanges waited for the setup. For every producer that does not see when the client wanted an
+/// exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetupWait {
     first_request: Option<Nanos>,
@@ -89,19 +92,19 @@ pub struct SetupWait {
 }
 
 impl SetupWait {
-    /// Notes the first byte of a request.
+    /// Records the first byte of a request.
     pub fn note_request(&mut self, at: Nanos) {
         self.first_request.get_or_insert(at);
     }
 
-    /// Notes the first byte of a response.
+    /// Records the first byte of a response.
     pub fn note_response(&mut self, at: Nanos) {
         self.first_response = Some(self.first_response.map_or(at, |first| first.min(at)));
     }
 
-    /// Whether the exchange that began at `begun` waited for `setup`. The first on the connection did if it
-    /// [followed](Setup::is_awaited_at) the setup closely. So did each stream (`is_stream`) that began within [`TOGETHER`] of
-    /// the first and before any response.
+    /// Whether the exchange that began at `begun` waited for `setup`. The first on the connection
+    /// did if it [followed](Setup::is_awaited_at) the setup closely. So did each stream
+    /// (`is_stream`) that began within [`TOGETHER`] of the first and before any response.
     pub fn has_waited(&self, setup: &Setup, begun: Nanos, ordinal: u32, is_stream: bool) -> bool {
         let first = self.first_request.unwrap_or(begun);
         let is_before_response = self.first_response.is_none_or(|response| begun < response);

@@ -1,4 +1,4 @@
-//! The run: who recorded what, where, with which variants.
+//! The run: the producer, its vantage, the machine, and the variants.
 
 use crate::expected::ExpectedStatus;
 use crate::producer::Producer;
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 /// The schema that this crate writes and reads.
 pub const SCHEMA: &str = "intact.ledger/1";
 
-/// Where the producer stands.
+/// The vantage of the producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Vantage {
-    /// At the client: it sees what the client waited for.
+    /// At the client: it observes what the client waited for.
     Client,
     /// At the server.
     Server,
@@ -22,7 +22,7 @@ pub enum Vantage {
     OnPath,
 }
 
-/// Which exchanges have a row; counts never come from rows.
+/// Which exchanges have a row. Counts never come from rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -33,17 +33,18 @@ pub enum Rows {
     Sample,
 }
 
-/// One combination of settings that was measured beside others.
+/// One combination of settings, measured together with others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variant {
     /// The name that tables print: the settings in which the variants differ.
     pub name: String,
-    /// Every setting by its axis (`keepalive` = `on`, `http` = `1.1`, `c` = `10`), varied or not.
+    /// Every setting by its axis (`keepalive` = `on`, `http` = `1.1`, `c` = `10`), also those that
+    /// do not vary.
     pub axes: BTreeMap<String, String>,
 }
 
-/// The machine that the producer ran on; what could not be read is absent.
+/// The producer's machine; unknown values are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
@@ -54,7 +55,7 @@ pub struct Host {
     /// Kernel release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Processors that the producer may use.
+    /// Number of processors that the producer may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// TCP congestion control.
@@ -65,80 +66,81 @@ pub struct Host {
     pub ephemeral_ports: Option<(u16, u16)>,
 }
 
-/// The head of a ledger.
+/// The header of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// 128 random bits in hexadecimal; a merged ledger is keyed by (run, id).
+    /// 128 random bits in hexadecimal; the key of a merged ledger is (run, id).
     pub id: String,
     /// [`SCHEMA`].
     pub schema: String,
     /// The command that recorded it.
     pub producer: Producer,
-    /// Its version.
+    /// The version of the producer.
     pub version: String,
-    /// Where the producer stood.
+    /// The vantage of the producer.
     pub vantage: Vantage,
     /// Wall time of nanosecond 0 (RFC 3339, UTC).
     pub started: String,
-    /// The clock of the times.
+    /// The clock of the times, by name.
     pub clock: String,
     /// The machine.
     pub host: Host,
-    /// The seed of everything random.
+    /// The seed of all random choices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// The emulated link, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// What was measured, without query string.
+    /// The measured URL or program, without query string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The variants; `variant` fields are indices into this list.
     #[serde(default)]
     pub variants: Vec<Variant>,
-    /// The axes in which the variants differ, in the order given.
+    /// The axes in which the variants differ, in the order of the options.
     #[serde(default)]
     pub varied: Vec<String>,
     /// The command line, redacted.
     pub argv: Vec<String>,
-    /// The statuses that count as ok, where the user named them (`--expect`).
+    /// The statuses that count as ok, if the user named them (`--expect`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectedStatus>,
     /// Which exchanges have rows.
     pub rows: Rows,
-    /// Whether the producer sees how connections end. Where it does not (an access log, a HAR), one that is not told to have ended
-    /// may be gone all the same.
+    /// Whether the producer observes how connections end. If it does not (an access log, a HAR), a
+    /// connection without a recorded end may have ended.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub ends_seen: bool,
-    /// Whether the producer sees what the peers announce about a connection: its end (`Connection: close`, GOAWAY) and its limits
-    /// (SETTINGS). Zeek's logs have none of it.
+    /// Whether the producer observes the announcements of the peers: the end of a connection
+    /// (`Connection: close`, GOAWAY) and its limits (SETTINGS). Zeek's logs have none of them.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub announcements_seen: bool,
-    /// Whether the producer sees how long a request takes. Where it does not (a log without durations), the times of exchanges say in
-    /// what order they came and no more.
+    /// Whether the producer observes how long a request takes. If it does not (a log without
+    /// durations), the times of exchanges only show their order.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub durations_seen: bool,
-    /// Whether the producer sees every lookup. Where it does not, there may have been lookups although none is recorded.
+    /// Whether the producer observes every lookup. If it does not, lookups may be missing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub lookups_seen: bool,
-    /// The step of the times in nanoseconds, where it hides idle times and overlaps: a second in many logs.
+    /// The step of the times in nanoseconds, if it hides idle times and overlaps: one second in
+    /// many logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_step_ns: Option<u64>,
 }
 
-/// For serde: what is so unless a ledger says otherwise.
+/// For serde: the default of flags that are set unless a ledger clears them.
 fn yes() -> bool {
     true
 }
 
-/// For serde: a flag that need not be written.
+/// For serde: a flag with its default.
 fn is_yes(flag: &bool) -> bool {
     *flag
 }
 
 impl Run {
-    /// A run's head. `random` makes the id; `argv` is redacted here.
+    /// The header of a run. `random` makes the id; `argv` is redacted here.
     pub fn new(
         producer: Producer,
         version: &str,

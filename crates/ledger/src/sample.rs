@@ -1,21 +1,22 @@
-//! Choosing the exchanges that get a row when not all can.
+//! Selects the exchanges that get a row if not all can.
 //!
-//! Kept: the first 100 of each variant, a reservoir of each kind in each round (algorithm R, Vitter 1985), and every exchange that
-//! is among the 100 slowest of its variant at its time. Memory is bounded whatever the length of the run.
+//! The first 100 of each variant are selected, and a reservoir of each kind in each round
+//! (algorithm R, Vitter 1985). So is every exchange that is among the 100 slowest of its variant at
+//! its time. Memory is bounded for any length of the run.
 
 use crate::exchange::Exchange;
 use crate::failure::Outcome;
 use crate::reuse::Reuse;
 use std::collections::BTreeMap;
 
-/// The first exchanges of each variant that are kept.
+/// Number of the first exchanges of each variant that are selected.
 pub const FIRST: u64 = 100;
-/// The slowest exchanges of each variant that are kept.
+/// Number of the slowest exchanges of each variant that are selected.
 pub const SLOWEST: usize = 100;
-/// Exchanges kept at random for each kind in each round.
+/// Number of exchanges of each kind in each round that are selected at random.
 pub const RESERVOIR: usize = 50;
 
-/// What is known of one variant.
+/// The state of one variant.
 #[derive(Default)]
 struct Seen {
     count: u64,
@@ -23,7 +24,7 @@ struct Seen {
     slowest: Vec<u64>,
 }
 
-/// What a reservoir is kept for: variant, round, fresh or not, outcome.
+/// The kinds with a reservoir of their own: variant, round, reuse, outcome.
 type Kind = (Option<u32>, Option<u32>, Option<Reuse>, Outcome);
 
 /// One kind of exchange in one round.
@@ -33,7 +34,8 @@ struct Reservoir {
     rows: Vec<Exchange>,
 }
 
-/// Picks exchanges from a stream. One per thread; what they pick together is a valid sample too.
+/// Selects exchanges of a stream. One per thread; their combined selections are a valid sample,
+/// too.
 pub struct Sampler {
     variants: BTreeMap<Option<u32>, Seen>,
     reservoirs: BTreeMap<Kind, Reservoir>,
@@ -41,7 +43,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler whose choices follow from `seed`.
+    /// A sampler with choices that depend on `seed` only.
     pub fn new(seed: u64) -> Sampler {
         Sampler {
             variants: BTreeMap::new(),
@@ -50,8 +52,8 @@ impl Sampler {
         }
     }
 
-    /// Takes notice of one exchange. `true`: it is among the first or the slowest, write it now.
-    /// Otherwise it may have gone into a reservoir, which [`Sampler::drain`] hands out.
+    /// Considers one exchange. `true`: it is among the first or the slowest, so write it now.
+    /// Otherwise it may be in a reservoir, which [`Sampler::drain`] returns.
     #[inline]
     pub fn consider(&mut self, exchange: &Exchange) -> bool {
         let seen = self.variants.entry(exchange.variant).or_default();
@@ -92,7 +94,7 @@ impl Sampler {
         }
     }
 
-    /// Hands out and forgets what the reservoirs hold; call it at the end of a round.
+    /// Removes and returns the exchanges in the reservoirs; call it at the end of a round.
     pub fn drain(&mut self) -> impl Iterator<Item = Exchange> + '_ {
         std::mem::take(&mut self.reservoirs)
             .into_values()

@@ -1,7 +1,9 @@
-//! The card of a server: what the probes of `check` measured, as plain data beside the events that they caused.
+//! The profile of a server: the results of the probes of `check`, as plain data in addition to the
+//! events that they caused.
 //!
-//! Facts only: what a server did, and for how long it was watched. What they mean (advice, warnings) is worked out by whoever
-//! reads it. A probe that did not run leaves its part `None` and an entry in [`ServerProfile::skipped`].
+//! Facts only: what a server did, and how long it was observed. The reader derives their meaning
+//! (advice, warnings). A probe that did not run leaves its part `None` and an entry in
+//! [`ServerProfile::skipped`].
 
 use crate::connection::{CloseKind, Protocol, Side, TlsVersion};
 use crate::expected::ExpectedStatus;
@@ -14,27 +16,27 @@ use std::net::IpAddr;
 
 mod drain;
 
-/// The tag of exchanges that the waterfall is made from.
+/// The tag of the exchanges in the waterfall.
 pub const WATERFALL: &str = "waterfall";
 
-/// Everything that was measured of one server.
+/// The results of all probes of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerProfile {
-    /// The first request, and where it was led.
+    /// The first request and its redirects.
     pub contact: Option<FirstRequest>,
-    /// The name.
+    /// The lookup of the name.
     pub names: Option<Names>,
-    /// What is spoken: HTTP versions by TLS versions.
+    /// The supported protocols: HTTP versions by TLS versions.
     pub versions: Vec<VersionResult>,
-    /// Versions of TLS before 1.2, offered by a hello only.
+    /// Versions of TLS before 1.2, tested with a hello only.
     pub old_tls: Vec<OldTlsResult>,
-    /// TLS, one entry for each version.
+    /// TLS, one entry per version.
     pub tls: Vec<TlsResult>,
     /// Whether connections survive other methods and statuses.
     pub methods: Vec<MethodResult>,
-    /// What ties clients to a connection or a server.
+    /// State that ties clients to a connection or a server.
     pub state: Option<State>,
     /// HTTP/2.
     pub h2: Option<Http2Seen>,
@@ -42,18 +44,18 @@ pub struct ServerProfile {
     pub requests: Option<RequestLimit>,
     /// Idle limits.
     pub idle: Option<IdleLimits>,
-    /// Requests around the moment of the idle limit.
+    /// Requests close to the idle limit.
     pub race: Option<Race>,
-    /// The idle limit while other connections idle too.
+    /// The idle limit while other connections are idle, too.
     pub idle_under_load: Option<IdleUnderLoad>,
-    /// A connection that is used now and then.
+    /// A connection that is used occasionally.
     pub age: Option<MaxAge>,
-    /// The end of the server's process under kept connections.
+    /// The end of the server's process while connections are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<Drain>,
-    /// Probes that did not run, and why.
+    /// Probes that did not run, with the reasons.
     pub skipped: Vec<Skipped>,
-    /// Requests that the probes sent.
+    /// Number of requests that the probes sent.
     pub requests_sent: u32,
 }
 
@@ -61,17 +63,17 @@ pub struct ServerProfile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstRequest {
-    /// The URL that was probed in the end, without its query.
+    /// The probed URL after redirects, without its query.
     pub url: String,
-    /// What became of the request.
+    /// The outcome of the request.
     pub outcome: Outcome,
-    /// The failure in the library's or kernel's own words.
+    /// The message of the library or the kernel for the failure.
     pub detail: Option<String>,
     /// The status.
     pub status: Option<u16>,
     /// `Server`, as sent.
     pub server: Option<String>,
-    /// Bytes of the body that were read.
+    /// Number of bytes of the body that were read.
     pub body: u64,
     /// Whether the later probes use HEAD because the body is large.
     pub by_head: bool,
@@ -79,9 +81,9 @@ pub struct FirstRequest {
     pub followed: Vec<Redirect>,
     /// A redirect that was not followed, without its query.
     pub redirect: Option<Redirect>,
-    /// Looked at when the request failed: whether the port speaks the other of TLS and plain HTTP.
+    /// After a failure: whether the port uses TLS instead of plain HTTP, or the reverse.
     pub other_scheme: Option<bool>,
-    /// The statuses that count as ok, where the user named them (`--expect`).
+    /// The statuses that count as ok, if the user named them (`--expect`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectedStatus>,
 }
@@ -92,32 +94,32 @@ pub struct FirstRequest {
 pub struct Redirect {
     /// Its status.
     pub status: u16,
-    /// Where it leads, without query.
+    /// The target, without query.
     pub to: String,
 }
 
-/// What the name leads to.
+/// The results of the lookups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Names {
-    /// The name that was looked up.
+    /// The resolved name.
     pub name: String,
     /// The system's own lookup (getaddrinfo), as programs do it.
     pub system: Option<Span>,
-    /// The addresses in the system's order, or its error in words.
+    /// The addresses in the system's order, or the text of its error.
     pub addresses: Found<Vec<IpAddr>>,
-    /// Our own questions to the name server, one for each family.
+    /// Our own questions to the name server, one per address family.
     pub asked: Vec<DnsQuery>,
 }
 
-/// A value or an error in words, with a name for each in JSON.
+/// A value or an error text, each with a name in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Found<T> {
-    /// It worked.
+    /// The value.
     Value(T),
-    /// It did not.
+    /// The error.
     Error(String),
 }
 
@@ -133,23 +135,23 @@ impl<T: Default> Default for Found<T> {
 pub struct DnsQuery {
     /// `A` or `AAAA`.
     pub kind: String,
-    /// Who was asked.
+    /// The name server.
     pub server: String,
-    /// When, and how long it took.
+    /// Start and end.
     pub span: Span,
-    /// What came.
+    /// The answer.
     pub answer: Found<NameAnswer>,
 }
 
-/// What a name server answered.
+/// The answer of a name server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NameAnswer {
     /// The addresses.
     pub addresses: Vec<IpAddr>,
-    /// The smallest TTL on the way to them, in seconds.
+    /// Smallest TTL of the records on the way to them, in seconds.
     pub ttl_s: Option<u32>,
-    /// The names on the way, the one asked for left out.
+    /// The names on the way, without the requested one.
     pub aliases: Vec<String>,
 }
 
@@ -157,23 +159,23 @@ pub struct NameAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VersionResult {
-    /// What was spoken.
+    /// The HTTP version.
     pub http: Protocol,
-    /// The one TLS version that was offered; absent: plain.
+    /// The only TLS version that was offered; absent: plain.
     pub tls: Option<TlsVersion>,
     /// Whether `Connection: keep-alive` was sent (HTTP/1.0 needs it).
     pub asks: bool,
-    /// What became of the first request.
+    /// The outcome of the first request.
     pub outcome: Outcome,
-    /// The failure in the library's or kernel's own words.
+    /// The message of the library or the kernel for the failure.
     pub detail: Option<String>,
-    /// The status of the first answer.
+    /// The status of the first response.
     pub status: Option<u16>,
-    /// The version in the answer's status line.
+    /// The version in the response's status line.
     pub response_version: Option<Protocol>,
-    /// Whether that answer leaves the connection open for another, by what it says (RFC 9112 section 9.3).
+    /// Whether that response announces that the connection stays open (RFC 9112 section 9.3).
     pub says_kept: Option<bool>,
-    /// Whether a second request was answered on the same connection; absent when the first was not.
+    /// Whether a second request on the same connection got a response; absent if the first did not.
     pub reused: Option<bool>,
     /// The cipher suite.
     pub cipher: Option<String>,
@@ -183,23 +185,23 @@ pub struct VersionResult {
     pub connection: Option<String>,
     /// `Keep-Alive`, as sent.
     pub keep_alive: Option<String>,
-    /// Fields that HTTP/2 forbids and the answer had (RFC 9113 section 8.2.2).
+    /// Fields in the response that HTTP/2 forbids (RFC 9113 section 8.2.2).
     pub forbidden: Vec<String>,
 }
 
-/// A TLS version that was offered in a hello and not spoken.
+/// A TLS version that was only offered in a hello.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OldTlsResult {
     /// The version.
     pub version: TlsVersion,
-    /// Whether the server took it; absent when it did not answer in time.
+    /// Whether the server accepted it; absent if it did not answer in time.
     pub accepted: Option<bool>,
-    /// What it said instead.
+    /// What it sent instead.
     pub detail: Option<String>,
 }
 
-/// One TLS version, looked at closely.
+/// The results for one TLS version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsResult {
@@ -209,32 +211,35 @@ pub struct TlsResult {
     pub cipher: Option<String>,
     /// The full handshake.
     pub full: Span,
-    /// From our hello to the first bytes of the answer: a round trip and the server's part of the key exchange.
+    /// From our hello to the first bytes of the answer: a round trip and the server's part of the
+    /// key exchange.
     pub to_first_answer: Option<Span>,
-    /// Bytes of the server's part of the handshake.
+    /// Bytes of the server in the handshake.
     pub received: u64,
-    /// Certificates that the server sent.
+    /// Number of certificates that the server sent.
     pub certificates: u32,
-    /// Their bytes.
+    /// Size of the certificates in bytes.
     pub chain_bytes: u64,
-    /// Tickets (TLS 1.3) until the first answer was complete; absent for TLS 1.2, where they are not told.
+    /// Number of tickets (TLS 1.3) until the first response was complete; absent for TLS 1.2, where
+    /// they are not counted.
     pub tickets: Option<u32>,
-    /// The handshake of a second connection that offered to resume, and whether the server did.
+    /// The handshake of a second connection that offered resumption, and whether the server
+    /// resumed.
     pub second: Option<(Span, bool)>,
-    /// Early data (0-RTT); absent when it was not tried.
+    /// Early data (0-RTT); absent if it was not tested.
     pub early_data: Option<EarlyData>,
 }
 
-/// What became of a request in the first flight.
+/// The outcome of a request in the first flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyData {
     /// The server's tickets do not allow it.
     NotOffered,
-    /// The server took it.
+    /// The server accepted it.
     Accepted,
-    /// The server's ticket allowed it, the server did not take it.
+    /// The server's ticket allowed it, but the server did not accept it.
     Rejected,
 }
 
@@ -242,41 +247,42 @@ pub enum EarlyData {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MethodResult {
-    /// What was asked, such as `HEAD` or `GET of a path that is not there`.
+    /// The request, such as `HEAD` or `GET of a path that is not there`.
     pub what: String,
     /// The status.
     pub status: Option<u16>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Whether the next request on the connection was answered; absent when this one was not.
+    /// Whether the next request on the connection got a response; absent if this one did not.
     pub kept: Option<bool>,
 }
 
-/// What ties clients to a connection or to a server.
+/// State that ties clients to a connection or to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
-    /// Names of the cookies that answers set.
+    /// Names of the cookies in responses.
     pub cookies: Vec<String>,
     /// Schemes of `WWW-Authenticate` and `Proxy-Authenticate`.
     pub authentication: Vec<String>,
-    /// Fields whose value stayed the same on each connection and differed between connections.
+    /// Fields whose value was constant on each connection and differed between connections.
     pub affinity: Vec<String>,
-    /// Connections that were compared.
+    /// Number of connections that were compared.
     pub compared: u32,
 }
 
-/// What HTTP/2 showed.
+/// The results for HTTP/2.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http2Seen {
     /// The server's SETTINGS by name.
     pub settings: BTreeMap<String, u32>,
-    /// From the end of HEADERS to the first DATA, for each answer, in nanoseconds; absent for an answer without a body.
+    /// From the end of HEADERS to the first DATA of each response, in nanoseconds; absent for a
+    /// response without a body.
     pub headers_to_data_ns: Vec<Option<u64>>,
-    /// Bytes of each request's header block with its frame heads.
+    /// Size of each request's header block with its frame headers, in bytes.
     pub request_heads: Vec<u64>,
-    /// Bytes of each answer's header block with its frame heads.
+    /// Size of each response's header block with its frame headers, in bytes.
     pub answer_heads: Vec<u64>,
 }
 
@@ -284,13 +290,13 @@ pub struct Http2Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
-    /// Who closed first; absent when it cannot be told.
+    /// The side that closed first; absent if unknown.
     pub by: Option<Side>,
-    /// What was seen.
+    /// The kind of close.
     pub how: CloseKind,
-    /// Whether the last answer had announced it.
+    /// Whether the last response had announced it.
     pub announced: bool,
-    /// The status of an answer that nobody had asked for (408, for example).
+    /// The status of an unsolicited response (408, for example).
     pub unsolicited_status: Option<u16>,
 }
 
@@ -298,19 +304,20 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestLimit {
-    /// What was spoken.
+    /// The HTTP version.
     pub http: Protocol,
-    /// Complete answers.
+    /// Number of complete responses.
     pub answered: u32,
-    /// Requests that were to be sent.
+    /// Number of planned requests.
     pub wanted: u32,
-    /// `max=` of the first answer.
+    /// `max=` of the first response.
     pub announced: Option<u32>,
-    /// Whether the last answer said that it is the last.
+    /// Whether the last response announced the end.
     pub last_announced: bool,
-    /// How the server ended it; absent: it did not, or said so and left the closing to us.
+    /// How the server ended it; absent: it did not, or it announced the end and left the close to
+    /// us.
     pub ended: Option<Ended>,
-    /// Why a request failed, if one did.
+    /// The failure of a request, if there was one.
     pub failed: Option<Failure>,
 }
 
@@ -318,74 +325,77 @@ pub struct RequestLimit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleLimits {
-    /// What was spoken.
+    /// The HTTP version.
     pub http: Protocol,
-    /// `timeout=` of the answer, in seconds.
+    /// `timeout=` of the response, in seconds.
     pub announced_s: Option<u32>,
-    /// After an answer: of all samples the one that ended first.
+    /// After a response: the sample that ended first.
     pub between: Option<IdleWait>,
-    /// After an answer, one on each of several connections, in the order of their last answers.
+    /// After a response, one sample per connection, in the order of their last responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<IdleWait>,
     /// Before any request.
     pub before_first: Option<IdleWait>,
-    /// Whether a request was answered while other connections idled; absent when that was not looked at.
+    /// Whether a request got a response while other connections were idle; absent if that was not
+    /// tested.
     pub answers_others: Option<bool>,
 }
 
-/// How long an idle connection was watched.
+/// How long an idle connection was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleWait {
-    /// From the last sign of activity to the end, or to when we stopped.
+    /// From the last activity to the end, or to the end of the observation.
     pub span: Span,
     /// How the server ended it; absent: it did not, and the span is a lower bound.
     pub ended: Option<Ended>,
 }
 
-/// The idle limit of one connection while others idle beside it.
+/// The idle limit of one connection while others are idle, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleUnderLoad {
-    /// The others, as many as the server took.
+    /// Number of the others: all that the server accepted.
     pub connections: u32,
-    /// How long the one was watched after its answer; absent when it could not be opened beside them.
+    /// How long the connection was observed after its response; absent if it could not be opened
+    /// while the others were open.
     pub waited: Option<IdleWait>,
 }
 
-/// A connection that carried a request now and then, so that no idle limit ended it.
+/// A connection with occasional requests, so that no idle limit ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MaxAge {
-    /// From the end of the setup to the end, or to when we stopped.
+    /// From the end of the setup to the end, or to the end of the observation.
     pub span: Span,
-    /// Complete answers.
+    /// Number of complete responses.
     pub answered: u32,
-    /// Whether the last answer said that it is the last.
+    /// Whether the last response announced the end.
     pub last_announced: bool,
-    /// How the server ended it; absent: it did not, or said so and left the closing to us.
+    /// How the server ended it; absent: it did not, or it announced the end and left the close to
+    /// us.
     pub ended: Option<Ended>,
 }
 
-/// Requests sent around the idle limit.
+/// Requests sent close to the idle limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Race {
-    /// The limit that was aimed at, in nanoseconds.
+    /// The limit in nanoseconds.
     pub limit_ns: u64,
     /// The requests, in order of time.
     pub attempts: Vec<RaceAttempt>,
 }
 
-/// One request meant for a moment near the idle limit.
+/// One request close to the idle limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceAttempt {
-    /// How long the connection had idled then, in nanoseconds.
+    /// Idle time of the connection before it, in nanoseconds.
     pub idle_ns: u64,
-    /// What became of the request; absent: the end of the connection was there already, and nothing was sent.
+    /// The outcome of the request; absent: the connection had ended, and nothing was sent.
     pub outcome: Option<Outcome>,
-    /// How long the connection had idled when its end came, in nanoseconds, where that was before the request.
+    /// Idle time of the connection when it ended, in nanoseconds, if that was before the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ns: Option<u64>,
     /// How the connection ended, if it did.
@@ -398,9 +408,9 @@ pub struct RaceAttempt {
 pub struct Skipped {
     /// Its name.
     pub probe: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Whether the check ended before the probe came to its end: by its time, its budget, or a signal.
+    /// Whether the check ended before the probe did: by its time limit, its budget, or a signal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_off: bool,
 }

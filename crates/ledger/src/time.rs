@@ -1,7 +1,8 @@
-//! The run's time base: nanoseconds on the producer's monotonic clock, counted from the start of the run.
+//! The run's time base: nanoseconds on the producer's monotonic clock, counted from the start of
+//! the run.
 //!
-//! No clock lives here. Producers read their clock and hand the figure in; kernel stamps
-//! (`CLOCK_REALTIME`) are converted by the producer before they reach the ledger.
+//! This module has no clock. Producers read their clock and pass the value; they convert kernel
+//! timestamps (`CLOCK_REALTIME`) before.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,10 +27,11 @@ fn not_too_late<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
 }
 
 impl Nanos {
-    /// The last time that a reader takes: 292 years. No run is longer, and the sum of two times fits into 64 bits.
+    /// The largest time that a reader accepts: 292 years. No run is longer, and the sum of two
+    /// times fits into 64 bits.
     pub const LATEST: Nanos = Nanos(i64::MAX as u64);
 
-    /// Nanoseconds from `earlier` to `self`; zero where the order is the other way round.
+    /// Nanoseconds from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Nanos) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -41,25 +43,25 @@ impl Nanos {
         Nanos(self.0.saturating_add(nanos))
     }
 
-    /// Milliseconds since the start of the run, for the edges.
+    /// Milliseconds since the start of the run, for input and output.
     pub fn as_ms(self) -> f64 {
         self.0 as f64 / 1e6
     }
 }
 
-/// A stretch of time with both ends, so that spans can be placed, clipped and checked for overlap.
+/// A time interval with start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 pub struct Span {
-    /// Where it begins.
+    /// The start.
     pub start: Nanos,
-    /// Where it ends; never before `start`.
+    /// The end; never before `start`.
     pub end: Nanos,
 }
 
 impl Span {
-    /// A span from `start` to `end`; an end before the start is taken as an empty span at `start`.
+    /// A span from `start` to `end`; an empty span at `start` if the end is earlier.
     #[inline]
     pub fn new(start: Nanos, end: Nanos) -> Span {
         Span {
@@ -68,13 +70,13 @@ impl Span {
         }
     }
 
-    /// Its length in nanoseconds.
+    /// Its duration in nanoseconds.
     #[inline]
     pub fn nanos(self) -> u64 {
         self.end.0 - self.start.0
     }
 
-    /// The part of it at or after `from`; `None` where nothing of it is left.
+    /// The part at or after `from`; `None` if there is none.
     #[inline]
     pub fn clip_from(self, from: Nanos) -> Option<Span> {
         if self.end <= from {
@@ -86,7 +88,7 @@ impl Span {
         })
     }
 
-    /// It moved into `from` to `to`: for clocks that go backwards.
+    /// The span limited to `from` to `to`, for clocks that step back.
     #[inline]
     pub fn within(self, from: Nanos, to: Nanos) -> Span {
         let to = to.max(from);
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_from_a_clock_that_went_backwards_is_moved_inside() {
+    fn a_span_from_a_clock_that_stepped_back_is_moved_inside() {
         let (from, to) = (Nanos(10), Nanos(20));
         assert_eq!(
             Span::new(Nanos(3), Nanos(15)).within(from, to),

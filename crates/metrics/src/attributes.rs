@@ -1,5 +1,7 @@
-//! The attributes that separate one series from another, derived from connections and exchanges. Names are those of
-//! OpenTelemetry's semantic conventions. A value that a peer chooses freely must not open series without limit.
+//! The attributes that separate one series from another, derived from connections and exchanges.
+//!
+//! Names are those of OpenTelemetry's semantic conventions. A value that a peer chooses freely must
+//! not open series without limit.
 
 use crate::table::{PHASE, REUSED, VARIANT};
 use intact_ledger::{
@@ -10,7 +12,8 @@ use opentelemetry_semantic_conventions::attribute;
 
 /// Characters of a host name that are kept: the limit of DNS (RFC 1035, 2.3.4).
 const MAX_NAME: usize = 253;
-/// The methods that have series of their own; the others are `_OTHER` (semantic conventions, `http.request.method`).
+/// The methods that have series of their own; the others are `_OTHER` (semantic conventions,
+/// `http.request.method`).
 const METHODS: [&str; 10] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
 ];
@@ -105,7 +108,8 @@ pub(crate) fn with_failure(attributes: Attributes, kind: Failure) -> Attributes 
     with(attributes, attribute::ERROR_TYPE, kind.id())
 }
 
-/// Whether a connection carries HTTP. A server only logs HTTP; elsewhere bytes that were not recognised as HTTP do not count.
+/// Whether a connection carries HTTP. A server only logs HTTP; elsewhere bytes that were not
+/// recognised as HTTP do not count.
 pub(crate) fn is_http(run: &Run, connection: &Connection) -> bool {
     match (connection.protocol, &connection.origin) {
         (Some(protocol), _) => http_version(protocol).is_some() || protocol == Protocol::Tunnel,

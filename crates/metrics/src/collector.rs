@@ -1,6 +1,8 @@
-//! One request of OTLP/HTTP to a collector, and its response. A collector that is absent, refuses or stalls ends nothing: the
-//! request is repeated for a limited time, then the reason is returned. Must not choose: environment, time and TLS come from the
-//! caller.
+//! One request of OTLP/HTTP to a collector, and its response.
+//!
+//! A collector that is absent, refuses or stalls does not end the command. The request is repeated
+//! for a limited time, then the reason is returned. Must not choose: environment, time and TLS come
+//! from the caller.
 
 use crate::fold::Measured;
 use crate::otlp::{self, Dates};
@@ -14,11 +16,12 @@ use ureq::http::{HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
-/// Where to send, by the same specification; the next two apply to this endpoint only.
+/// Environment variable with the endpoint (same specification). The next two apply to this endpoint
+/// only.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// Headers to send along.
+/// Environment variable with the header fields to send.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
-/// How long to try, in milliseconds.
+/// Environment variable with the time limit, in milliseconds.
 const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
 /// The default endpoint of OTLP/HTTP (OpenTelemetry's specification of exporters).
 const USUAL: &str = "http://localhost:4318";
@@ -26,63 +29,64 @@ const USUAL: &str = "http://localhost:4318";
 const PATH: &str = "/v1/metrics";
 /// The content type of the request and of its response.
 const PROTOBUF: &str = "application/x-protobuf";
-/// All attempts together; the default of the same specification.
+/// Time limit of all attempts together: the default of the same specification.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two attempts, where the collector names no time.
+/// Interval between two attempts, if the collector names none.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Bytes of a response that are read.
+/// Limit of the bytes of a response that are read.
 const ANSWER: u64 = 65_536;
-/// Characters of a collector's message that are kept.
+/// Limit of the characters of a collector's message that are kept.
 const WORDS: usize = 200;
 
-/// Why metrics did not arrive, or not all. A message may hold the collector's own words: one line, control characters included.
+/// Why metrics did not arrive, or not all. A message may contain the collector's text: one line,
+/// control characters included.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
-    /// No response.
+    /// The collector did not respond.
     #[error("{url}: {reason}; the metrics were not sent (is a collector listening there?)")]
     Away {
-        /// Where.
+        /// The endpoint.
         url: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// A response that is no success.
+    /// The collector responded with an error status.
     #[error("{url} answered {status}{words}; the metrics were not taken")]
     Refused {
-        /// Where.
+        /// The endpoint.
         url: String,
         /// The status.
         status: StatusCode,
         /// The collector's message, after a colon; may be empty.
         words: String,
     },
-    /// A success, but not the response of a collector.
+    /// The response is a success, but not one of a collector.
     #[error(
         "{url} answered 200, but not as a collector does: is it the port for OTLP over HTTP, usually 4318?"
     )]
     NoCollector {
-        /// Where.
+        /// The endpoint.
         url: String,
     },
     /// The collector rejected a part.
     #[error("{url} rejected {points} data points{words}")]
     Rejected {
-        /// Where.
+        /// The endpoint.
         url: String,
-        /// How many.
+        /// Number of data points.
         points: i64,
-        /// Why, after a colon.
+        /// The reason, after a colon.
         words: String,
     },
     /// The run has no metrics.
     #[error("no connection and no request was seen, so nothing was sent")]
     Nothing,
-    /// Sent, with times that are not the run's.
+    /// The metrics were sent, with times that are not the run's.
     #[error("the input has no dates: its metrics are stamped with the time of sending")]
     Undated,
 }
 
-/// Where to send. Has no `Debug`: headers are secrets.
+/// The endpoint and its header fields. Has no `Debug`, because header fields are secrets.
 #[derive(Clone)]
 pub struct Collector {
     url: String,
@@ -140,8 +144,8 @@ fn headers(text: &str) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
 }
 
 impl Collector {
-    /// The collector at a URL; with an empty one, that of the environment. Headers may hold credentials: those of the environment
-    /// go to the endpoint of the environment only.
+    /// The collector at a URL, or that of the environment if the URL is empty. Header fields of the
+    /// environment may be credentials, so they are sent to the endpoint of the environment only.
     pub fn parse(
         url: &str,
         environment: impl Fn(&str) -> Option<String>,
@@ -189,7 +193,8 @@ impl Collector {
         }
     }
 
-    /// Repeats the request until it is accepted, refused for good, or the time is over.
+    /// Repeats the request until it is accepted or refused permanently, or the time limit has
+    /// passed.
     fn deliver(&self, agent: &Agent, message: &[u8]) -> Result<(), CollectorError> {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -222,7 +227,7 @@ impl Collector {
         request.send(message).map_err(|error| self.away(&error))
     }
 
-    /// The URL for messages: a key in the query goes to the collector only.
+    /// The URL for messages, without its query: a key in the query is sent to the collector only.
     fn place(&self) -> String {
         intact_ledger::redact::url(&self.url)
     }
@@ -279,14 +284,15 @@ fn agent(tls: CryptoProvider) -> Agent {
         .tls_config(tls.build())
         .http_status_as_error(false)
         .max_redirects(0)
-        // a collector on this machine is not where a proxy would look for it
+        // a proxy cannot reach a collector on this machine
         .proxy(None)
         .user_agent(concat!("intact/", env!("CARGO_PKG_VERSION")))
         .build()
         .into()
 }
 
-/// How long to wait before the next attempt; `None` for a response that is final (OTLP, retryable responses).
+/// How long to wait before the next attempt; `None` for a response that is final (OTLP, retryable
+/// responses).
 fn pause(answer: &Response<Body>) -> Option<Duration> {
     if !matches!(answer.status().as_u16(), 429 | 502..=504) {
         return None;
@@ -296,7 +302,8 @@ fn pause(answer: &Response<Body>) -> Option<Duration> {
     Some(seconds.map_or(PAUSE, Duration::from_secs))
 }
 
-/// A collector's reason to refuse: the message of a `google.rpc.Status` (its second field), or text.
+/// A collector's reason for a refusal: the message of a `google.rpc.Status` (its second field), or
+/// text.
 fn refusal(body: &[u8], is_protobuf: bool) -> String {
     #[derive(Clone, PartialEq, Message)]
     struct Status {
@@ -309,7 +316,7 @@ fn refusal(body: &[u8], is_protobuf: bool) -> String {
     }
 }
 
-/// A collector's own words on one line of limited length.
+/// A collector's message on one line of limited length.
 fn one_line(words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
     let words: String = words.join(" ").chars().take(WORDS).collect();

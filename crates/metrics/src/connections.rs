@@ -1,16 +1,17 @@
-//! The connections of a run while metrics about them are incomplete: the open ones, and the last that ended. Bounded, whatever
-//! the length of the run. Must not count.
+//! The connections of a run whose metrics are incomplete: the open ones, and the last that ended.
+//! Bounded for any length of the run. Must not count.
 
 use crate::attributes::Attributes;
 use intact_ledger::{ConnectionId, Failure, Nanos, Setup};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Connections that are tracked at once; beyond, the oldest counts as opened, and its end is not seen.
+/// Limit of connections that are tracked at the same time. Above it, the oldest counts as opened,
+/// and its end is not observed.
 pub(crate) const MAX_OPEN: usize = 65_536;
-/// Connections that have ended and are remembered, for exchanges that are recorded later.
+/// Number of ended connections that are remembered, for exchanges that are recorded later.
 const MAX_ENDED: usize = 64;
 
-/// A connection of which more may become known: it is counted when it ends.
+/// A connection whose facts may be revised. It is counted when it ends.
 pub(crate) struct TimedConnection {
     /// When its setup began.
     pub(crate) at: Nanos,
@@ -20,20 +21,20 @@ pub(crate) struct TimedConnection {
     pub(crate) is_http: bool,
     /// Why its setup failed after the transport was opened.
     pub(crate) failed: Option<Failure>,
-    /// What its series are.
+    /// The attributes of its series.
     pub(crate) attributes: Attributes,
 }
 
 /// Open connections and the last that ended.
 #[derive(Default)]
 pub(crate) struct ConnectionTable {
-    /// The oldest first: ids are given in order.
+    /// The oldest first: ids increase.
     open: BTreeMap<ConnectionId, TimedConnection>,
     ended: VecDeque<(ConnectionId, Attributes)>,
 }
 
 impl ConnectionTable {
-    /// Adds an open connection; the oldest one where there are too many.
+    /// Adds an open connection. Returns the oldest one if there are too many.
     pub(crate) fn open(
         &mut self,
         id: ConnectionId,
@@ -48,14 +49,14 @@ impl ConnectionTable {
         Some(oldest)
     }
 
-    /// Replaces what is known of an open connection.
+    /// Replaces the facts of an open connection.
     pub(crate) fn revise(&mut self, id: ConnectionId, connection: TimedConnection) {
         if let Some(open) = self.open.get_mut(&id) {
             *open = connection;
         }
     }
 
-    /// Takes a connection that ended, and remembers its attributes.
+    /// Removes a connection that ended, and remembers its attributes.
     pub(crate) fn close(&mut self, id: ConnectionId) -> Option<TimedConnection> {
         let connection = self.open.remove(&id)?;
         self.remember(id, connection.attributes.clone());
@@ -81,12 +82,12 @@ impl ConnectionTable {
         })
     }
 
-    /// Takes all that are open.
+    /// Removes all open connections.
     pub(crate) fn take_open(&mut self) -> impl Iterator<Item = TimedConnection> + use<> {
         std::mem::take(&mut self.open).into_values()
     }
 
-    /// How many are open.
+    /// Number of open connections.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.open.len()

@@ -1,4 +1,5 @@
-//! From the events of a run to the values of its metrics: one pass, bounded memory. Must not know an output format.
+//! Folds the events of a run into the values of its metrics: one pass, bounded memory. Must not
+//! know an output format.
 
 use crate::attributes::{self, Attributes};
 use crate::connections::{ConnectionTable, TimedConnection};
@@ -6,14 +7,14 @@ use crate::series::Families;
 use crate::table::Metric;
 use intact_ledger::{Closed, Connection, Event, Exchange, Failure, Nanos, Run, Setup, Sink, Spans};
 
-/// Takes the events of a run.
+/// Receives the events of a run.
 pub struct Fold {
     run: Run,
     families: Families,
     connections: ConnectionTable,
 }
 
-/// The metrics of a run, complete.
+/// The complete metrics of a run.
 pub struct Measured {
     /// The run.
     pub run: Run,
@@ -109,7 +110,7 @@ impl Fold {
         }
     }
 
-    /// Counts a connection of which nothing more will become known.
+    /// Counts a connection whose facts are final.
     fn count(&mut self, connection: TimedConnection) {
         let Setup { dns, connect, ssl } = connection.setup;
         for (phase, span) in [("dns", dns), ("connect", connect), ("ssl", ssl)] {
@@ -132,12 +133,12 @@ impl Fold {
         self.families.add(Metric::Failed, attributes, at, 1);
     }
 
-    /// Whether it is a connection of HTTP whose beginning and end can be seen.
+    /// Whether it carries HTTP, and its start and end can be observed.
     fn has_life(&self, connection: &TimedConnection) -> bool {
         connection.is_http && connection.failed.is_none() && self.run.ends_seen
     }
 
-    /// Counts it among the open ones, from its beginning to its end.
+    /// Adds it to the open connections, from its start to its end.
     fn level(&mut self, connection: &TimedConnection, closed: Option<Nanos>) {
         if !self.has_life(connection) {
             return;
@@ -150,7 +151,7 @@ impl Fold {
         }
     }
 
-    /// Whether it belongs to a round of an experiment that is not counted.
+    /// Whether the event belongs to a round that is not counted, such as a warm-up.
     fn is_warm_up(&self, event: Event<'_>) -> bool {
         let round = match event {
             Event::Opened(connection) | Event::Revised(connection) => connection.round,

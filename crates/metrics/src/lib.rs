@@ -1,8 +1,9 @@
-//! A run as metrics with the names of OpenTelemetry's semantic conventions: one table, one pass over the events.
-//! [`Fold`] takes the events, and [`Measured`] has the values. Two writers are features: `prometheus` (a text file) and `otlp`
-//! (a request to a collector).
+//! A run as metrics with the names of OpenTelemetry's semantic conventions: one table, one pass
+//! over the events.
 //!
-//! Must not draw conclusions, print, or read clocks and the environment: the caller passes both in.
+//! [`Fold`] receives the events, and [`Measured`] has the values. Two writers are features:
+//! `prometheus` (a text file) and `otlp` (a request to a collector). Must not draw conclusions,
+//! print, or read clocks and the environment: the caller passes both in.
 
 mod attributes;
 #[cfg(feature = "otlp")]

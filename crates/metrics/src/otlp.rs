@@ -1,5 +1,7 @@
-//! A run's metrics as a message of OTLP (opentelemetry-proto, `ExportMetricsServiceRequest`). Points are cumulative and stamped with the run's
-//! own times, so that a log of last night is the curve of last night. Must not send.
+//! A run's metrics as a message of OTLP (opentelemetry-proto, `ExportMetricsServiceRequest`).
+//!
+//! Points are cumulative and have the run's own times, so a log of last night is the curve of last
+//! night. Must not send.
 
 use crate::attributes::Value;
 use crate::fold::Measured;
@@ -17,17 +19,17 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_semantic_conventions::{SCHEMA_URL, attribute};
 
-/// How times of the run become nanoseconds since 1970.
+/// Converts times of the run to nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dates {
-    /// The run began then.
+    /// The run began at this time.
     From(u64),
-    /// It has no dates: all points are stamped with this one, and the beginning is unknown.
+    /// The run has no dates: all points have this time, and the start is unknown.
     Only(u64),
 }
 
 impl Dates {
-    /// Those of a run; one without has `now` only.
+    /// The dates of a run; `now` for a run without dates.
     pub(crate) fn of(run: &Run, now: u64) -> Dates {
         let started = run.started.parse().map(jiff::Timestamp::as_nanosecond);
         match started.map(u64::try_from) {
@@ -39,12 +41,12 @@ impl Dates {
     fn start(self) -> u64 {
         match self {
             Dates::From(start) => start,
-            // OTLP's word for unknown
+            // OTLP's value for an unknown time
             Dates::Only(_) => 0,
         }
     }
 
-    /// Points with their dates; of a run without dates the last.
+    /// Points with their dates; only the last point for a run without dates.
     fn date(self, points: Vec<(Nanos, Point)>) -> Vec<(u64, Point)> {
         match self {
             Dates::From(start) => {
@@ -85,7 +87,7 @@ pub(crate) fn message(measured: &Measured, dates: Dates) -> Option<ExportMetrics
     })
 }
 
-/// The sender. Each run is an instance of its own: its counts begin at zero.
+/// The sender. Each run is an instance of its own, because its counts begin at zero.
 fn resource(run: &Run) -> Resource {
     let text = |name, value: &str| attribute_of(name, &Value::Text(value.to_owned()));
     let mut attributes = vec![

@@ -1,8 +1,10 @@
-//! The text format of Prometheus (0.0.4), as the node exporter's textfile collector and `promtool` read it.
-//! Names follow OpenTelemetry's rules for Prometheus: dots become underscores, units and `_total` are appended.
+//! The text format of Prometheus (0.0.4), as the node exporter's textfile collector and `promtool`
+//! read it. Names follow OpenTelemetry's rules for Prometheus: dots become underscores, units and
+//! `_total` are appended.
 //!
-//! The library writes OpenMetrics. There `_total` is no part of a family's name, so a reader of the older format would find a
-//! counter without type and help. Names are therefore passed complete, and values as gauges.
+//! The library writes OpenMetrics. There `_total` is no part of a family's name, so a reader of the
+//! older format would find a counter without type and help. Names are therefore passed complete,
+//! and values as gauges.
 
 use crate::attributes::{Attributes, Value};
 use crate::fold::Measured;
@@ -17,7 +19,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why there is no file of metrics.
+/// Why the file of metrics could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TextFileError {
     /// The file cannot be created or written.
@@ -29,22 +31,23 @@ pub enum TextFileError {
         #[source]
         source: io::Error,
     },
-    /// A value has no text.
+    /// A value could not be formatted.
     #[error("metrics as text")]
     Text(#[from] std::fmt::Error),
 }
 
-/// The file that metrics will be written to. Its readers have the old text until the new one is complete.
+/// The file for metrics. Readers see the old text until the new one is complete.
 #[derive(Debug)]
 pub struct TextFile {
     path: PathBuf,
     file: File,
-    /// The new text until it is complete; `None` where the file cannot be replaced (a pipe, a terminal).
+    /// The path of the new text until it is complete; `None` if the file cannot be replaced (a
+    /// pipe, a terminal).
     temporary: Option<PathBuf>,
 }
 
 impl TextFile {
-    /// Creates the file, so that an error is found before anything is measured.
+    /// Creates the file, so that an error is reported before the measurement.
     pub fn create(path: &Path) -> Result<TextFile, TextFileError> {
         let cannot = |source| TextFileError::Write {
             path: path.to_owned(),
@@ -100,7 +103,7 @@ fn text(families: Families) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// The families as the library asks for them.
+/// The families in the form that the library requires.
 #[derive(Debug)]
 struct Exposed(Families);
 
@@ -130,7 +133,7 @@ fn expose(family: &Family, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Res
 
 fn value(family: &Family, point: &Point, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
     match family.definition.shape {
-        // as a gauge, for it appends nothing to the name
+        // as a gauge, because it appends nothing to the name
         Shape::Count | Shape::Level => encoder.encode_gauge(&point.sum),
         Shape::Distribution(bounds) => {
             let bounds = bounds.iter().copied().chain([f64::INFINITY]);
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_text_stays_until_the_new_one_is_whole() {
+    fn the_old_text_stays_until_the_new_one_is_complete() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("intact.prom");
         std::fs::write(&path, "old").unwrap();
@@ -214,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_an_error_at_once() {
+    fn a_file_that_cannot_be_written_is_an_error_immediately() {
         let dir = tempfile::tempdir().unwrap();
         for path in [dir.path().to_owned(), dir.path().join("none/intact.prom")] {
             let error = TextFile::create(&path).unwrap_err();

@@ -1,34 +1,37 @@
-//! The values of a run's metrics over its time: a series for each set of attributes, in slices of time. The number of both is
-//! limited, however long the run and however many names occur. Events may come in any order. Must not know an output format.
+//! The values of a run's metrics over time: a series for each set of attributes, in slices of time.
+//!
+//! The number of series and slices is limited for any length of the run and any number of names.
+//! Events may arrive in any order. Must not know an output format.
 
 use crate::attributes::{Attributes, Value};
 use crate::table::{Definition, Metric, Shape};
 use intact_ledger::{Nanos, Vantage};
 use std::collections::BTreeMap;
 
-/// Series of one metric; the limit of OpenTelemetry's SDKs. What comes later shares one.
+/// Limit of series per metric, as in OpenTelemetry's SDKs. Further attributes share one series.
 const SERIES: usize = 2000;
-/// The attribute of the series that they share (OpenTelemetry's metrics SDK, cardinality limits).
+/// Attribute of the shared series (OpenTelemetry's metrics SDK, cardinality limits).
 const OVERFLOW: &str = "otel.metric.overflow";
-/// The shortest slice, in nanoseconds.
+/// Shortest slice, in nanoseconds.
 const SHORTEST: u64 = 1_000_000_000;
-/// Slices of a run; of a longer one each is twice as long.
+/// Limit of slices. Above it, slices become twice as long.
 const SLICES: u64 = 240;
-/// Slices of all series that have values; the same. All series with one slice each are fewer.
+/// Limit of slices with values over all series; same effect. One slice for each series is below it.
 const POINTS: usize = 20_000;
 
-/// Values, as recorded.
+/// The values of a slice, in recorded units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// How many values there were.
+    /// Number of values.
     pub count: u64,
-    /// Their sum; of counts and levels the value itself.
+    /// Sum of the values; for counts and levels the value itself.
     pub sum: i64,
-    /// The least, zero when there is none.
+    /// Smallest value; 0 if there is none.
     pub least: i64,
-    /// The greatest.
+    /// Largest value.
     pub greatest: i64,
-    /// How many lie above the bound before and up to each bound, then above all; empty where the shape has no bounds.
+    /// Number of values up to each bound and above the bound before, then above all; empty if the
+    /// shape has no bounds.
     pub buckets: Vec<u64>,
 }
 
@@ -67,23 +70,23 @@ impl Point {
 /// The values of one set of attributes.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// All of them.
+    /// All values.
     pub total: Point,
-    /// Those of each slice that has any.
+    /// The values of each slice with any.
     slices: BTreeMap<u64, Point>,
 }
 
 /// The series of one metric.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// What they are.
+    /// Name, unit and shape.
     pub definition: Definition,
-    /// By their attributes.
+    /// The series by their attributes.
     pub series: BTreeMap<Attributes, Series>,
 }
 
 impl Family {
-    /// Whether the slice had no value before.
+    /// Adds a value. Returns whether the slice had none before.
     fn add(&mut self, mut attributes: Attributes, slice: u64, value: i64) -> bool {
         if self.series.len() >= SERIES && !self.series.contains_key(&attributes) {
             attributes = vec![(OVERFLOW, Value::Flag(true))];
@@ -101,16 +104,16 @@ impl Family {
 #[derive(Clone, Debug)]
 pub struct Families {
     families: Vec<Family>,
-    /// How long a slice is, in nanoseconds.
+    /// Length of a slice in nanoseconds.
     width: u64,
-    /// Slices that have values.
+    /// Number of slices with values.
     points: usize,
-    /// The last moment that has one.
+    /// Time of the last value.
     last: Nanos,
 }
 
 impl Families {
-    /// None yet.
+    /// Creates the metrics without values.
     pub fn new(vantage: Vantage) -> Families {
         let family = |metric: Metric| Family {
             definition: metric.definition(vantage),
@@ -124,7 +127,8 @@ impl Families {
         }
     }
 
-    /// Adds a value: 1 of what is counted, nanoseconds of what takes time, bytes of what has a size; a level's change.
+    /// Adds a value: 1 for counts, nanoseconds for durations, bytes for sizes, the change for
+    /// levels.
     pub fn add(&mut self, metric: Metric, attributes: Attributes, at: Nanos, value: i64) {
         self.last = self.last.max(at);
         while at.0 / self.width >= SLICES {
@@ -139,14 +143,15 @@ impl Families {
         }
     }
 
-    /// Those that have values.
+    /// The metrics with values.
     pub fn iter(&self) -> impl Iterator<Item = &Family> {
         self.families
             .iter()
             .filter(|family| !family.series.is_empty())
     }
 
-    /// What a series had come to at the end of each slice in which it changed, and at the end of the run.
+    /// The state of a series at the end of each slice in which it changed, and at the end of the
+    /// run.
     pub fn through_time(&self, series: &Series) -> Vec<(Nanos, Point)> {
         let mut so_far = Point::default();
         let mut points = Vec::with_capacity(series.slices.len() + 1);
@@ -161,7 +166,7 @@ impl Families {
         points
     }
 
-    /// Makes each slice twice as long.
+    /// Doubles the length of the slices.
     fn coarsen(&mut self) {
         self.width = self.width.saturating_mul(2);
         self.points = 0;

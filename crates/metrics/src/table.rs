@@ -1,25 +1,29 @@
-//! The table of metrics: names, units, help texts and bounds, for all writers. Names and attributes are those of OpenTelemetry's
-//! semantic conventions where they exist; our own begin with `intact.`. Must not know an output format.
+//! The table of metrics for all writers: names, units, help texts and bounds.
+//!
+//! Names and attributes are those of OpenTelemetry's semantic conventions where they exist; our own
+//! begin with `intact.`. Must not know an output format.
 
 use intact_ledger::Vantage;
 use opentelemetry_semantic_conventions::metric;
 
-/// Whether the connection had been opened before; absent where that is not known.
+/// Whether the connection was open before; absent if that is unknown.
 pub(crate) const REUSED: &str = "intact.connection.reused";
-/// The step of a setup: `dns`, `connect` or `ssl`.
+/// The phase of a setup: `dns`, `connect` or `ssl`.
 pub(crate) const PHASE: &str = "intact.connection.phase";
 /// The variant of a comparison.
 pub(crate) const VARIANT: &str = "intact.variant";
 
-/// OpenTelemetry's advice for the duration of requests, and two below it: one machine is quick. Seconds.
+/// Bounds that OpenTelemetry recommends for the duration of requests, and two smaller ones for
+/// local servers. Seconds.
 const REQUESTS: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
-/// OpenTelemetry's advice for the duration of connections. Seconds.
+/// Bounds that OpenTelemetry recommends for the duration of connections. Seconds.
 const CONNECTIONS: &[f64] = &[
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
-/// OpenTelemetry advises none for sizes: powers of four from a header to a download. Bytes.
+/// Powers of four, from the size of a header to that of a download; OpenTelemetry recommends no
+/// bounds for sizes. Bytes.
 const SIZES: &[f64] = &[
     0.0,
     256.0,
@@ -34,35 +38,35 @@ const SIZES: &[f64] = &[
     67_108_864.0,
 ];
 
-/// What is measured.
+/// The metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// How long requests took.
+    /// Duration of requests.
     Requests,
-    /// How large the bodies of answers were.
+    /// Size of response bodies.
     Bodies,
-    /// How long connections lived.
+    /// Duration of connections.
     Lives,
-    /// Connections that are open.
+    /// Number of open connections.
     Open,
-    /// Requests, whether or not it is known how long they took.
+    /// Number of requests, with or without a known duration.
     Seen,
-    /// How long the steps of setups took.
+    /// Duration of the phases of setups.
     Setups,
-    /// Connections that were opened.
+    /// Number of opened connections.
     Opened,
-    /// Dials that led to none.
+    /// Number of failed dials.
     Failed,
 }
 
-/// What one value of a metric is.
+/// The kind of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// A count that only grows.
     Count,
     /// A count that grows and shrinks.
     Level,
-    /// How many values lie up to each of these bounds.
+    /// The number of values up to each of these bounds.
     Distribution(&'static [f64]),
 }
 
@@ -73,12 +77,12 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
-    /// Things of this kind, in UCUM's braces.
+    /// A number of these, in UCUM's braces.
     Of(&'static str),
 }
 
 impl Unit {
-    /// UCUM's notation, as OpenTelemetry has it.
+    /// The unit in UCUM's notation, as OpenTelemetry uses it.
     pub fn ucum(self) -> &'static str {
         match self {
             Unit::Seconds => "s",
@@ -87,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// A recorded value in this unit.
+    /// Converts a recorded value to this unit.
     pub fn scale(self, recorded: i64) -> f64 {
         match self {
             Unit::Seconds => recorded as f64 / 1e9,
@@ -96,21 +100,21 @@ impl Unit {
     }
 }
 
-/// All that a writer has to know of a metric.
+/// The facts about a metric that writers need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Definition {
     /// OpenTelemetry's name, with dots.
     pub name: &'static str,
-    /// What a value counts.
+    /// The unit of its values.
     pub unit: Unit,
     /// Its help text, without a full stop.
     pub help: &'static str,
-    /// What one value is.
+    /// The kind of its values.
     pub shape: Shape,
 }
 
 impl Metric {
-    /// All, in the order in which they are written.
+    /// All metrics, in the order in which they are written.
     pub const ALL: [Metric; 8] = [
         Metric::Requests,
         Metric::Bodies,
@@ -122,7 +126,8 @@ impl Metric {
         Metric::Failed,
     ];
 
-    /// Its row of the table. A server has the metrics of a server; OpenTelemetry has no names for a server's connections.
+    /// Its row of the table. A server has the metrics of a server; OpenTelemetry has no names for a
+    /// server's connections.
     pub fn definition(self, vantage: Vantage) -> Definition {
         let by = |client, server| match vantage {
             Vantage::Server => server,
@@ -146,7 +151,7 @@ impl Metric {
                 ),
                 Unit::Bytes,
                 Shape::Distribution(SIZES),
-                "Bodies of answers as far as they were read",
+                "Bodies of responses, up to where they were read",
             ),
             Metric::Lives => (
                 by(

@@ -1,4 +1,4 @@
-//! A chain of services: who calls whom, how far away, over what.
+//! A chain of services: who calls whom, at what distance, over which protocol.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ pub enum Tls {
     /// A full handshake of TLS 1.2 (RFC 5246 section 7.3).
     #[serde(rename = "1.2")]
     Tls12,
-    /// A resumed one of TLS 1.2.
+    /// A resumed handshake of TLS 1.2.
     #[serde(rename = "1.2-resumed")]
     Tls12Resumed,
-    /// TLS 1.3 (RFC 8446 section 2); a resumed one takes the same trips.
+    /// TLS 1.3 (RFC 8446 section 2); a resumed handshake takes the same trips.
     #[serde(rename = "1.3")]
     Tls13,
-    /// TLS 1.3 with early data: the request travels with the ClientHello.
+    /// TLS 1.3 with early data: the request is sent with the ClientHello.
     #[serde(rename = "1.3-early-data")]
     Tls13EarlyData,
 }
 
 impl Tls {
-    /// Every choice, as a file says it.
+    /// Every variant with its name in files.
     pub const ALL: [(&'static str, Tls); 5] = [
         ("none", Tls::None),
         ("1.2", Tls::Tls12),
@@ -35,47 +35,48 @@ impl Tls {
     ];
 }
 
-/// HTTP version of a call; what matters is what it runs on.
+/// HTTP version of a call, by its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Http {
     /// Over TCP, 1.0, 1.1 or 2.
     #[serde(rename = "tcp")]
     Tcp,
-    /// HTTP/3: QUIC does both handshakes at once (RFC 9001 section 4).
+    /// HTTP/3: QUIC combines both handshakes (RFC 9001 section 4).
     #[serde(rename = "3")]
     Quic,
 }
 
-/// One call of a service to another, and how often it is made for one request.
+/// A call of one service to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
-    /// The service that is called.
+    /// Name of the service that is called.
     pub to: String,
-    /// Round trip in milliseconds.
+    /// Round-trip time in milliseconds.
     pub rtt_ms: f64,
-    /// Lookup of the name on a new connection, in milliseconds.
+    /// Duration of the lookup for a new connection, in milliseconds.
     pub dns_ms: f64,
-    /// Computing that a full TLS handshake costs both sides together, in milliseconds.
+    /// Computation of a full TLS handshake on both sides together, in milliseconds.
     pub crypto_ms: f64,
     /// TLS.
     pub tls: Tls,
     /// HTTP version.
     pub http: Http,
-    /// Share of the calls that find a connection that is there already, 0 to 1.
+    /// Share of the calls that reuse a connection, 0 to 1.
     pub reuse: f64,
-    /// How often it is made for one request of the caller.
+    /// Number of calls per request of the caller.
     pub times: u64,
-    /// Whether these are made at once instead of one after the other.
+    /// Whether these calls are concurrent instead of sequential.
     pub at_once: bool,
-    /// Calls of one service with the same group run beside each other.
+    /// Concurrent calls of one service have the same group.
     pub group: Option<String>,
-    /// Bytes of an answer; above the initial window a new connection takes further trips (RFC 6928).
+    /// Size of a response in bytes. Above the initial window, a new connection takes more round
+    /// trips (RFC 6928).
     pub answer_bytes: u64,
 }
 
-/// What a service does for one request.
+/// The work of a service per request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Service {
@@ -85,13 +86,13 @@ pub struct Service {
     pub calls: Vec<Call>,
 }
 
-/// A checked chain: every call leads to a service, and none leads back.
+/// A checked chain: every call leads to a service, and there is no cycle.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Chain {
     /// Its name.
     pub name: String,
-    /// Who sends the first call.
+    /// Name of the client that sends the first call.
     pub client: String,
     /// The calls of the client.
     pub calls: Vec<Call>,

@@ -1,4 +1,4 @@
-//! A chain from what was observed: one program, its destinations, their means.
+//! Derives a chain from traffic: one program, its destinations, their means.
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
 use crate::predict::{Counting, handshake_trips};
@@ -7,21 +7,21 @@ use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A chain that was worked out from a ledger.
+/// A chain derived from a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
-    /// The chain; its calls are made one after the other, as latencies add up.
+    /// The chain. Its calls are sequential, because latencies add up.
     pub chain: Chain,
-    /// The sum of the latencies of the requests in it, in milliseconds.
+    /// Sum of the mean latencies of its requests, in milliseconds.
     pub measured_ms: f64,
-    /// Destinations that are not in it, and why.
+    /// Destinations that are not in the chain, with the reason.
     pub left_out: Vec<String>,
-    /// What limits the ledger's figures, and so the chain.
+    /// Caveats of the ledger, which apply to the chain.
     pub caveats: Vec<Caveat>,
 }
 
-/// The chain of what was observed; `None` when nothing can be said of any destination.
+/// The chain of the traffic; `None` if no destination has enough data.
 pub fn fit(client: &str, facts: &ObservedFacts) -> Option<Fit> {
     let mut fit = Fit {
         chain: Chain {
@@ -81,7 +81,7 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
         times: figures.requests.total,
         at_once: false,
         group: None,
-        // what slow start took is in the measured time already
+        // the measured time includes slow start
         answer_bytes: 0,
     };
     let (_, trips) = handshake_trips(&call, Counting::Tcp);

@@ -1,4 +1,4 @@
-//! Everything that is said of a chain, ready to be printed.
+//! All results about a chain, ready to be printed.
 
 use crate::chain::{Call, Chain};
 use crate::predict::{CallPrediction, Counting, Prediction, Reuse, legs, predict};
@@ -6,33 +6,33 @@ use crate::remedy::{WhatIf, what_if};
 use crate::sequence::{Sequence, sequence};
 use serde::Serialize;
 
-/// The predictions of one counting rule.
+/// The predictions with one counting rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
-    /// Every connection new.
+    /// With new connections only.
     pub new: Prediction,
-    /// As the chain says.
+    /// With the reuse of the chain.
     pub configured: Prediction,
-    /// Every connection reused.
+    /// With reused connections only.
     pub reused: Prediction,
 }
 
-/// One call, and what it takes without the service behind it.
+/// One call and its prediction, without the service that it calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallForecast {
-    /// Who calls.
+    /// Name of the caller.
     pub from: String,
     /// The call.
     #[serde(flatten)]
     pub call: Call,
-    /// What it takes, by the counting rule that was chosen.
+    /// The prediction, with the selected counting rule.
     #[serde(flatten)]
     pub leg: CallPrediction,
 }
 
-/// Everything that is said of a chain.
+/// All results about a chain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
@@ -42,20 +42,20 @@ pub struct Forecast {
     pub tcp: Totals,
     /// Packets in series.
     pub series: Totals,
-    /// The counting rule of all that follows.
+    /// The selected counting rule, which applies to the fields below.
     pub counting: Counting,
     /// The calls, the client's first.
     pub calls: Vec<CallForecast>,
-    /// The work of each service.
+    /// The work of each service, in milliseconds.
     pub work_ms: Vec<(String, f64)>,
-    /// What each remedy would save.
+    /// The savings of each remedy.
     pub what_if: Vec<WhatIf>,
     /// The packets of one request.
     pub sequence: Sequence,
 }
 
 impl Forecast {
-    /// Works everything out.
+    /// Computes all results.
     pub fn new(chain: &Chain, counting: Counting, drawn: Reuse) -> Forecast {
         let three = |counting| Totals {
             new: predict(chain, counting, Reuse::Never),
@@ -89,7 +89,7 @@ impl Forecast {
         }
     }
 
-    /// The predictions of the counting rule that was chosen.
+    /// The predictions with the selected counting rule.
     pub fn chosen(&self) -> &Totals {
         match self.counting {
             Counting::Tcp => &self.tcp,

@@ -1,9 +1,9 @@
-//! Predicts what one request through a chain of services takes, by counting round trips.
+//! Predicts the duration of one request through a chain of services, by counting round trips.
 //!
-//! Two counting rules stand beside each other: *as TCP does it*, where the last packet of a handshake travels with what
-//! follows, and *packets in series*, as sequence diagrams are drawn on paper. The first is what a measured link shows.
+//! There are two counting rules. *As TCP does it*: the last packet of a handshake travels with the
+//! next one, as on a measured link. *Packets in series*: as sequence diagrams on paper draw them.
 //!
-//! Means only: a prediction is no distribution, queues do not grow in it, and nothing gets lost.
+//! Means only: the prediction is no distribution, queues do not grow, and no packet is lost.
 
 mod chain;
 mod fit;

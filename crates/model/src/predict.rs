@@ -1,12 +1,12 @@
-//! The arithmetic: trips of a call, then calls inside calls.
+//! The arithmetic: the trips of a call, then calls inside calls.
 
 use crate::chain::{Call, Chain, Http, Tls};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Segments that a new connection may send before it hears from the other side (RFC 6928).
+/// Number of segments that a new connection may send before the first acknowledgement (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
-/// Bytes of a segment on an Ethernet.
+/// Bytes per segment on Ethernet.
 const SEGMENT: u64 = 1460;
 
 /// How packets are counted.
@@ -14,18 +14,18 @@ const SEGMENT: u64 = 1460;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Counting {
-    /// The last packet of a handshake travels with what follows it.
+    /// The last packet of a handshake travels with the next packet.
     Tcp,
-    /// Each packet waits for the one before, as on paper.
+    /// Each packet waits for the one before, as in diagrams on paper.
     Series,
 }
 
-/// Which calls find a connection that is there already.
+/// Which calls reuse a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Reuse {
-    /// As the chain says.
+    /// The share of the chain.
     Configured,
     /// None.
     Never,
@@ -33,15 +33,15 @@ pub enum Reuse {
     Always,
 }
 
-/// What one request through a chain takes.
+/// The prediction for one request through a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// Mean time in milliseconds.
     pub total_ms: f64,
-    /// Exchanges that it makes.
+    /// Number of exchanges.
     pub exchanges: f64,
-    /// Connections that are opened for it, in the mean.
+    /// Mean number of opened connections.
     pub connections: f64,
 }
 
@@ -51,17 +51,17 @@ const NOTHING: Prediction = Prediction {
     connections: 0.0,
 };
 
-/// What one call takes without the service behind it, in milliseconds.
+/// The prediction for one call without the service that it calls, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallPrediction {
-    /// Lookup and handshakes of a new connection, and its slow start.
+    /// Lookup, handshakes and slow start of a new connection.
     pub setup_ms: f64,
-    /// Request and answer.
+    /// Request and response.
     pub exchange_ms: f64,
 }
 
-/// One-way trips of handshakes before the request can leave: of TCP (or of QUIC), of TLS.
+/// One-way trips of handshakes before the request can be sent: of TCP (or QUIC), and of TLS.
 pub(crate) fn handshake_trips(call: &Call, counting: Counting) -> (u32, u32) {
     let series = counting == Counting::Series;
     if call.http == Http::Quic {
@@ -81,7 +81,7 @@ pub(crate) fn handshake_trips(call: &Call, counting: Counting) -> (u32, u32) {
     (tcp, tls)
 }
 
-/// Round trips that an answer of so many bytes takes beyond the first on a new connection.
+/// Additional round trips of a response of this size on a new connection.
 fn slow_start(bytes: u64) -> u32 {
     let (mut window, mut sent, mut trips) = (INITIAL_WINDOW * SEGMENT, 0_u64, 0);
     while sent.saturating_add(window) < bytes {
@@ -92,7 +92,7 @@ fn slow_start(bytes: u64) -> u32 {
     trips
 }
 
-/// What a call takes.
+/// The prediction for a call.
 pub fn legs(call: &Call, counting: Counting) -> CallPrediction {
     let (transport, tls) = handshake_trips(call, counting);
     let way = call.rtt_ms / 2.0;
@@ -109,7 +109,7 @@ pub fn legs(call: &Call, counting: Counting) -> CallPrediction {
     }
 }
 
-/// The calls that run together, in order: those of one group stand where the first of the group stands.
+/// Groups of concurrent calls, in order. A group has the position of its first call.
 pub(crate) fn steps(calls: &[Call]) -> Vec<Vec<&Call>> {
     let mut steps: Vec<Vec<&Call>> = Vec::new();
     for call in calls {
@@ -123,7 +123,7 @@ pub(crate) fn steps(calls: &[Call]) -> Vec<Vec<&Call>> {
     steps
 }
 
-/// What one request through the chain takes.
+/// The prediction for one request through the chain.
 pub fn predict(chain: &Chain, counting: Counting, reuse: Reuse) -> Prediction {
     let mut predictor = Predictor {
         chain,
@@ -138,12 +138,12 @@ struct Predictor<'a> {
     chain: &'a Chain,
     counting: Counting,
     reuse: Reuse,
-    /// What a request of each service takes there.
+    /// The prediction for a request of each known service.
     known: BTreeMap<&'a str, Prediction>,
 }
 
 impl<'a> Predictor<'a> {
-    /// Steps in order; each takes as long as the longest of its calls.
+    /// The prediction for calls. A group takes as long as its longest call.
     fn calls(&mut self, calls: &'a [Call]) -> Prediction {
         let mut sum = NOTHING;
         for step in steps(calls) {
@@ -204,19 +204,23 @@ mod tests {
 
     #[test]
     fn both_counting_rules_give_the_figures_of_the_paper_and_of_the_link() {
-        let told = |tls, counting, reuse| predict(&at_15_ms_one_way(tls), counting, reuse).total_ms;
-        assert_eq!(told("1.2", Counting::Series, Reuse::Never), 135.0);
-        assert_eq!(told("1.2", Counting::Series, Reuse::Always), 30.0);
-        assert_eq!(told("1.2", Counting::Tcp, Reuse::Never), 120.0);
-        assert_eq!(told("1.2", Counting::Tcp, Reuse::Always), 30.0);
-        assert_eq!(told("1.3", Counting::Tcp, Reuse::Never), 90.0);
-        assert_eq!(told("1.3-early-data", Counting::Tcp, Reuse::Never), 60.0);
-        assert_eq!(told("1.2-resumed", Counting::Tcp, Reuse::Never), 90.0);
-        assert_eq!(told("none", Counting::Tcp, Reuse::Never), 60.0);
+        let total_ms =
+            |tls, counting, reuse| predict(&at_15_ms_one_way(tls), counting, reuse).total_ms;
+        assert_eq!(total_ms("1.2", Counting::Series, Reuse::Never), 135.0);
+        assert_eq!(total_ms("1.2", Counting::Series, Reuse::Always), 30.0);
+        assert_eq!(total_ms("1.2", Counting::Tcp, Reuse::Never), 120.0);
+        assert_eq!(total_ms("1.2", Counting::Tcp, Reuse::Always), 30.0);
+        assert_eq!(total_ms("1.3", Counting::Tcp, Reuse::Never), 90.0);
+        assert_eq!(
+            total_ms("1.3-early-data", Counting::Tcp, Reuse::Never),
+            60.0
+        );
+        assert_eq!(total_ms("1.2-resumed", Counting::Tcp, Reuse::Never), 90.0);
+        assert_eq!(total_ms("none", Counting::Tcp, Reuse::Never), 60.0);
     }
 
     #[test]
-    fn answers_beyond_the_initial_window_take_further_trips() {
+    fn responses_above_the_initial_window_take_more_round_trips() {
         assert_eq!(slow_start(14_600), 0);
         assert_eq!(slow_start(14_601), 1);
         assert_eq!(slow_start(43_800), 1);
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_inside_calls_multiply_and_groups_run_beside_each_other() {
+    fn calls_inside_calls_multiply_and_groups_are_concurrent() {
         let chain = parse(
             r#"
             [defaults]

@@ -1,29 +1,29 @@
-//! What each remedy would save, alone and once connections are reused.
+//! The savings of each remedy, alone and after connections are reused.
 
 use crate::chain::{Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, predict};
 use serde::Serialize;
 
-/// Something that can be changed.
+/// A change to the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// Every call finds a connection that is there already.
+    /// Every call reuses a connection.
     ReuseConnections,
-    /// TLS 1.3 where it is 1.2.
+    /// TLS 1.3 in place of 1.2.
     Tls13,
-    /// New connections resume a session, by a ticket or a pre-shared key.
+    /// New connections resume a session, with a ticket or a pre-shared key.
     ResumeSessions,
     /// TLS 1.3 with the request as early data.
     EarlyData,
-    /// HTTP/3 where there is TLS.
+    /// HTTP/3 in place of TLS over TCP.
     Http3,
-    /// Names are looked up once.
+    /// Names are resolved once.
     CacheLookUps,
-    /// Calls that are made several times one after the other are made at once.
+    /// Repeated sequential calls become concurrent.
     CallAtOnce,
-    /// Calls that are made several times become one.
+    /// Repeated calls become one call.
     CallOnce,
     /// Half the distance.
     HalveDistance,
@@ -32,7 +32,7 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// All of them.
+    /// All remedies.
     pub const ALL: [Remedy; 10] = [
         Remedy::ReuseConnections,
         Remedy::Tls13,
@@ -46,7 +46,7 @@ impl Remedy {
         Remedy::HalveWork,
     ];
 
-    /// In words.
+    /// The text that users see.
     pub fn words(self) -> &'static str {
         match self {
             Remedy::ReuseConnections => "reuse connections",
@@ -62,7 +62,7 @@ impl Remedy {
         }
     }
 
-    /// What speaks against it, or what it needs.
+    /// The risk of the remedy, or its condition.
     pub fn risk(self) -> Option<&'static str> {
         match self {
             Remedy::ReuseConnections => Some(
@@ -91,7 +91,7 @@ impl Remedy {
             match self {
                 Remedy::ReuseConnections => call.reuse = 1.0,
                 Remedy::Tls13 if call.tls == Tls::Tls12 => call.tls = Tls::Tls13,
-                // what it saves of the computing is not known, and not counted
+                // the saved computation is unknown, and not counted
                 Remedy::ResumeSessions if call.tls == Tls::Tls12 => call.tls = Tls::Tls12Resumed,
                 Remedy::EarlyData if call.tls != Tls::None => call.tls = Tls::Tls13EarlyData,
                 Remedy::Http3 if call.tls != Tls::None => {
@@ -110,21 +110,22 @@ impl Remedy {
     }
 }
 
-/// What a remedy would save.
+/// The savings of a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// The remedy.
     pub remedy: Remedy,
-    /// The time of one request with it alone, in milliseconds.
+    /// Duration of one request with only this remedy, in milliseconds.
     pub total_ms: f64,
-    /// What it saves alone.
+    /// Saving with only this remedy, in milliseconds.
     pub saves_ms: f64,
-    /// What it saves beyond that, where all connections are reused already; absent for that remedy itself.
+    /// Additional saving after all connections are reused, in milliseconds; `None` for that remedy
+    /// itself.
     pub saves_when_reused_ms: Option<f64>,
 }
 
-/// Every remedy that changes anything, the one that saves most first.
+/// Every remedy with an effect, ordered by saving.
 pub fn what_if(chain: &Chain, counting: Counting) -> Vec<WhatIf> {
     let time = |chain: &Chain, reuse| predict(chain, counting, reuse).total_ms;
     let now = time(chain, Reuse::Configured);
@@ -155,7 +156,7 @@ mod tests {
     use crate::source::parse;
 
     #[test]
-    fn once_connections_are_reused_a_cheaper_handshake_saves_nothing() {
+    fn after_connections_are_reused_a_cheaper_handshake_saves_nothing() {
         let chain = parse(
             "[client]\ncalls = [{ to = \"a\", rtt = \"30ms\", dns = \"5ms\", tls = \"1.2\", reuse = false, times = 3 }]\n[service.a]\nwork = \"2ms\"",
         )

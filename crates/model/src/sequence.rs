@@ -1,43 +1,45 @@
-//! The packets of one request through a chain, in time: what a sequence diagram draws.
+//! The packets of one request through a chain, in order of time: the content of a sequence diagram.
 
 use crate::chain::{Call, Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, legs, steps};
 use serde::Serialize;
 
-/// The most arrows that are worked out.
+/// Limit of arrows.
 const MOST_ARROWS: usize = 400;
 
-/// A packet, or several that belong together, from one service to another. From a service to itself: its work, or a lookup.
+/// One or several packets from one service to another. An arrow to the same service is its work or
+/// a lookup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrow {
-    /// Who sends.
+    /// The sender.
     pub from: String,
-    /// Who receives.
+    /// The receiver.
     pub to: String,
-    /// What it is.
+    /// The text of the arrow.
     pub label: String,
-    /// When it leaves, in milliseconds from the beginning.
+    /// When it is sent, in milliseconds from the start.
     pub at_ms: f64,
-    /// When it arrives.
+    /// When it arrives, in milliseconds from the start.
     pub until_ms: f64,
 }
 
-/// All arrows of one request, in order of leaving.
+/// The arrows of one request, ordered by start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sequence {
-    /// Who takes part, the client first.
+    /// The participants, the client first.
     pub lanes: Vec<String>,
-    /// The arrows. A call that is made several times one after the other is drawn once.
+    /// The arrows. Repeated sequential calls are drawn once.
     pub arrows: Vec<Arrow>,
-    /// When the last answer is there.
+    /// When the last response arrives, in milliseconds from the start.
     pub end_ms: f64,
-    /// Whether there are more arrows than are worked out.
+    /// Whether the limit of arrows was reached.
     pub cut: bool,
 }
 
-/// The sequence of a request; with `Configured`, a call is on a new connection where at least half of its kind are.
+/// The sequence of a request. With `Configured`, a call uses a new connection if at least half of
+/// its kind do.
 pub fn sequence(chain: &Chain, counting: Counting, reuse: Reuse) -> Sequence {
     let mut drawer = SequenceBuilder {
         chain,
@@ -67,7 +69,7 @@ struct SequenceBuilder<'a> {
 }
 
 impl SequenceBuilder<'_> {
-    /// Draws calls that begin at `at`; returns when the last is over.
+    /// Draws calls that begin at `at`. Returns when the last one ends.
     fn calls(&mut self, from: &str, calls: &[Call], at: f64) -> f64 {
         let mut now = at;
         for step in steps(calls) {
@@ -108,7 +110,7 @@ impl SequenceBuilder<'_> {
                 self.arrow(left, right, words, now, now + way);
                 now += way;
             }
-            // whatever the handshakes took beyond their trips
+            // the computation of the handshakes, in addition to their trips
             let leg = legs(call, self.counting);
             now = now.max(at + leg.setup_ms);
         }
@@ -145,7 +147,7 @@ impl SequenceBuilder<'_> {
     }
 }
 
-/// The handshake's packets that the request waits for, and whether the client sends them.
+/// The handshake's packets before the request; true for those of the client.
 fn handshake(call: &Call, counting: Counting) -> Vec<(bool, &'static str)> {
     const UP: bool = true;
     const DOWN: bool = false;
@@ -259,7 +261,7 @@ mod tests {
                     prop_assert!((drawn.end_ms - predicted).abs() < 1e-6, "{} {}", drawn.end_ms, predicted);
                     let last = drawn.arrows.iter().map(|arrow| arrow.until_ms).fold(0.0, f64::max);
                     prop_assert!(last <= drawn.end_ms + 1e-6);
-                    // a call that is made several times is drawn once, so that others may end later than it
+                    // a repeated call is drawn once, so other calls may end after the last arrow
                     let is_whole = chain.calls.iter().all(|call| call.times == 1 || call.at_once)
                         && chain.services.values().all(|one| one.calls.iter().all(|call| call.times == 1 || call.at_once));
                     prop_assert!(!is_whole || (last - drawn.end_ms).abs() < 1e-6, "{} {}", last, drawn.end_ms);

@@ -1,4 +1,4 @@
-//! The file that says what a chain is: TOML, checked as a whole.
+//! Parses the TOML file of a chain, and checks it as a whole.
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
 use intact_units::{duration, size, suggest};
@@ -6,30 +6,30 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The deepest chain.
+/// Limit of the depth of a chain.
 const DEEPEST: usize = 64;
-/// The most calls of one kind for one request.
+/// Limit of the calls of one kind per request.
 const MOST_TIMES: u64 = 1_000_000;
-/// The longest time that a file may name.
+/// Limit of a time in a file.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-/// What is wrong with a file, and what would be right.
+/// Why a file is invalid, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// No TOML, or a key that there is not.
+    /// The file is not TOML, or has an unknown key.
     #[error("line {line}: {message}")]
     Syntax {
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
-    /// A value makes no sense.
+    /// A value is invalid.
     #[error("{place}: {reason}")]
     Value {
-        /// Which key.
+        /// The key.
         place: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
@@ -61,7 +61,7 @@ struct SourceService {
     calls: Vec<SourceCall>,
 }
 
-/// What a call says of its connection; what it does not say is taken from `[defaults]`.
+/// The settings of a call's connection. `[defaults]` replaces missing ones.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Defaults {
@@ -98,7 +98,7 @@ enum Share {
     Number(f64),
 }
 
-/// Reads a chain.
+/// Parses a chain.
 pub fn parse(text: &str) -> Result<Chain, ChainError> {
     let source: Source = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -249,7 +249,7 @@ fn reuse_of(
     }
 }
 
-/// Refuses chains that call themselves.
+/// Refuses a chain with a cycle.
 fn no_way_back(chain: &Chain) -> Result<(), ChainError> {
     fn visit<'a>(
         chain: &'a Chain,
@@ -293,7 +293,7 @@ fn no_way_back(chain: &Chain) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// A time in milliseconds.
+/// Parses a time to milliseconds.
 fn time(text: &str, place: &str) -> Result<f64, ChainError> {
     let wrong = |reason| ChainError::Value {
         place: place.to_owned(),
@@ -316,8 +316,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
-        let told = [
+    fn an_error_names_the_place_and_the_remedy() {
+        let cases = [
             "[client]\ncalls = [{ to = \"a\", rtt = \"1ms\", tsl = \"1.2\" }]",
             "[client]\ncalls = [{ to = \"stok\", rtt = \"1ms\" }]\n[service.stock]",
             "[client]\ncalls = [{ to = \"a\" }]\n[service.a]",
@@ -328,7 +328,7 @@ mod tests {
         ]
         .map(wrong);
         assert_eq!(
-            told,
+            cases,
             [
                 "line 2: unknown key `tsl`: did you mean `tls`?",
                 "call 1 of the client, to: \"stok\" is no service: add [service.stok], or is it \"stock\"?",
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_lattice_is_no_trap() {
+    fn a_deep_lattice_is_checked_in_bounded_time() {
         let mut text =
             "[defaults]\nrtt = \"1ms\"\n[client]\ncalls = [{ to = \"s0\" }]\n".to_owned();
         for depth in 0..50 {

@@ -1,4 +1,5 @@
-//! The protocol on a connection once its bytes can be read: detected by the first bytes, then read by the observer for it.
+//! The protocol of a connection with readable bytes: detected by the first bytes, then read by its
+//! observer.
 
 use crate::Side;
 use crate::detect_protocol::{
@@ -13,7 +14,7 @@ use intact_wire::exchange::{
 };
 use intact_wire::{h2, http1};
 
-/// First bytes that are kept while they do not show the protocol, in bytes.
+/// Limit of the first bytes that are kept while they do not show the protocol.
 const MAX_HELD: usize = 16 << 10;
 
 /// Bytes that are kept until the protocol is known.
@@ -33,12 +34,12 @@ impl HeldBytes {
     }
 }
 
-/// The protocol on a connection, in the clear or within TLS.
+/// The protocol of a connection, unencrypted or within TLS.
 pub(crate) struct AppProtocol {
     state: State,
     /// The first bytes were not observed.
     is_late: bool,
-    /// It is within TLS. TLS within that is not read.
+    /// It is within TLS. Nested TLS is not read.
     is_in_tls: bool,
 }
 
@@ -47,7 +48,7 @@ enum State {
     Undecided(Vec<HeldBytes>),
     Http1(Box<http1::Http1Observer>),
     Http2(Box<h2::Http2Observer>),
-    /// HTTP/1 ended with a 101, and the bytes behind it do not show yet whether HTTP/2 follows.
+    /// HTTP/1 ended with a 101, and the bytes after it do not show yet whether HTTP/2 follows.
     Switched(Box<Seen>, Vec<HeldBytes>),
     /// The one exchange of HTTP/0.9.
     Http09(Box<Seen>),
@@ -64,7 +65,7 @@ impl AppProtocol {
         }
     }
 
-    /// Takes the next bytes of one side. Where they turn out to be TLS, it gives back all that it has taken.
+    /// Reads the next bytes of one side. If they are TLS, it returns all bytes that it has read.
     pub(crate) fn read(
         &mut self,
         from: Side,
@@ -116,7 +117,7 @@ impl AppProtocol {
         None
     }
 
-    /// Examines the first bytes of both sides. `is_last`: no more will come.
+    /// Examines the first bytes of both sides. `is_last`: no more bytes follow.
     fn decide(
         &mut self,
         is_last: bool,
@@ -130,12 +131,12 @@ impl AppProtocol {
         let is_late = self.is_late;
         let detected = detect(&client, &server, is_late, self.is_in_tls);
         let is_unknown = detected == DetectedProtocol::Other(None);
-        // a stream that is joined late begins anywhere: later bytes may be recognised
+        // a stream that is joined late starts anywhere: later bytes may be recognised
         let is_open =
             detected == DetectedProtocol::More || (is_unknown && (is_late || client.is_empty()));
         if is_open && !is_last && client.len() + server.len() < MAX_HELD {
             if is_late && is_unknown {
-                // the last piece may begin a message on its own
+                // the last piece may be the start of a message
                 let last = held.pop().filter(|_| !held.is_empty());
                 held.clear();
                 held.extend(last);
@@ -158,7 +159,7 @@ impl AppProtocol {
         None
     }
 
-    /// Examines first bytes behind which others are missing: a part of a request line can be enough.
+    /// Examines first bytes before a gap: a part of a request line can be enough.
     fn decide_cut(&mut self, rows: &mut Rows, run: &mut dyn RunContext) {
         let State::Undecided(held) = &mut self.state else {
             return;
@@ -174,7 +175,7 @@ impl AppProtocol {
         }
     }
 
-    /// Begins to read the protocol of a client that began with these bytes.
+    /// Starts to read the protocol of a client whose first bytes these are.
     fn begin(
         &mut self,
         detected: DetectedProtocol,
@@ -208,8 +209,8 @@ impl AppProtocol {
         rows.is_readable |= !matches!(self.state, State::Opaque);
     }
 
-    /// HTTP/1 is over. A tunnel is read as a connection of its own, HTTP/2 by Upgrade is followed, and anything else is not
-    /// read. `rest` is what `from` sent behind it.
+    /// Ends HTTP/1. A tunnel is read as a connection of its own, HTTP/2 by Upgrade is followed, and
+    /// other protocols are not read. `rest` is what `from` sent after it.
     fn switch(
         &mut self,
         from: Side,
@@ -236,7 +237,7 @@ impl AppProtocol {
         }
     }
 
-    /// Examines the first bytes after a 101. `is_last`: no more will come.
+    /// Examines the first bytes after a 101. `is_last`: no more bytes follow.
     fn follow_switch(&mut self, is_last: bool, rows: &mut Rows, run: &mut dyn RunContext) {
         let State::Switched(last, held) = &mut self.state else {
             return;
@@ -264,7 +265,7 @@ impl AppProtocol {
         self.state = State::Http2(Box::new(observer));
     }
 
-    /// Takes note of bytes that were not observed; the next ones came at `at`.
+    /// Records that bytes were not observed; the next ones arrived at `at`.
     pub(crate) fn lose(
         &mut self,
         from: Side,
@@ -288,8 +289,8 @@ impl AppProtocol {
         }
     }
 
-    /// The server's direction ended, or no more bytes come. `is_closed`: because the connection ended, and all of it was
-    /// observed.
+    /// Records that the server's direction ended, or that no more bytes follow. `is_closed`: the
+    /// connection ended, and all of it was observed.
     pub(crate) fn end(
         &mut self,
         at: Nanos,
@@ -320,7 +321,7 @@ impl AppProtocol {
         }
     }
 
-    /// How much of a response has come that is not complete.
+    /// The parts of an incomplete response that have arrived.
     pub(crate) fn response_part(&self) -> Option<ResponsePart> {
         let part = |response: &Response| match response.first_body_at {
             Some(_) => ResponsePart::Body,
@@ -333,7 +334,8 @@ impl AppProtocol {
         }
     }
 
-    /// Whether something else than further exchanges of HTTP follows: a protocol after an upgrade, bytes that are not read.
+    /// Whether other data than exchanges of HTTP follows: a protocol after an upgrade, or bytes
+    /// that are not read.
     pub(crate) fn has_left_http(&self) -> bool {
         !matches!(
             self.state,
@@ -341,7 +343,7 @@ impl AppProtocol {
         )
     }
 
-    /// The observer of HTTP/2, where that is spoken.
+    /// The observer of HTTP/2, if the connection carries it.
     pub(crate) fn http2_observer(&self) -> Option<&h2::Http2Observer> {
         match &self.state {
             State::Http2(observer) => Some(observer),
@@ -349,7 +351,7 @@ impl AppProtocol {
         }
     }
 
-    /// What HTTP/2 shows of the connection as a whole.
+    /// The facts of HTTP/2 about the connection.
     pub(crate) fn http2(&self) -> Option<&h2::Http2Facts> {
         self.http2_observer().map(h2::Http2Observer::facts)
     }
@@ -393,7 +395,7 @@ fn read_h2(
     rows.connection.note_settings(observer.facts());
 }
 
-/// The request of HTTP/0.9 in a line that came at `at`.
+/// The request of HTTP/0.9 in a line that arrived at `at`.
 fn request_09(line: &[u8], at: u64) -> Seen {
     let mut words = line
         .split(|byte| byte.is_ascii_whitespace())
@@ -425,8 +427,8 @@ fn may_switch(exchange: &Seen) -> bool {
     status == 101 || (connects && (200..300).contains(&status))
 }
 
-/// Whether a side that begins with these bytes speaks HTTP/2: the client's preface, or the server's SETTINGS on stream 0.
-/// `None` while there are too few bytes.
+/// Whether these first bytes are HTTP/2: the client's preface, or the server's SETTINGS on stream
+/// 0. `None` if there are too few bytes.
 fn is_http2(side: Side, bytes: &[u8]) -> Option<bool> {
     match side {
         Side::Client if h2::PREFACE.starts_with(bytes) && bytes.len() < h2::PREFACE.len() => None,

@@ -1,12 +1,13 @@
-//! The names in `Host`, `:authority`, a target in absolute form and TLS server names, as host and port.
+//! The names in `Host`, `:authority`, a target in absolute form and TLS server names, as host and
+//! port.
 
 use std::sync::Arc;
 
 /// The longest DNS name, in bytes (RFC 1035 section 2.3.4).
 const MAX_HOST: usize = 253;
 
-/// An authority (RFC 3986 section 3.2) as host and port. The host is in lower case, without userinfo and brackets.
-/// `None` for bytes that are no host.
+/// An authority (RFC 3986 section 3.2) as host and port. The host is in lower case, without
+/// userinfo and brackets. `None` for bytes that are no host.
 pub fn split_authority(authority: &[u8]) -> Option<(Arc<str>, Option<u16>)> {
     let text = std::str::from_utf8(authority).ok()?;
     let text = text.rsplit('@').next().unwrap_or(text);
@@ -33,7 +34,8 @@ pub fn host_of(authority: &[u8]) -> Option<Arc<str>> {
     split_authority(authority).map(|(host, _)| host)
 }
 
-/// The authority of a target in absolute form (RFC 9112 section 3.2.2), which a client sends to a proxy.
+/// The authority of a target in absolute form (RFC 9112 section 3.2.2), which a client sends to a
+/// proxy.
 pub(crate) fn of_absolute_form(target: &[u8]) -> Option<&[u8]> {
     let rest = target
         .strip_prefix(b"http://")

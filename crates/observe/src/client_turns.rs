@@ -1,24 +1,26 @@
-//! When the client's bytes were sent, as far as it shows which requests the server had acknowledged at its end.
+//! The times of the client's bytes, to find which requests the server had acknowledged when it
+//! ended the connection.
 //!
-//! It counts bytes of the transport, because requests within TLS have no place in those. Must not keep more than a few turns.
+//! It counts bytes of the transport, because requests within TLS have no offsets in them. Must not
+//! keep more than a few turns.
 
 use crate::Side;
 use intact_ledger::Nanos;
 use std::collections::VecDeque;
 
-/// Turns that are kept. What the server did not acknowledge at its end is in the last ones.
+/// Limit of turns. Bytes that the server had not acknowledged at its end are in the last ones.
 const MOST: usize = 16;
 
-/// The turns of the client: bytes that it sent between two pieces of the server's.
+/// The turns of the client: the bytes that it sent between two pieces of the server's.
 #[derive(Debug, Default)]
 pub(crate) struct ClientTurns {
-    /// How many bytes went before, and when the turn began.
+    /// Number of bytes before each turn, and its start.
     starts: VecDeque<(u64, Nanos)>,
-    /// The last turn goes on.
+    /// The last turn continues.
     is_open: bool,
 }
 
-/// Which requests the server's TCP had acknowledged when it ended the connection.
+/// The requests that the server's TCP had acknowledged when it ended the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Acknowledged {
     /// That was not observed.
@@ -26,12 +28,12 @@ pub(crate) enum Acknowledged {
     Unknown,
     /// All of them.
     All,
-    /// Those that began earlier than this.
+    /// Those that began before this time.
     Before(Nanos),
 }
 
 impl ClientTurns {
-    /// Notes a piece `from` one side; the client had sent that number of bytes before.
+    /// Records a piece `from` one side; the client had sent `sent_before` bytes before.
     pub(crate) fn note(&mut self, from: Side, sent_before: u64, at: Nanos) {
         if from == Side::Client && !self.is_open {
             if self.starts.len() == MOST {
@@ -42,7 +44,8 @@ impl ClientTurns {
         self.is_open = from == Side::Client;
     }
 
-    /// What an acknowledgement of that number of bytes covers. A turn of which a byte is covered counts as covered.
+    /// The requests that an acknowledgement of this number of bytes covers. A turn counts as
+    /// covered if one of its bytes is.
     pub(crate) fn acknowledged(&self, bytes: u64) -> Acknowledged {
         let open = self.starts.iter().find(|(before, _)| *before >= bytes);
         open.map_or(Acknowledged::All, |(_, at)| Acknowledged::Before(*at))
@@ -66,7 +69,7 @@ mod tests {
     use Side::{Client, Server};
 
     #[test]
-    fn an_acknowledgement_covers_the_turns_of_which_it_has_a_byte() {
+    fn an_acknowledgement_covers_the_turns_with_an_acknowledged_byte() {
         let mut turns = ClientTurns::default();
         for (from, before, at) in [
             (Client, 0, 1),
@@ -81,7 +84,7 @@ mod tests {
             [1, 2, 4].map(|started| acknowledged.covers(Nanos(started)))
         };
         assert_eq!(covers(0), [Some(false); 3]);
-        // the rest of a turn may have come with it
+        // the rest of a turn may have arrived with it
         assert_eq!(covers(50), [Some(true), Some(true), Some(false)]);
         assert_eq!(covers(100), [Some(true), Some(true), Some(false)]);
         assert_eq!(covers(101), [Some(true); 3]);

@@ -1,4 +1,4 @@
-//! One observed connection: bytes of both sides with their times in, ledger rows out.
+//! One observed connection: bytes of both sides with their times in, rows of the ledger out.
 
 use crate::app_protocol::{AppProtocol, HeldBytes};
 use crate::client_turns::ClientTurns;
@@ -12,10 +12,10 @@ use intact_ledger::{
     CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Protocol, Span,
 };
 
-/// A connection without exchanges is recorded after this time with what is known, in nanoseconds.
+/// A connection without exchanges is recorded after this time, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
 
-/// A response that came faster than this followed no segment that was sent again, in nanoseconds.
+/// A response that arrived faster than this did not wait for a retransmission, in nanoseconds.
 const LEAST_RETRANSMISSION: u64 = 5_000_000;
 
 /// One connection under observation.
@@ -25,18 +25,18 @@ pub struct ObservedConnection {
     tls: Option<Box<TlsConnection>>,
     reading: TlsReading,
     inference: RequestInference,
-    /// Encrypted bytes of each direction that wait for secrets.
+    /// Limit of encrypted bytes per direction that wait for secrets.
     max_waiting: usize,
     bytes: ConnectionBytes,
     turns: ClientTurns,
     /// When the server's direction ended.
     server_ended_at: Option<Nanos>,
-    /// The interval of TCP keep-alive probes in seconds, where the client asked for them.
+    /// Interval of TCP keep-alive probes in seconds, if the client enabled them.
     tcp_keepalive_s: Option<u32>,
     user_timeout_ms: Option<u32>,
-    /// When the client sent its last bytes, to which the server has not sent anything yet.
+    /// When the client sent its last bytes, if the server has sent nothing since.
     sent_at: Option<Nanos>,
-    /// The kernel's count of segments that were sent again, when it was last asked.
+    /// The kernel's last count of retransmissions.
     retransmissions: Option<u32>,
 }
 
@@ -60,60 +60,62 @@ impl ObservedConnection {
         }
     }
 
-    /// What is known of it so far.
+    /// The facts so far.
     pub fn connection(&self) -> &Connection {
         &self.rows.connection.row
     }
 
-    /// Secrets may come late: this number of encrypted bytes of each direction waits for them.
+    /// Sets the number of encrypted bytes per direction that wait for late secrets.
     pub fn wait_for_secrets(&mut self, max_waiting: usize) {
         self.max_waiting = max_waiting.max(MAX_WAITING);
     }
 
-    /// The transport is established.
+    /// Records that the transport is established.
     pub fn establish(&mut self, connect: Span) {
         let row = &mut self.rows.connection.row;
         row.at = row.at.min(connect.start);
         row.setup.connect = Some(connect);
     }
 
-    /// The client's direction is observed, so a response without a request is unsolicited.
+    /// Records that the client's direction is observed, so a response without a request is
+    /// unsolicited.
     pub fn hear_client(&mut self) {
         self.rows.hears_client = true;
     }
 
-    /// The client asked for TCP keep-alive probes, at this interval in seconds.
+    /// Records that the client enabled TCP keep-alive probes, with this interval in seconds.
     pub fn note_probes(&mut self, interval_s: u32) {
         self.tcp_keepalive_s = Some(interval_s);
     }
 
-    /// The client limited how long sent bytes may wait for an acknowledgement, in milliseconds.
+    /// Records the client's limit for unacknowledged bytes, in milliseconds.
     pub fn note_user_timeout(&mut self, limit_ms: u32) {
         self.user_timeout_ms = Some(limit_ms);
     }
 
-    /// Every packet is seen: the caller notes each segment that was sent again, and each that awaited a late acknowledgement.
+    /// Records that every packet is observed: the caller reports each retransmission, and each
+    /// segment that awaited a late acknowledgement.
     pub fn see_packets(&mut self) {
         self.rows.segments.sees_packets = true;
     }
 
-    /// Notes a segment that was sent again.
+    /// Records a retransmission.
     pub fn note_resent(&mut self, at: Nanos) {
         self.rows.segments.note_resent(1, at);
     }
 
-    /// Notes data that came at `at` and had waited for a late acknowledgement.
+    /// Records data that arrived at `at` and had waited for a late acknowledgement.
     pub fn note_late_ack(&mut self, at: Nanos) {
         self.rows.segments.note_late_ack(at);
     }
 
-    /// Whether the server's bytes that come at `at` may have waited for a segment that was sent again.
+    /// Whether the server's bytes that arrive at `at` may have waited for a retransmission.
     pub fn may_have_waited_for_segments(&self, at: Nanos) -> bool {
         let is_late = |sent: Nanos| at.since(sent) >= LEAST_RETRANSMISSION;
         self.retransmissions.is_none() || self.sent_at.is_some_and(is_late)
     }
 
-    /// Notes the kernel's count of the segments that the client's end has sent again so far.
+    /// Records the kernel's count of retransmissions of the client's end so far.
     pub fn note_retransmissions(&mut self, all: u32, at: Nanos) {
         let before = self.retransmissions.replace(all).unwrap_or(0);
         self.rows
@@ -121,7 +123,7 @@ impl ObservedConnection {
             .note_resent(all.saturating_sub(before), at);
     }
 
-    /// Takes the next bytes of one side.
+    /// Reads the next bytes of one side.
     pub fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
         self.count(from, bytes.len() as u64, at);
         self.sent_at = (from == Side::Client).then_some(at);
@@ -164,7 +166,7 @@ impl ObservedConnection {
         self.take_tls(run);
     }
 
-    /// Reads on with what TLS has disclosed.
+    /// Reads the bytes that TLS has decrypted.
     fn take_tls(&mut self, run: &mut dyn RunContext) {
         let Some(tls) = &mut self.tls else {
             return;
@@ -200,7 +202,7 @@ impl ObservedConnection {
         }
     }
 
-    /// Brings what is known of TLS into the connection's row.
+    /// Copies the facts of TLS to the connection's row.
     fn describe_tls(&mut self) {
         let Some(tls) = &self.tls else {
             return;
@@ -222,32 +224,32 @@ impl ObservedConnection {
         rows.connection.note_server_name(name.as_deref());
     }
 
-    /// Takes note of bytes of one side that were not observed; the next ones came at `at`.
+    /// Records that bytes of one side were not observed; the next ones arrived at `at`.
     pub fn lose(&mut self, from: Side, len: u64, at: Nanos, run: &mut dyn RunContext) {
         self.count(from, len, at);
         self.rows.has_gap = true;
         let len = match &mut self.tls {
             Some(tls) => {
                 tls.lose(from);
-                // how much plain text that was is unknown
+                // the length of the plain text is unknown
                 u64::MAX
             }
             None => len,
         };
         self.app.lose(from, len, at.0, &mut self.rows, run);
-        // behind what is left of a message that the gap cuts off
+        // after the rest of a message that the gap cuts off
         self.rows.lose(from);
     }
 
-    /// The server's TCP had acknowledged that number of the client's bytes when it ended the connection, its FIN or RST included.
-    /// To be called before the end is noted.
+    /// Records that the server's TCP had acknowledged this number of the client's bytes when it
+    /// ended the connection, including its FIN or RST. Call it before the end is recorded.
     pub fn note_acknowledged(&mut self, bytes: u64) {
         if self.rows.end.is_none() {
             self.rows.acknowledged = self.turns.acknowledged(bytes);
         }
     }
 
-    /// Takes note of the FIN or RST of one side. The first one decides who closed.
+    /// Records the FIN or RST of one side. The first one decides who closed.
     pub fn end(&mut self, by: Side, how: CloseKind, at: Nanos, run: &mut dyn RunContext) {
         if let Some(tls) = &mut self.tls {
             tls.look_again(run);
@@ -256,7 +258,7 @@ impl ObservedConnection {
         self.note_end(by, how, at);
         if by == Side::Server {
             self.server_ended_at.get_or_insert(at);
-            // plain text may come later, with secrets
+            // secrets may still decrypt more
             let access = self.tls.as_ref().map(|tls| tls.access());
             if access != Some(Access::Hoped) {
                 self.app.end(at, true, &mut self.rows, run);
@@ -264,7 +266,7 @@ impl ObservedConnection {
         }
     }
 
-    /// Notes the FIN or RST that ends the connection, of which more bytes may follow.
+    /// Records the FIN or RST that ends the connection, if more of its bytes may follow.
     pub fn note_end(&mut self, by: Side, how: CloseKind, at: Nanos) {
         self.rows.has_server_fin |= by == Side::Server && how == CloseKind::Fin;
         let end = self.first_end(by, how, at);
@@ -276,8 +278,8 @@ impl ObservedConnection {
         }
     }
 
-    /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even arrive before the FIN behind
-    /// that.
+    /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even
+    /// arrive before the FIN after that.
     fn first_end(&self, by: Side, how: CloseKind, at: Nanos) -> FirstEnd {
         let other = by.other();
         let notified = |side| {
@@ -301,19 +303,20 @@ impl ObservedConnection {
         }
     }
 
-    /// No packet of the server came in this time, up to the end of the recording, and the client sent segments again.
+    /// Records that no packet of the server arrived in this time, up to the end of the recording,
+    /// while the client sent retransmissions.
     pub fn note_unheard(&mut self, silence: Span) {
         self.rows.unheard = Some(silence);
     }
 
-    /// The other side may have closed first, where that was not observed.
+    /// Records that the other side may have closed first, unobserved.
     pub fn forget_closer(&mut self) {
         if let Some(end) = &mut self.rows.end {
             end.by = None;
         }
     }
 
-    /// About a second has passed: looks for secrets that came late, and records a connection that is silent.
+    /// Call it about once per second: looks for late secrets, and records a silent connection.
     pub fn tick(&mut self, now: Nanos, run: &mut dyn RunContext) {
         if let Some(tls) = &mut self.tls {
             tls.look_again(run);
@@ -351,7 +354,8 @@ impl ObservedConnection {
         tls.is_some_and(|tls| tls.awaits_secrets(run))
     }
 
-    /// Whether so many bytes of that side wait for secrets that are searched that its sender has to wait.
+    /// Whether so much of that side waits for secrets of a running search that the sender must
+    /// wait.
     pub fn is_crowded(&mut self, from: Side, run: &mut dyn RunContext) -> bool {
         let is_crowded = |tls: &TlsConnection, run: &dyn RunContext| tls.is_crowded(from, run);
         match &mut self.tls {
@@ -363,7 +367,7 @@ impl ObservedConnection {
         tls.is_some_and(|tls| is_crowded(tls, run))
     }
 
-    /// Records what is left, and the end of the connection. No more bytes come.
+    /// Records the rest, and the end of the connection. No more bytes follow.
     pub fn finish(&mut self, at: Nanos, ending: Ending, run: &mut dyn RunContext) {
         if let Some(tls) = &mut self.tls {
             tls.look_again(run);
@@ -411,7 +415,8 @@ impl ObservedConnection {
         self.rows.connection.record(run);
     }
 
-    /// The bytes as the server would send them next, within TLS where that is used; `None` where that is not possible.
+    /// The bytes as the server would send them next, encrypted if TLS is used; `None` if that is
+    /// impossible.
     pub fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         match &self.tls {
             Some(tls) => tls.seal_by_server(bytes),
@@ -419,22 +424,22 @@ impl ObservedConnection {
         }
     }
 
-    /// How far its exchanges are; `None` where nothing is known of them.
+    /// The state of its exchanges; `None` if nothing is known of them.
     pub fn progress(&self) -> Option<Progress> {
         Progress::of(&self.rows, &self.app, self.tls.as_deref(), &self.inference)
     }
 
-    /// How many exchanges were recorded.
+    /// Number of recorded exchanges.
     pub fn exchanges(&self) -> u64 {
         self.rows.exchanges()
     }
 
-    /// How many of them have an end that was not observed.
+    /// Number of exchanges whose end was not observed.
     pub fn unobserved_exchanges(&self) -> u64 {
         self.rows.unobserved()
     }
 
-    /// Why nothing is known of the bytes that it carried; `None` where they were read, or there were none.
+    /// Why its content is unknown; `None` if it was read, or if there was none.
     pub fn opaque(&self) -> Option<Opaque> {
         let is_silent = self.bytes == ConnectionBytes::default();
         let protocol = self.rows.connection.row.protocol;
@@ -455,7 +460,7 @@ fn is_closed(ending: Ending, rows: &Rows) -> bool {
     ending == Ending::Observed && rows.end.is_some()
 }
 
-/// What a connection carried in addition to its exchanges.
+/// The content of a connection in addition to its exchanges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
     pub(crate) bytes: ConnectionBytes,
@@ -465,11 +470,11 @@ pub(crate) struct Carried {
     pub(crate) user_timeout_ms: Option<u32>,
 }
 
-/// Why nothing is known of the bytes that a connection carried.
+/// Why the content of a connection is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opaque {
-    /// They are encrypted, and could not be read for this reason.
+    /// It is encrypted, and was not decrypted for this reason.
     Encrypted(Sealed),
-    /// They belong to no protocol that is recognised.
+    /// It belongs to no known protocol.
     Unknown,
 }

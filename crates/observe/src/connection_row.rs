@@ -1,4 +1,5 @@
-//! The row of a connection: what its exchanges and its handshakes show of it. Knows no exchange.
+//! The row of a connection: the facts that its exchanges and its handshakes show. Knows no
+//! exchange.
 
 use crate::authority::{host_of, of_absolute_form, split_authority};
 use crate::run_context::RunContext;
@@ -9,19 +10,19 @@ use intact_wire::exchange::{Request, Response};
 use intact_wire::h2::Http2Facts;
 use intact_wire::http1::Version;
 
-/// A connection, and how much of it was recorded.
+/// The row of a connection, and the part of it that was recorded.
 pub(crate) struct ConnectionRow {
     pub(crate) row: Connection,
-    /// The connection as it was last recorded.
+    /// The connection as it was recorded last.
     recorded: Option<Connection>,
-    /// The origin is that of a request.
+    /// The origin comes from a request.
     has_authority: bool,
-    /// A response came.
+    /// A response arrived.
     has_answered: bool,
 }
 
 impl ConnectionRow {
-    /// A connection of which nothing was recorded. Its origin is its peer until more is known.
+    /// A row that was not recorded yet. Its origin is its peer until more is known.
     pub(crate) fn new(mut row: Connection) -> ConnectionRow {
         if row.origin.is_none() {
             row.origin = row.peer.map(|peer| Origin {
@@ -43,7 +44,7 @@ impl ConnectionRow {
         self.recorded.is_some()
     }
 
-    /// Records the connection, or what is new of it.
+    /// Records the connection, or its new facts.
     pub(crate) fn record(&mut self, run: &mut dyn RunContext) {
         match &self.recorded {
             Some(recorded) if *recorded == self.row => return,
@@ -53,7 +54,7 @@ impl ConnectionRow {
         self.recorded = Some(self.row.clone());
     }
 
-    /// What a request shows of the client and its version of HTTP.
+    /// Adds the client and the version of HTTP of a request.
     pub(crate) fn learn(&mut self, request: &Request) {
         let agent = request.agent.as_deref().unwrap_or_default();
         if self.row.agent.is_none()
@@ -66,8 +67,9 @@ impl ConnectionRow {
         }
     }
 
-    /// The first request with an authority names the origin. Without a port, that is the default port of its scheme. Where
-    /// no request names any, the origin is the name or the address that is known already, with the peer's port.
+    /// Sets the origin by the first request with an authority. A missing port is the default port
+    /// of the scheme. If no request names an authority, the origin is the known name or address,
+    /// with the peer's port.
     pub(crate) fn note_origin(&mut self, authority: Option<&[u8]>) {
         if self.has_authority {
             return;
@@ -101,7 +103,7 @@ impl ConnectionRow {
         }
     }
 
-    /// Notes a version of HTTP that was spoken.
+    /// Records a version of HTTP that was used.
     pub(crate) fn note_version(&mut self, version: Version) {
         let protocol = match version {
             Version::Http10 => Protocol::Http10,
@@ -113,20 +115,20 @@ impl ConnectionRow {
         }
     }
 
-    /// Takes the origin of a request.
+    /// Sets the origin by a request.
     pub(crate) fn note_authority(&mut self, request: &Request) {
         let named = of_absolute_form(&request.target).or(request.authority.as_deref());
         self.note_origin(named);
     }
 
-    /// The first terms that a server announces are those of the connection.
+    /// Records the terms of a response. The connection keeps the first ones.
     pub(crate) fn note_terms(&mut self, response: &Response) {
         let terms = &mut self.row.terms;
         terms.timeout_s = terms.timeout_s.or(response.keep_alive.timeout_s);
         terms.max = terms.max.or(response.keep_alive.max);
     }
 
-    /// The first response names the server, once for each origin and product of the run.
+    /// Records the server of the first response, once per origin and product of the run.
     pub(crate) fn note_server(&mut self, response: &Response, run: &mut dyn RunContext) {
         if std::mem::replace(&mut self.has_answered, true) {
             return;
@@ -136,14 +138,14 @@ impl ConnectionRow {
             product.filter(|product| run.is_new_server(self.row.origin.as_ref(), product));
     }
 
-    /// Notes how many streams the server allows.
+    /// Records the number of streams that the server allows.
     pub(crate) fn note_settings(&mut self, facts: &Http2Facts) {
         if let Some((settings, _)) = facts.server_settings {
             self.row.terms.max_streams = settings.max_concurrent_streams;
         }
     }
 
-    /// A proxy granted a tunnel to `target` at `granted_at`.
+    /// Records that a proxy granted a tunnel to `target` at `granted_at`.
     pub(crate) fn enter_tunnel(&mut self, target: Option<&[u8]>, granted_at: Nanos) {
         self.has_authority = false;
         self.row.protocol = None;

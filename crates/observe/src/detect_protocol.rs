@@ -1,7 +1,7 @@
 //! Detects the protocol of a connection from the first bytes of either side.
 //!
-//! An HTTP/1 request is recognised by its whole first line: other protocols have commands in capitals, too. The bytes are
-//! examined, never kept.
+//! An HTTP/1 request is recognised by its whole first line: other protocols have commands in
+//! capitals, too. The bytes are examined, never kept.
 
 use intact_ledger::Protocol;
 use intact_wire::{h2, http1};
@@ -11,24 +11,24 @@ use intact_wire::{h2, http1};
 pub enum DetectedProtocol {
     /// HTTP/1.0 or 1.1.
     Http1,
-    /// A request of HTTP/0.9: one line, and the response is everything until the end.
+    /// A request of HTTP/0.9: one line; the response lasts until the close.
     Http09,
     /// HTTP/2 with prior knowledge.
     Http2,
     /// TLS.
     Tls,
-    /// Not HTTP; its name, if it is one of those that are recognised.
+    /// Not HTTP; with its name if it is known.
     Other(Option<Protocol>),
     /// Too few bytes to decide.
     More,
 }
 
-/// The longest request line that is waited for, in bytes.
+/// Limit of a request line in bytes.
 const MAX_LINE: usize = 16 << 10;
-/// The longest word that is taken for a method, in bytes.
+/// Limit of a method in bytes.
 const MAX_METHOD: usize = 24;
 
-/// The protocol of a client that begins with these bytes.
+/// The protocol of a client with these first bytes.
 pub fn detect_client(bytes: &[u8]) -> DetectedProtocol {
     if is_start_of(h2::PREFACE, bytes) {
         return if bytes.len() < h2::PREFACE.len() {
@@ -50,7 +50,7 @@ pub fn detect_client(bytes: &[u8]) -> DetectedProtocol {
     }
 }
 
-/// Whether a client that begins with these bytes, behind which others are missing, sends a request of HTTP/1.
+/// Whether a client with these first bytes before a gap sends a request of HTTP/1.
 pub(crate) fn detect_cut_client(bytes: &[u8]) -> bool {
     match detect_client(bytes) {
         DetectedProtocol::Http1 => true,
@@ -59,7 +59,7 @@ pub(crate) fn detect_cut_client(bytes: &[u8]) -> bool {
     }
 }
 
-/// The protocol of a server that begins with these bytes, where its client has sent nothing that was observed.
+/// The protocol of a server with these first bytes, if no byte of its client was observed.
 pub fn detect_server(bytes: &[u8]) -> DetectedProtocol {
     match bytes {
         [0x16, 0x03, _, ..] => DetectedProtocol::Tls,
@@ -77,12 +77,13 @@ pub fn detect_server(bytes: &[u8]) -> DetectedProtocol {
     }
 }
 
-/// Whether bytes from the middle of a stream are TLS records from a record's border on.
+/// Whether bytes within a stream start with a TLS record.
 pub(crate) fn is_tls_record(bytes: &[u8]) -> bool {
     matches!(bytes, [0x14..=0x17, 0x03, 0x01..=0x04, ..])
 }
 
-/// A StartupMessage of protocol 3, a CancelRequest, an SSLRequest or a GSSENCRequest, behind the length.
+/// A StartupMessage of protocol 3, a CancelRequest, an SSLRequest or a GSSENCRequest, after the
+/// length.
 fn detect_postgresql(rest: &[u8]) -> DetectedProtocol {
     match rest.first_chunk() {
         Some([0, 3, 0, _] | [0x04, 0xd2, 0x16, 0x2e..=0x30]) => {
@@ -105,7 +106,7 @@ fn detect_request(bytes: &[u8]) -> DetectedProtocol {
         Some(b' ') if !method.is_empty() => {}
         _ => return DetectedProtocol::Other(None),
     }
-    // other protocols have commands in capitals, too: `EHLO`, `USER`. The end of the line makes it HTTP
+    // other protocols have commands in capitals, too: `EHLO`, `USER`. The end of the line decides
     let Some(end) = memchr::memchr(b'\n', bytes) else {
         return if bytes.len() < MAX_LINE {
             DetectedProtocol::More
@@ -125,7 +126,7 @@ fn detect_request(bytes: &[u8]) -> DetectedProtocol {
     }
 }
 
-/// Whether the two agree in all bytes that both have.
+/// Whether the two are equal in all bytes that both have.
 fn is_start_of(whole: &[u8], bytes: &[u8]) -> bool {
     let len = bytes.len().min(whole.len());
     len > 0 && bytes[..len] == whole[..len]

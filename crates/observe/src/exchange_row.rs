@@ -1,21 +1,21 @@
-//! One exchange as a row of the ledger: its phases, its bytes, what it announced.
+//! One exchange as a row of the ledger: its phases, its bytes, its announcements.
 
 use crate::request_inference::InferredExchange;
 use intact_ledger::{Exchange, ExchangeBytes, Method, Nanos, Side, Span, Target};
 use intact_wire::exchange::{Exchange as Seen, Request, Response};
 
-/// What the phases of an exchange begin and end with.
+/// The times that limit the phases of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// When the connection was ready.
     pub(crate) ready: Option<Nanos>,
-    /// The exchange waited for that.
+    /// The exchange waited for the connection.
     pub(crate) has_waited: bool,
-    /// When the exchange was over.
+    /// When the exchange ended.
     pub(crate) end: Nanos,
 }
 
-/// The last byte whose time is known: of the response, or of the request where there is no response.
+/// Time of the last byte of the response, or of the request if there is no response.
 pub(crate) fn last_byte(seen: &Seen) -> u64 {
     let of_response = seen.response.as_ref().map(|response| {
         let begun = response.first_body_at.unwrap_or(response.head_at);
@@ -28,7 +28,7 @@ pub(crate) fn last_byte(seen: &Seen) -> u64 {
     of_response.or(of_request).unwrap_or_default()
 }
 
-/// Fills in what was sent in both directions, and when. The spans add up to the latency.
+/// Sets the bytes and the times of both directions. The spans add up to the latency.
 pub(crate) fn fill(row: &mut Exchange, seen: &Seen, times: Times) {
     row.end = times.end.max(row.at);
     let response = seen.response.as_ref();
@@ -54,7 +54,7 @@ pub(crate) fn fill(row: &mut Exchange, seen: &Seen, times: Times) {
     row.spans.keep_within(row.at, row.end);
 }
 
-/// Fills in what is known of an exchange that could not be read. `row.end` is set.
+/// Sets the facts about an exchange that could not be read. `row.end` is set.
 pub(crate) fn fill_inferred(row: &mut Exchange, one: &InferredExchange, ready: Option<Nanos>) {
     let times = Times {
         ready,
@@ -75,7 +75,7 @@ pub(crate) fn fill_inferred(row: &mut Exchange, one: &InferredExchange, ready: O
     };
 }
 
-/// When the request began to be sent: behind the setup that it waited for, and what else it waited for.
+/// The time of the request's first byte, after the setup and other waits.
 fn begin_sending(row: &mut Exchange, started: Nanos, times: &Times) -> Nanos {
     let Some(ready) = times.ready.filter(|_| times.has_waited) else {
         return started;
@@ -93,7 +93,7 @@ fn receive(row: &mut Exchange, response: &Response, sent: Nanos) {
     let body = response.first_body_at.map(Nanos);
     let received = match body.filter(|body| *body > head_end) {
         Some(body) => {
-            // a header section that came in pieces belongs to the wait for it
+            // the wait lasts to the end of a header section that arrived in pieces
             wait.end = wait.end.max(head_end);
             row.spans.headers_to_body = Some(Span::new(head_end, body));
             body
@@ -127,7 +127,7 @@ fn describe_response(row: &mut Exchange, response: &Response) {
     }
 }
 
-/// `None` where header compression hid it.
+/// `None` if header compression hid the text.
 fn text(bytes: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes))
 }

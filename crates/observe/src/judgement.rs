@@ -1,4 +1,5 @@
-//! The outcome of an exchange, from how `wire` saw it end and how its connection ended.
+//! The outcome of an exchange, derived from the end that `wire` observed and the end of its
+//! connection.
 
 use crate::{FirstEnd, Side};
 use intact_ledger::{Certainty, Failure, Outcome, Side as LedgerSide, UnansweredRequest};
@@ -6,22 +7,22 @@ use intact_wire::exchange::Outcome as SeenOutcome;
 
 const CLIENT_CLOSED: &str = "the client closed the connection before the response was complete";
 
-/// What decides an outcome in addition to how the exchange was seen to end.
+/// The facts that decide an outcome, in addition to the observed end of the exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
-    /// How the connection began to end.
+    /// The first end of the connection.
     pub(crate) end: Option<FirstEnd>,
     /// The server sent a FIN.
     pub(crate) has_server_fin: bool,
     /// The end of the connection was not observed, or bytes before it are missing.
     pub(crate) is_unobserved: bool,
-    /// Bytes may be missing in the middle.
+    /// Bytes within the connection may be missing.
     pub(crate) is_partial: bool,
-    /// Decides where no byte of a response came.
+    /// Decides the outcome if no byte of a response arrived.
     pub(crate) request: UnansweredRequest,
 }
 
-/// How an exchange ended, for its row.
+/// The outcome of an exchange, for its row.
 #[derive(Clone, Debug)]
 pub(crate) struct Judgement {
     pub(crate) outcome: Outcome,
@@ -45,7 +46,8 @@ impl Judgement {
         }
     }
 
-    /// The recording ended before the server's TCP had acknowledged the request.
+    /// The outcome of an exchange whose request the server's TCP had not acknowledged when the
+    /// recording ended.
     pub(crate) fn unheard() -> Judgement {
         Judgement {
             detail: Some("no acknowledgement of the request came until the recording ended"),
@@ -68,12 +70,12 @@ impl Judgement {
 }
 
 impl Circumstances {
-    /// The outcome of an exchange that was seen to end like this.
+    /// Derives the outcome from the observed end.
     pub(crate) fn judge(self, outcome: SeenOutcome) -> Judgement {
         let is_by_client = self
             .end
             .is_some_and(|end| end.by == Some(LedgerSide::Client));
-        // a client that half closes reads on until the server's FIN
+        // a client that half-closes still reads until the server's FIN
         let is_open = self.end.is_none() || is_by_client && !self.has_server_fin;
         let failed = Judgement::failed;
         match outcome {
@@ -97,7 +99,7 @@ impl Circumstances {
                 certainty: Certainty::Exact,
                 detail: None,
             },
-            // what was not observed did not fail
+            // an exchange that was not observed to the end did not fail
             SeenOutcome::Unanswered | SeenOutcome::Cut if self.is_unobserved => {
                 Judgement::inferred(Outcome::Ok, "its end was not observed")
             }

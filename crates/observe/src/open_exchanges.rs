@@ -1,36 +1,36 @@
-//! The exchanges of a connection that are not over: their positions, their fingerprints, their last bytes.
+//! The open exchanges of a connection: their positions, fingerprints and last bytes.
 
 use crate::Side;
 use intact_ledger::{FingerprintBuilder, FingerprintKey};
 use intact_wire::exchange::{Exchange as Seen, Request};
 
-/// The exchanges that are not over, the oldest first.
+/// The open exchanges, the oldest first.
 #[derive(Default)]
 pub(crate) struct OpenExchanges {
     open: Vec<OpenExchange>,
-    /// Requests so far.
+    /// Number of requests so far.
     pub(crate) begun: u32,
 }
 
-/// An exchange that is not over.
+/// An open exchange.
 pub(crate) struct OpenExchange {
     pub(crate) stream: Option<u32>,
     pub(crate) begun_at: u64,
     /// Its position on the connection, from 1.
     pub(crate) ordinal: u32,
-    /// Absent where the request's head is hidden.
+    /// `None` if the request's header section is hidden.
     pub(crate) fingerprint: Option<FingerprintBuilder>,
     /// The last byte of the response so far.
     pub(crate) last_at: Option<u64>,
 }
 
 impl OpenExchanges {
-    /// How many are not over.
+    /// Number of open exchanges.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Takes the header section of a request.
+    /// Adds the exchange of a request.
     pub(crate) fn begin(&mut self, stream: Option<u32>, request: &Request, key: &FingerprintKey) {
         self.begun += 1;
         let is_known =
@@ -44,11 +44,11 @@ impl OpenExchanges {
         });
     }
 
-    /// Takes bytes of a body.
+    /// Adds bytes of a body.
     pub(crate) fn take_body(&mut self, from: Side, stream: Option<u32>, bytes: &[u8], at: u64) {
         let mut of_stream = self.open.iter_mut().filter(|open| open.stream == stream);
         match from {
-            // a request under way is the last, a response under way belongs to the first
+            // the current request is the last one, the current response belongs to the first
             Side::Client => {
                 let open = of_stream.next_back();
                 if let Some(fingerprint) = open.and_then(|open| open.fingerprint.as_mut()) {
@@ -63,7 +63,7 @@ impl OpenExchanges {
         }
     }
 
-    /// Takes out the exchange of `seen`, or makes it where its request was not observed.
+    /// Removes the exchange of `seen`, or makes one if its request was not observed.
     pub(crate) fn close(&mut self, seen: &Seen) -> OpenExchange {
         let begun_at = seen.request.as_ref().map(|request| request.started_at);
         let place = self.open.iter().position(|open| {
@@ -85,7 +85,7 @@ impl OpenExchanges {
         }
     }
 
-    /// The request of HTTP/1 that asked for HTTP/2 is answered on stream 1.
+    /// Records that the HTTP/1 request that asked for HTTP/2 is answered on stream 1.
     pub(crate) fn enter_upgrade(&mut self) {
         if let Some(open) = self.open.iter_mut().find(|open| open.stream.is_none()) {
             open.stream = Some(1);

@@ -1,6 +1,7 @@
-//! How far the exchanges of a connection are at this moment: for a producer that acts on connections while they go on.
+//! The current state of a connection's exchanges, for a producer that acts on open connections.
 //!
-//! Decides nothing. Where TLS cannot be read (yet), the exchanges are inferred from the order of records, and that is said.
+//! Decides nothing. If TLS cannot be decrypted (yet), the exchanges are inferred from the order of
+//! records, and marked as inferred.
 
 use crate::app_protocol::AppProtocol;
 use crate::request_inference::RequestInference;
@@ -8,35 +9,37 @@ use crate::rows::Rows;
 use crate::tls_connection::{Access, TlsConnection};
 use intact_ledger::Protocol;
 
-/// Bursts of records from which exchanges are inferred while secrets may still come; with more, nothing is known.
+/// Limit of bursts from which exchanges are inferred while secrets may still arrive; above it,
+/// nothing is known.
 const MAX_INFERRED: usize = 4096;
 
-/// How far the exchanges of a connection are.
+/// The state of a connection's exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Exchanges that are complete.
+    /// Number of complete exchanges.
     pub done: u64,
-    /// Exchanges that have begun and are not complete.
+    /// Number of open exchanges.
     pub open: u64,
-    /// How much of a response has come that is not complete; `None` where none has begun, or it cannot be seen.
+    /// The parts of an incomplete response that have arrived; `None` if none has begun, or it
+    /// cannot be read.
     pub response: Option<ResponsePart>,
-    /// One side announced the end of the connection, or another protocol than HTTP follows.
+    /// One side announced the end of the connection, or a protocol other than HTTP follows.
     pub is_closing: bool,
     /// Exchanges are inferred from the order of TLS records.
     pub is_inferred: bool,
-    /// The bytes are those of TLS.
+    /// The connection uses TLS.
     pub is_tls: bool,
-    /// Bytes can be sealed as the server would.
+    /// Bytes can be encrypted as the server would.
     pub is_sealable: bool,
-    /// The protocol, as far as it is known.
+    /// The protocol, if it is known.
     pub protocol: Option<Protocol>,
-    /// The server's last byte was the last of a frame (HTTP/2).
+    /// The server's last byte ended a frame (HTTP/2).
     pub is_between_frames: bool,
-    /// The open stream that was opened first (HTTP/2).
+    /// The oldest open stream (HTTP/2).
     pub first_stream: Option<u32>,
 }
 
-/// How much of a response has come.
+/// The parts of a response that have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponsePart {
     /// Its header section.
@@ -46,12 +49,12 @@ pub enum ResponsePart {
 }
 
 impl Progress {
-    /// Whether no exchange is under way, after a complete one.
+    /// Whether no exchange is open, after a complete one.
     pub fn is_kept(&self) -> bool {
         self.done > 0 && self.open == 0 && !self.is_closing
     }
 
-    /// The progress of a connection; `None` where nothing is known of its exchanges.
+    /// The state of a connection's exchanges; `None` if nothing is known of them.
     pub(crate) fn of(
         rows: &Rows,
         app: &AppProtocol,
@@ -85,7 +88,7 @@ impl Progress {
     }
 }
 
-/// The exchanges that records show whose secrets may still come.
+/// The exchanges inferred from records, if secrets may still arrive.
 fn inferred_from(tls: &TlsConnection) -> Option<RequestInference> {
     let bursts = tls.waiting_bursts();
     if bursts.len() > MAX_INFERRED {

@@ -1,89 +1,93 @@
 //! The size of encrypted records shows `close_notify`, and frames of HTTP/2 that are no requests.
 //!
-//! Sizes cannot show the version of HTTP where TLS hides it. They only exclude what is too small for a request.
+//! Sizes cannot show the version of HTTP where TLS hides it. They only exclude what is too small
+//! for a request.
 
 use intact_wire::Side;
 use intact_wire::tls::{TLS13, TlsFacts, suite_name};
 
 /// A type byte and a tag (RFC 8446 section 5.2).
 const OVERHEAD_13: u64 = 17;
-/// The bytes that an AEAD cipher of TLS 1.2 adds to each record: an explicit nonce and a tag (RFC 5288, 6655), or a tag alone
-/// (RFC 7905).
+/// Bytes that an AEAD cipher of TLS 1.2 adds to each record. They are an explicit nonce and a tag
+/// (RFC 5288, 6655), or a tag alone (RFC 7905).
 const OVERHEAD_12: [(&str, u64); 4] = [
     ("_GCM_", 24),
     ("_CHACHA20_POLY1305_", 16),
     ("_CCM_8", 16),
     ("_CCM", 24),
 ];
-/// What the JDK adds to each record of TLS 1.3: as many zeroes.
+/// Padding that the JDK adds to each record of TLS 1.3, in bytes.
 const PADDING: u64 = 16;
-/// A Finished: its head and a hash.
+/// A Finished: its header and a hash.
 const FINISHED_HEAD: u64 = 4;
 const AES_256_GCM_SHA384: u16 = 0x1302;
 /// An alert.
 const ALERT: u64 = 2;
 
-/// Of HTTP/2 (RFC 9113): a frame's head, which is an empty SETTINGS as well; a WINDOW_UPDATE; a PING or a GOAWAY.
+/// HTTP/2 (RFC 9113): a frame's header, which is also an empty SETTINGS; a WINDOW_UPDATE; a PING or
+/// a GOAWAY.
 const SETTINGS_ACK: u64 = 9;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
-/// The most WINDOW_UPDATEs that are taken for a record's whole content.
+/// Largest number of WINDOW_UPDATEs that can be the whole content of a record.
 const MAX_UPDATES: u64 = 3;
-/// What a client begins with, before its SETTINGS; and one of those.
+/// The preface of a client, before its SETTINGS; and one setting.
 const PREFACE: u64 = 24;
 const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
-/// So few that what follows cannot be the fields of a first request, which are longer than a GOAWAY by more than a few of them.
+/// With at most this number of settings, the next frame is a GOAWAY: the fields of a first request
+/// are longer than it.
 const FEW_SETTINGS: u64 = 4;
 
-/// What a burst is, by its size.
+/// The class of a burst, by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordSizes {
-    /// One or more alerts, with a GOAWAY before it maybe.
+    /// One or more alerts, perhaps after a GOAWAY.
     Close,
-    /// Of HTTP/2, but no request and no response.
+    /// HTTP/2 without a request and a response.
     Control,
-    /// Several WINDOW_UPDATEs of a client, where it speaks HTTP/2; short requests may have the same size.
+    /// Several WINDOW_UPDATEs of a client with HTTP/2; short requests may have the same size.
     Updates,
-    /// A PING, or a request whose fields were all sent before.
+    /// A PING, or a request with indexed fields only.
     Doubtful,
     /// Anything else.
     Data,
 }
 
-/// Records that passed one way at once.
+/// Consecutive records of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordBurst {
     pub(crate) from: Side,
     pub(crate) records: u64,
-    /// Their payload, still encrypted, in bytes; and that of the last alone.
+    /// Their encrypted payload in bytes, and that of the last record.
     pub(crate) bytes: u64,
     pub(crate) last: u64,
 }
 
-/// Where a burst of one side comes after the handshake.
+/// The position of a side's burst after the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandshakePosition {
     /// Among its first bursts.
     Opening,
-    /// Behind a client's preface of HTTP/2 that came alone.
+    /// After a client's preface of HTTP/2 that was a burst of its own.
     AfterPreface,
-    /// Anywhere else.
+    /// Any later position.
     Later,
 }
 
-/// What has to be known of a connection before sizes show anything.
+/// The facts about a connection that the classes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// What encryption adds to a record.
+    /// Bytes that encryption adds to a record.
     overhead: u64,
     may_be_http2: bool,
-    /// TLS 1.3 hides which records are alerts, and the protocol that was chosen.
+    /// TLS 1.3 hides which records are alerts, and the chosen protocol.
     is_tls13: bool,
 }
 
 impl Sizes {
-    /// `None` for ciphers that pad records to blocks: a size there stands for several lengths.
+    /// `None` for ciphers that pad records to blocks, because a size then stands for several
+    /// lengths.
     pub(crate) fn of(facts: &TlsFacts) -> Option<Sizes> {
         let server = facts.server_hello.as_ref()?;
         if server.version() != TLS13 {
@@ -109,20 +113,21 @@ impl Sizes {
         })
     }
 
-    /// Whether the connection carries HTTP/2: as the server says in TLS 1.2, or by the size of the client's first record of data,
-    /// which is its preface even where a request follows in the same burst.
+    /// Whether the connection carries HTTP/2: as the server states in TLS 1.2, or by the size of
+    /// the client's first record of data. That record is the preface, also if a request follows in
+    /// the same burst.
     pub(crate) fn shows_http2(self, facts: &TlsFacts) -> bool {
         let client = &facts.client_data;
         let is_preface = |len: u64| len.checked_sub(self.overhead).is_some_and(is_preface);
         self.may_be_http2 && (!self.is_tls13 || client.second_len.is_some_and(is_preface))
     }
 
-    /// Whether a client's burst is its preface and nothing else.
+    /// Whether a client's burst is only its preface.
     pub(crate) fn is_preface_alone(self, burst: RecordBurst) -> bool {
         self.may_be_http2 && burst.bytes == burst.records * self.overhead + PREFACE
     }
 
-    /// What the burst is.
+    /// The class of the burst.
     pub(crate) fn shape(self, burst: RecordBurst, place: HandshakePosition) -> RecordSizes {
         let RecordBurst { from, records, .. } = burst;
         let Some(plain) = burst.bytes.checked_sub(records * self.overhead) else {
@@ -140,14 +145,14 @@ impl Sizes {
             }
             (_, 1, SETTINGS_ACK | WINDOW_UPDATE) | (Side::Server, 1, PING) => RecordSizes::Control,
             (Side::Client, 1, PING) => RecordSizes::Doubtful,
-            // at the beginning several records are SETTINGS and what follows them
+            // at the beginning several records are SETTINGS and the frames after them
             (Side::Client, _, _)
                 if (records == 1 || place == HandshakePosition::Later)
                     && is_updates(plain, records) =>
             {
                 RecordSizes::Updates
             }
-            // begins and leaves: another connection was quicker
+            // opens and closes: another connection was faster
             (Side::Client, 2.., _)
                 if place != HandshakePosition::Later && burst.last == self.overhead + ALERT =>
             {
@@ -171,25 +176,26 @@ impl Sizes {
     }
 }
 
-/// Whether the size of so many records is that of some WINDOW_UPDATEs in each: of the connection and of streams. A client that
-/// downloads fast sends many at once.
+/// Whether this number of records of this size can be WINDOW_UPDATEs of the connection and of
+/// streams. A client that downloads fast sends many at a time.
 fn is_updates(plain: u64, records: u64) -> bool {
     let updates = plain / WINDOW_UPDATE;
     plain.is_multiple_of(WINDOW_UPDATE) && (records..=records * MAX_UPDATES).contains(&updates)
 }
 
-/// Whether a client's first burst is its preface alone, with SETTINGS and a WINDOW_UPDATE or without.
+/// Whether a client's first burst is only its preface, with SETTINGS and with or without a
+/// WINDOW_UPDATE.
 fn is_preface(plain: u64) -> bool {
     plain == PREFACE || plain.checked_sub(PREFACE).is_some_and(is_beginning)
 }
 
-/// Whether a client's burst behind its preface is SETTINGS, or a few of them and a GOAWAY.
+/// Whether a client's burst after its preface is SETTINGS, or a few of them and a GOAWAY.
 fn is_beginning(plain: u64) -> bool {
     let leaves = |before| is_settings(before, FEW_SETTINGS);
     is_settings(plain, MAX_SETTINGS) || plain.checked_sub(PING).is_some_and(leaves)
 }
 
-/// SETTINGS, at most `most`, with a WINDOW_UPDATE or without.
+/// SETTINGS, at most `most`, with or without a WINDOW_UPDATE.
 fn is_settings(plain: u64, most: u64) -> bool {
     let is_list = |len: u64| len.is_multiple_of(SETTING) && len / SETTING <= most;
     let heads = [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE];
@@ -230,7 +236,7 @@ mod tests {
         sizes.shape(burst(from, records, bytes), place)
     }
 
-    // as they were seen
+    // observed sizes
     #[test]
     fn go_over_http_2() {
         assert_eq!(sizes_of(SIZES, Client, 1, 87, Opening), Control);
@@ -256,13 +262,13 @@ mod tests {
         assert_eq!(sizes_of(SIZES, Client, 1, 41, Opening), Control);
         let preface = burst(Client, 1, 41);
         assert!(SIZES.is_preface_alone(preface));
-        // settings, GOAWAY, the alert: another connection was quicker
+        // settings, GOAWAY, the alert: another connection was faster
         let leaves = RecordBurst {
             last: 19,
             ..burst(Client, 2, 86)
         };
         assert_eq!(SIZES.shape(leaves, AfterPreface), Control);
-        // the same without the alert, which comes later
+        // the same without the alert, which arrives later
         let goes = burst(Client, 1, 67);
         assert_eq!(SIZES.shape(goes, AfterPreface), Control);
         let asks = burst(Client, 2, 293);

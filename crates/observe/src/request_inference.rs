@@ -1,40 +1,42 @@
-//! Infers requests on an encrypted connection from the order of its bursts: a request begins where the client sends after the
-//! server has sent.
+//! Infers requests on an encrypted connection from the order of its bursts: a request begins if the
+//! client sends after the server has sent.
 //!
-//! Exact for requests that are sent in one piece, one after the other. Frames of HTTP/2 that are no requests are excluded by
-//! their size. A body that follows an interim response and pipelining are miscounted, so every row is marked as inferred. Where
-//! streams of HTTP/2 may overlap, the count is a lower bound, and [`RequestInference::is_lower_bound`] says so.
+//! Exact for sequential requests that are each sent in one piece. Frames of HTTP/2 without requests
+//! are excluded by their size. A body that follows an interim response and pipelining are
+//! miscounted, so every row is marked as inferred. If streams of HTTP/2 may overlap, the count is a
+//! lower bound ([`RequestInference::is_lower_bound`]).
 
 use crate::record_sizes::RecordSizes;
 use intact_wire::Side;
 
-/// Application data that passed encrypted.
+/// A burst of encrypted application data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SealedBurst {
     pub(crate) from: Side,
     pub(crate) at: u64,
-    /// Encrypted bytes.
+    /// Number of encrypted bytes.
     pub(crate) bytes: u64,
     pub(crate) sizes: RecordSizes,
     /// The connection is known to carry HTTP/2.
     pub(crate) is_http2: bool,
-    /// It cannot be more than one frame with a header section.
+    /// It holds at most one frame with a header section.
     pub(crate) is_single: bool,
 }
 
 /// Infers exchanges.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RequestInference {
-    /// Exchanges that were given back.
+    /// Number of exchanges that were returned.
     ended: u64,
     open: Option<InferredExchange>,
-    /// A burst that is a request if it is answered.
+    /// A burst that is a request if a response follows.
     doubtful: Option<SealedBurst>,
-    /// There may have been requests that are not counted.
+    /// There may be requests that are not counted.
     is_lower_bound: bool,
 }
 
-/// Bursts that are taken for one request and its response. Times are in nanoseconds; bytes are encrypted.
+/// Bursts that are inferred to be one request and its response. Times are in nanoseconds; bytes are
+/// encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InferredExchange {
     pub(crate) started: u64,
@@ -50,7 +52,7 @@ pub(crate) struct InferredExchange {
 }
 
 impl RequestInference {
-    /// Takes a burst; the exchange that it ended.
+    /// Adds a burst. Returns the exchange that it ends.
     pub(crate) fn take(&mut self, burst: SealedBurst) -> Option<InferredExchange> {
         let ended = self.take_next(burst);
         self.ended += u64::from(ended.is_some());
@@ -79,7 +81,7 @@ impl RequestInference {
             }
         }
         if burst.from == Side::Client && burst.is_http2 {
-            // one body in parts, or streams side by side
+            // one body in parts, or concurrent streams
             self.is_lower_bound |= self.is_asking() || !burst.is_single;
         }
         self.extend(burst)
@@ -114,23 +116,24 @@ impl RequestInference {
         }
     }
 
-    /// The exchange that was open at the end. In HTTP/2 an unanswered burst may be any frame, so it is none.
+    /// The exchange that is open at the end. In HTTP/2 a burst without a response may be any frame,
+    /// so it is none.
     pub(crate) fn end(&mut self) -> Option<InferredExchange> {
         let last = self.open.take();
         last.filter(|one| one.answered.is_some() || !one.is_http2)
     }
 
-    /// Whether there may have been more requests.
+    /// Whether there may be more requests.
     pub(crate) fn is_lower_bound(&self) -> bool {
         self.is_lower_bound
     }
 
-    /// Exchanges that it gave back so far.
+    /// Number of exchanges that were returned so far.
     pub(crate) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// Whether the last request has begun to be answered.
+    /// Whether the response to the last request has begun.
     pub(crate) fn is_answered(&self) -> bool {
         self.open.is_some_and(|one| one.answered.is_some())
     }
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubtful_burst_is_a_request_if_it_is_answered() {
+    fn a_doubtful_burst_is_a_request_if_a_response_follows() {
         use RecordSizes::{Control, Data, Doubtful};
         use Side::{Client, Server};
         let count = |talk: &[(Side, RecordSizes)]| {
@@ -209,7 +212,7 @@ mod tests {
             after(&[(Client, Doubtful), (Client, Data), (Server, Data)]),
             2
         );
-        // settings, and their acknowledgement, before the answer
+        // settings and their acknowledgement, before the response
         assert_eq!(
             after(&[
                 (Client, Data),

@@ -1,5 +1,5 @@
-//! The rows of one connection while it goes on: `wire`'s events become exchanges, and what they show of the connection becomes
-//! its row. The decisions are in the crate's documentation.
+//! The rows of one open connection: `wire`'s events become exchanges, and their facts update the
+//! connection's row. The crate's documentation has the decisions.
 
 use crate::client_turns::Acknowledged;
 use crate::connection::Carried;
@@ -20,49 +20,50 @@ use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as Seen
 use intact_wire::h2::Http2Facts;
 use std::sync::Arc;
 
-/// A connection, its exchanges, and how much of them was recorded.
+/// A connection, its exchanges, and the part of them that was recorded.
 pub(crate) struct Rows {
     pub(crate) connection: ConnectionRow,
-    /// Its start was not observed, so earlier exchanges may have been missed.
+    /// Its start was not observed, so earlier exchanges may be missing.
     is_late: bool,
     /// Bytes of either side are missing.
     pub(crate) has_gap: bool,
-    /// Bytes of the client are missing behind this many requests: how many came before a later one is unknown.
+    /// Bytes of the client are missing after this number of requests, so the positions of later
+    /// requests are unknown.
     request_gap: Option<u32>,
     /// The client's direction is observed.
     pub(crate) hears_client: bool,
-    /// The client sent application data that could be read.
+    /// The client sent readable application data.
     pub(crate) client_spoke: bool,
     /// The application data can be read.
     pub(crate) is_readable: bool,
     open: OpenExchanges,
-    /// Exchanges recorded.
+    /// Number of recorded exchanges.
     done: u64,
-    /// Exchanges whose end was not observed.
+    /// Number of exchanges whose end was not observed.
     unobserved: u64,
     wait: SetupWait,
     last_begin: Option<Nanos>,
     last_end: Option<Nanos>,
-    /// An exchange was cut by the end of the connection.
+    /// The end of the connection cut an exchange.
     is_cut: bool,
     /// An exchange failed as stale.
     is_stale: bool,
     announced_by: Option<Side>,
-    /// When the server announced the end, without an error.
+    /// When the server announced the end without an error.
     server_announced_at: Option<Nanos>,
     pub(crate) segments: SegmentEvents,
     pub(crate) end: Option<FirstEnd>,
-    /// The server sent a FIN: what it sends until then is whole.
+    /// The server sent a FIN: the data before it is complete.
     pub(crate) has_server_fin: bool,
-    /// What the other side did after that.
+    /// What the other side did after the first end.
     pub(crate) other_end: Option<OtherEnd>,
     /// The time at the end of the recording in which the server's TCP acknowledged nothing.
     pub(crate) unheard: Option<Span>,
-    /// What the server had at its end.
+    /// The requests that the server had acknowledged at its end.
     pub(crate) acknowledged: Acknowledged,
-    /// A proxy granted a tunnel: its acknowledgements are not the server's.
+    /// A proxy granted a tunnel, so acknowledgements are those of the proxy.
     is_tunnel: bool,
-    /// Set once no more bytes come.
+    /// Set when no more bytes follow.
     pub(crate) ending: Option<Ending>,
 }
 
@@ -98,7 +99,7 @@ impl Rows {
         }
     }
 
-    /// Notes that bytes of that side were not observed.
+    /// Records that bytes of that side were not observed.
     pub(crate) fn lose(&mut self, from: crate::Side) {
         self.has_gap = true;
         if from == crate::Side::Client {
@@ -107,12 +108,12 @@ impl Rows {
         }
     }
 
-    /// How many exchanges were recorded.
+    /// Number of recorded exchanges.
     pub(crate) fn exchanges(&self) -> u64 {
         self.done
     }
 
-    /// How many exchanges have begun and are not over.
+    /// Number of open exchanges.
     pub(crate) fn open_exchanges(&self) -> u64 {
         self.open.len() as u64
     }
@@ -122,15 +123,15 @@ impl Rows {
         self.announced_by.is_some()
     }
 
-    /// How many of them have an end that was not observed.
+    /// Number of exchanges whose end was not observed.
     pub(crate) fn unobserved(&self) -> u64 {
         self.unobserved
     }
 
-    /// Takes an event of HTTP that came at `at`.
+    /// Records an event of HTTP that was observed at `at`.
     pub(crate) fn take(&mut self, event: Observed<'_>, at: u64, run: &mut dyn RunContext) {
         match event {
-            // a pushed response was not asked for
+            // a pushed response was not requested
             Observed::Opened(seen) if !seen.pushed => self.begin(seen, run),
             Observed::Body {
                 from,
@@ -154,7 +155,7 @@ impl Rows {
         };
         self.last_begin = Some(Nanos(request.started_at));
         self.open.begin(seen.stream, request, run.fingerprint_key());
-        // a tunnel that is granted is setup
+        // a granted tunnel is setup
         if asks_for_tunnel(seen) {
             return;
         }
@@ -170,7 +171,8 @@ impl Rows {
         let asked = request.is_some_and(|request| request.close);
         let granted = response.is_some_and(|response| response.close);
         let is_tunnel = asks_for_tunnel(seen);
-        // a client that asks for the end comes before the server that grants it; a tunnel outlives what HTTP says of its CONNECT
+        // a client asks for the end before the server grants it; a tunnel outlives the headers of
+        // its CONNECT
         if (asked || granted) && !(is_tunnel && is_granted(seen)) {
             self.announce(if asked { Side::Client } else { Side::Server });
             if let (false, Some(response)) = (asked, response) {
@@ -216,7 +218,8 @@ impl Rows {
         }
         let announced_at = self.server_announced_at;
         let mut row = self.row(seen, open, end, judgement, run.next_exchange());
-        // the response that announces the end, and is cut itself, was not sent after the announcement
+        // the response that announces the end, and is cut itself, was not sent after the
+        // announcement
         let is_announcement = row.close_sent_by == Some(Side::Server);
         if !row.outcome.is_ok() && !is_announcement {
             row.close_announced_at = announced_at;
@@ -254,7 +257,8 @@ impl Rows {
         row
     }
 
-    /// An exchange that began at `begun`, with its place on the connection and what it waited for of the setup.
+    /// An exchange that began at `begun`, with its position on the connection and the setup that it
+    /// waited for.
     fn place(&self, id: u64, begun: u64, ordinal: u32, is_stream: bool) -> Exchange {
         let mut row = Exchange::new(id, Nanos(begun));
         row.variant = self.connection.row.variant;
@@ -278,7 +282,7 @@ impl Rows {
         row
     }
 
-    /// When an exchange was over: with its last byte, or when its failure showed.
+    /// When an exchange ended: with its last byte, or when its failure was observed.
     fn end_of(&self, seen: &Seen, outcome: SeenOutcome, open: &OpenExchange, at: u64) -> u64 {
         let last = exchange_row::last_byte(seen).max(open.last_at.unwrap_or_default());
         match outcome {
@@ -298,7 +302,7 @@ impl Rows {
         }
     }
 
-    /// Judges an exchange whose request began at `begun`.
+    /// Derives the outcome of an exchange whose request began at `begun`.
     fn judge(&mut self, outcome: SeenOutcome, ordinal: u32, begun: Nanos) -> Judgement {
         let is_unobserved = self.ending == Some(Ending::Unobserved);
         let end = self.end.filter(|end| end.at >= begun);
@@ -327,7 +331,8 @@ impl Rows {
         judgement
     }
 
-    /// Takes a burst of encrypted records that was inferred to be an exchange; `why` it could not be read.
+    /// Records bursts of encrypted records that were inferred to be an exchange. `why`: the reason
+    /// why it could not be read.
     pub(crate) fn take_inferred(
         &mut self,
         one: &InferredExchange,
@@ -366,14 +371,15 @@ impl Rows {
         run.record(Event::Exchange(&row));
     }
 
-    /// Leaves HTTP/1 for HTTP/2: the request that asked for the upgrade is answered on stream 1.
+    /// Changes from HTTP/1 to HTTP/2: the request that asked for the upgrade is answered on stream
+    /// 1.
     pub(crate) fn enter_upgrade(&mut self) {
         self.open.enter_upgrade();
         self.connection.row.protocol = Some(Protocol::Http2);
     }
 
-    /// A CONNECT that a proxy granted is a part of the setup; what follows is between the client and the target. Whether it
-    /// was granted.
+    /// Records a CONNECT that a proxy granted as part of the setup; later data is between the
+    /// client and the target. Returns whether it was granted.
     fn enter_tunnel(&mut self, seen: &Seen) -> bool {
         let Some(granted) = seen.response.as_ref().filter(|_| is_granted(seen)) else {
             return false;
@@ -388,12 +394,13 @@ impl Rows {
         true
     }
 
-    /// Notes that one side announced that it will close.
+    /// Records that one side announced the close.
     fn announce(&mut self, by: Side) {
         self.announced_by = self.announced_by.or(Some(by));
     }
 
-    /// Records the end of the connection at `at`, or when its end was first seen. `http2` has what HTTP/2 showed of it.
+    /// Records the end of the connection at `at`, or when its end was first observed. `http2` has
+    /// the facts of HTTP/2.
     pub(crate) fn close(
         &mut self,
         at: Nanos,
@@ -411,7 +418,8 @@ impl Rows {
         }
         let is_silent = carried.bytes == ConnectionBytes::default();
         let is_counted = carried.is_inferred || is_silent || self.is_read();
-        // what a server does after the client's end takes as long as the path, and a recording may end before
+        // a server's reaction to the client's end takes a round trip, and a recording may end
+        // before
         let is_by_server = self.end.is_some_and(|end| end.by == Some(Side::Server));
         let closed = Closed {
             connection: self.connection.row.id,
@@ -436,8 +444,8 @@ impl Rows {
         run.record(Event::Closed(&closed));
     }
 
-    /// Whether all that it carried was read as HTTP. Where a client sent bytes and no request, it was not: the bytes are of
-    /// another protocol, or of a request that is not whole. HTTP/2 has bytes of its own.
+    /// Whether all its content was read as HTTP. If a client sent bytes and no request, the bytes
+    /// are another protocol or an incomplete request. HTTP/2 has bytes of its own.
     pub(crate) fn is_read(&self) -> bool {
         let is_h2 = self.connection.row.protocol == Some(Protocol::Http2);
         let is_quiet = self.request_gap.is_none() && (is_h2 || !self.client_spoke);
@@ -466,7 +474,8 @@ impl Rows {
     }
 }
 
-/// Whether it asks a proxy for a tunnel. In HTTP/2 a CONNECT concerns one stream, and is an exchange as any other.
+/// Whether it asks a proxy for a tunnel. In HTTP/2 a CONNECT concerns one stream, and is an
+/// ordinary exchange.
 fn asks_for_tunnel(seen: &Seen) -> bool {
     let request = seen.request.as_ref();
     seen.stream.is_none() && request.is_some_and(|request| request.method == b"CONNECT")

@@ -1,33 +1,36 @@
-//! Segments that were sent again, and late acknowledgements, each entered into the exchange during which it was seen: by a capture in
-//! the packets, by a relay in the counts of its kernel. Must not judge them.
+//! Retransmissions and late acknowledgements, each added to the exchange during which it was
+//! observed.
+//!
+//! A capture observes them in the packets, a relay in the counts of its kernel. Must not judge
+//! them.
 
 use intact_ledger::{Exchange, Nanos};
 use std::collections::VecDeque;
 
-/// Events of one connection that are kept; the latest.
+/// Limit of events per connection; the latest are kept.
 const KEPT: usize = 256;
 
-/// What was seen of the segments of one connection.
+/// The observed events of one connection.
 #[derive(Default)]
 pub(crate) struct SegmentEvents {
-    /// Every packet is seen, so that none is an observation too.
+    /// Every packet is observed, so a count of 0 is an observation, too.
     pub(crate) sees_packets: bool,
     resent: VecDeque<(Nanos, u32)>,
     late_acks: VecDeque<Nanos>,
 }
 
 impl SegmentEvents {
-    /// Notes how many segments were sent again by `at`, since this was asked before.
+    /// Records the number of segments that were sent again since the last call.
     pub(crate) fn note_resent(&mut self, count: u32, at: Nanos) {
         push(&mut self.resent, (at, count));
     }
 
-    /// Notes data that came at `at` and had waited for a late acknowledgement.
+    /// Records data that arrived at `at` and had waited for a late acknowledgement.
     pub(crate) fn note_late_ack(&mut self, at: Nanos) {
         push(&mut self.late_acks, at);
     }
 
-    /// Enters what was seen during an exchange whose beginning and end are set.
+    /// Adds the events during an exchange whose start and end are set.
     pub(crate) fn fill(&self, row: &mut Exchange) {
         let is_during = |at: Nanos| row.at <= at && at <= row.end;
         let resent = self.resent.iter().filter(|(at, _)| is_during(*at));
@@ -58,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_is_absent_and_what_a_capture_does_not_show_did_not_happen() {
+    fn a_count_that_was_not_read_is_absent_and_one_of_a_capture_is_zero() {
         let mut kernel = SegmentEvents::default();
         kernel.note_resent(0, Nanos(15));
         kernel.note_resent(2, Nanos(35));

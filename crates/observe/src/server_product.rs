@@ -1,5 +1,5 @@
-//! The product that a server names in `Server`, or the last proxy before the client in `Via`. Comments name hosts, modules and
-//! builds, and are not kept.
+//! The product that a server names in `Server`, or the last proxy before the client in `Via`.
+//! Comments contain hosts, modules and builds, and are not stored.
 
 use crate::user_agent::product;
 use intact_ledger::Origin;
@@ -7,11 +7,11 @@ use intact_wire::exchange::Response;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Origins and products that are remembered.
+/// Limit of remembered origins and products.
 const MOST: usize = 4096;
 
-/// What ends the connection of a response calls itself: the product of the last `Via` (RFC 9110 section 7.6.3), else that of
-/// `Server` (section 10.2.4).
+/// The product of the server or proxy at the other end of the connection. The last `Via` names it
+/// (RFC 9110 section 7.6.3), or `Server` if there is none (section 10.2.4).
 pub fn server_product(server: Option<&str>, via: Option<&str>) -> Option<Arc<str>> {
     match via.and_then(last_proxy) {
         Some(proxy) => product(proxy),
@@ -34,7 +34,7 @@ fn last_proxy(via: &str) -> Option<&str> {
         None => (via, None),
     };
     let entry = entry.rsplit(',').next()?;
-    // a version of the protocol, then who received it
+    // a version of the protocol, then the recipient
     let name = entry.split_ascii_whitespace().nth(1)?;
     Some(comment.filter(|text| !text.is_empty()).unwrap_or(name))
 }
@@ -51,7 +51,8 @@ pub(crate) fn of_response(response: &Response) -> Option<Arc<str>> {
     )
 }
 
-/// The products that the connections of a run have named. One connection for each origin and product has it in its row.
+/// The products that the connections of a run have named. For each origin and product, one
+/// connection has it in its row.
 #[derive(Debug, Default)]
 pub struct KnownServers {
     known: HashSet<(Option<Origin>, Arc<str>)>,
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_its_product_and_a_proxy_in_front_of_it_counts() {
+    fn a_server_is_its_product_and_a_proxy_before_it_takes_precedence() {
         let of = |server: &str, via: &str| {
             let via = (!via.is_empty()).then_some(via);
             let product = server_product(Some(server), via);

@@ -1,5 +1,5 @@
-//! TLS on an observed connection: its plain text where there are secrets, its handshake, and without secrets the bursts of
-//! records from which requests are inferred.
+//! TLS on an observed connection: its handshake, its plain text if there are secrets, and otherwise
+//! the bursts of records from which requests are inferred.
 
 use crate::record_sizes::{HandshakePosition, RecordBurst, RecordSizes, Sizes};
 use crate::request_inference::SealedBurst;
@@ -10,72 +10,75 @@ use intact_ledger::{Connection, DialFailure, Nanos, Span};
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, Status};
 use intact_wire::tls::{Finished, TLS13};
 
-/// Encrypted bytes of each direction that wait for secrets by default.
+/// Default limit of encrypted bytes per direction that wait for secrets.
 pub(crate) const MAX_WAITING: usize = 256 * 1024;
-/// Bursts of records that wait until it is known whether there are secrets.
+/// Limit of bursts that wait until it is known whether there are secrets.
 const MAX_BURSTS: usize = 256 * 1024;
-/// Secrets that have not come this long after the handshake will not, in nanoseconds. Node writes them late.
+/// Secrets that are missing this long after the handshake will not arrive, in nanoseconds. Node
+/// writes them late.
 const SECRETS_LATE: u64 = 2_000_000_000;
-/// The payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag; and with the padding of the JDK.
+/// Payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag; and with the padding
+/// of the JDK.
 const ALERT_LENS: [u64; 2] = [19, 35];
 
 /// The TLS of one connection.
 pub(crate) struct TlsConnection {
     reading: TlsReading,
     decryptor: Decryptor,
-    /// Encrypted bytes of each direction that may wait for secrets.
+    /// Limit of encrypted bytes per direction that wait for secrets.
     max_waiting: usize,
     keys: KeyLog,
     access: Access,
-    /// The process in whose memory secrets may be searched, until a search has begun or secrets were logged.
+    /// The process whose memory may be searched for secrets, until a search has begun or secrets
+    /// were logged.
     searchable: Option<u32>,
-    /// Both directions were read in plain: no more secrets are looked for.
+    /// Both directions were decrypted: no more secrets are needed.
     is_read: [bool; 2],
-    /// Directions that cannot be read on: bytes are missing, or they are no TLS.
+    /// Directions that cannot be read any further: bytes are missing, or they are not TLS.
     is_lost: [bool; 2],
     waiting: Vec<SealedBurst>,
-    /// How many bursts the client and the server have sent since the handshake.
+    /// Number of bursts of the client and the server since the handshake.
     bursts: [u8; 2],
-    /// The client began with the preface of HTTP/2, or the server chose HTTP/2.
+    /// The client's first bytes were the preface of HTTP/2, or the server chose HTTP/2.
     is_http2: bool,
-    /// A burst had the size of a frame of HTTP/2 that is no request and no response.
+    /// A burst had the size of a frame of HTTP/2 without a request and a response.
     has_frames: bool,
-    /// The first burst of the client was that preface alone: its SETTINGS follow.
+    /// The client's first burst was only that preface: its SETTINGS follow.
     is_preface_alone: bool,
     plain: PlainText,
-    /// Who seems to have sent `close_notify` first and when, by the size of the record.
+    /// The side that apparently sent `close_notify` first, by the size of the record, and when.
     inferred_close: Option<(Side, u64)>,
 }
 
-/// Whether the plain text can be read.
+/// Whether the plain text is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Secrets may still come.
+    /// Secrets may still arrive.
     Hoped,
-    /// It is being read.
+    /// It is being decrypted.
     Open,
-    /// It is not, for this reason.
+    /// It is not available, for this reason.
     Shut(&'static str),
 }
 
-/// Why TLS on a connection that is over was not read.
+/// Why the TLS of an ended connection was not decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sealed {
     /// There are no secrets for it.
     NoSecrets,
-    /// Its secrets do not open what passed.
+    /// Its secrets do not decrypt its records.
     WrongSecrets,
-    /// The suite is not decrypted here.
+    /// The suite is not supported.
     Suite(u16),
-    /// The version is not decrypted here.
+    /// The version is not supported.
     Version(u16),
     /// Its handshake was not observed.
     NoHandshake,
-    /// Bytes are missing, and no record can be found behind them.
+    /// Bytes are missing, and no record can be found after them.
     BytesMissing,
 }
 
-/// Plain text and its pieces, in the order of their arrival.
+/// Plain text and its pieces, in order of arrival.
 #[derive(Default)]
 pub(crate) struct PlainText {
     bytes: Vec<u8>,
@@ -92,7 +95,7 @@ struct Piece {
 }
 
 impl PlainText {
-    /// The pieces: who sent them, when, and the bytes.
+    /// The pieces: the sender, the time, and the bytes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Side, u64, &[u8])> {
         let pieces = self.pieces.iter();
         pieces.map(|piece| (piece.from, piece.at, &self.bytes[piece.start..piece.end]))
@@ -115,7 +118,7 @@ impl PlainText {
 }
 
 impl TlsConnection {
-    /// `max_waiting`: encrypted bytes of each direction that wait for secrets.
+    /// `max_waiting`: limit of encrypted bytes per direction that wait for secrets.
     pub(crate) fn new(reading: TlsReading, max_waiting: usize) -> TlsConnection {
         let expects = reading.expects_secrets;
         TlsConnection {
@@ -145,8 +148,8 @@ impl TlsConnection {
         self.access
     }
 
-    /// Takes the next bytes of one side. What became readable is in [`TlsConnection::take_plain`] afterwards, the rest in
-    /// [`TlsConnection::take_bursts`].
+    /// Reads the next bytes of one side. Afterwards [`TlsConnection::take_plain`] has the decrypted
+    /// data, and [`TlsConnection::take_bursts`] the rest.
     pub(crate) fn read(&mut self, from: Side, bytes: &[u8], at: u64, run: &mut dyn RunContext) {
         if self.is_lost[from as usize] {
             return;
@@ -160,7 +163,7 @@ impl TlsConnection {
             plain.keep(text.from, text.bytes, text.at);
         });
         self.is_lost[from as usize] = read.is_err();
-        // secrets may have come while the bytes were on their way
+        // secrets may have arrived while the bytes were on their way
         if self.access == Access::Hoped && self.plain.is_empty() {
             self.look_again(run);
         }
@@ -176,12 +179,12 @@ impl TlsConnection {
         self.decide();
     }
 
-    /// Takes note of missing bytes: records cannot be found again.
+    /// Records missing bytes: records cannot be found after them.
     pub(crate) fn lose(&mut self, from: Side) {
         self.is_lost[from as usize] = true;
     }
 
-    /// Looks for secrets that came late.
+    /// Looks for late secrets.
     pub(crate) fn look_again(&mut self, run: &mut dyn RunContext) {
         if self.fetch_secrets(run) {
             let plain = &mut self.plain;
@@ -192,18 +195,19 @@ impl TlsConnection {
         }
     }
 
-    /// Whether a search for its secrets is under way.
+    /// Whether a search for its secrets is running.
     pub(crate) fn awaits_secrets(&self, run: &dyn RunContext) -> bool {
         let hello = self.decryptor.facts().client_hello.as_ref();
         self.access == Access::Hoped && hello.is_some_and(|hello| run.is_searching(&hello.random))
     }
 
-    /// Whether so much of that side waits for secrets that are searched that its sender has to wait.
+    /// Whether so much of that side waits for secrets of a running search that the sender must
+    /// wait.
     pub(crate) fn is_crowded(&self, from: Side, run: &dyn RunContext) -> bool {
         self.decryptor.waiting(from) >= self.max_waiting / 2 && self.awaits_secrets(run)
     }
 
-    /// Gives up on secrets that have not come in time, or in any case when the connection `is_over`.
+    /// Stops waiting for secrets if their time is over, or if the connection `is_over`.
     pub(crate) fn give_up(&mut self, now: u64, is_over: bool) {
         let is_late = self
             .decryptor
@@ -218,15 +222,15 @@ impl TlsConnection {
         }
     }
 
-    /// What was read in plain since the last time.
+    /// The data that was decrypted since the last call.
     pub(crate) fn take_plain(&mut self) -> PlainText {
         let mut plain = std::mem::take(&mut self.plain);
-        // what waited for secrets comes one direction after the other
+        // data that waited for secrets is decrypted one direction after the other
         plain.pieces.sort_by_key(|piece| piece.at);
         plain
     }
 
-    /// Gives a buffer back for the next plain text.
+    /// Returns a buffer for the next plain text.
     pub(crate) fn reuse(&mut self, mut plain: PlainText) {
         plain.bytes.clear();
         plain.pieces.clear();
@@ -235,7 +239,7 @@ impl TlsConnection {
         }
     }
 
-    /// Bursts that passed unread; none while secrets may still come.
+    /// Bursts that were not decrypted; none while secrets may still arrive.
     pub(crate) fn take_bursts(&mut self) -> Vec<SealedBurst> {
         match self.access {
             Access::Hoped => Vec::new(),
@@ -243,7 +247,7 @@ impl TlsConnection {
         }
     }
 
-    /// The bytes as a record that fits behind those of the server; `None` where that is not possible.
+    /// The bytes as a record that follows those of the server; `None` if that is impossible.
     pub(crate) fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.decryptor.seal_by_server(bytes)
     }
@@ -253,7 +257,7 @@ impl TlsConnection {
         &self.waiting
     }
 
-    /// Fetches new secrets; whether there were any.
+    /// Fetches new secrets. Returns whether there were any.
     fn fetch_secrets(&mut self, run: &mut dyn RunContext) -> bool {
         if matches!(self.access, Access::Shut(_)) || self.is_read == [true; 2] {
             return false;
@@ -268,7 +272,7 @@ impl TlsConnection {
         has_new
     }
 
-    /// Starts a search for secrets that were not logged, once there is something to try them on.
+    /// Starts a search for secrets that were not logged, as soon as a record can test them.
     fn search_secrets(&mut self, run: &mut dyn RunContext) {
         if let Some(process) = self.searchable {
             let checks = self.decryptor.locks();
@@ -284,13 +288,14 @@ impl TlsConnection {
         (traffic.records, traffic.bytes)
     }
 
-    /// Notes encrypted application data that passed: neither the handshake nor the `close_notify`.
+    /// Records a burst of encrypted application data that is neither part of the handshake nor the
+    /// `close_notify`.
     fn note_burst(&mut self, from: Side, before: (u64, u64), was_finished: bool, at: u64) {
         let now = self.traffic(from);
         let facts = self.decryptor.facts();
         let (mut records, mut bytes) = (now.0 - before.0, now.1 - before.1);
         if facts.version() == Some(TLS13) && !was_finished {
-            // the server's part is handshake until then; the client's begins with its Finished
+            // the server's data is handshake until then; the client's begins with its Finished
             records = match from {
                 Side::Server => 0,
                 Side::Client if facts.finished.is_some() => records.saturating_sub(1),
@@ -324,7 +329,7 @@ impl TlsConnection {
         if position != HandshakePosition::Later && sizes == RecordSizes::Control {
             self.is_http2 |= from == Side::Client;
         } else if self.is_http2 && from == Side::Server && *count == 1 && records == 1 {
-            // tickets: SETTINGS come before responses
+            // tickets: SETTINGS precede responses
             sizes = RecordSizes::Control;
         }
         self.has_frames |= sizes == RecordSizes::Control;
@@ -335,7 +340,7 @@ impl TlsConnection {
         if sizes == RecordSizes::Close {
             self.inferred_close.get_or_insert((from, at));
         } else if self.waiting.len() < MAX_BURSTS {
-            // it was data after all
+            // it was data, because more follows
             self.inferred_close = self.inferred_close.filter(|(side, _)| *side != from);
             self.waiting.push(SealedBurst {
                 from,
@@ -343,7 +348,7 @@ impl TlsConnection {
                 bytes,
                 sizes,
                 is_http2,
-                // SETTINGS may stand before the first
+                // SETTINGS may precede the first
                 is_single: records == 1 || position != HandshakePosition::Later,
             });
         }
@@ -370,7 +375,7 @@ impl TlsConnection {
         }
     }
 
-    /// Why nothing could be read, where nothing could.
+    /// Why no record was decrypted.
     pub(crate) fn sealed(&self) -> Sealed {
         let facts = self.decryptor.facts();
         let is_lost = self.is_lost.contains(&true);
@@ -385,12 +390,13 @@ impl TlsConnection {
         }
     }
 
-    /// Whether secrets open at least one direction.
+    /// Whether secrets decrypt at least one direction.
     pub(crate) fn is_decrypted(&self) -> bool {
         self.decryptor.status() == Status::Reading
     }
 
-    /// Writes what is known into the connection; whether that changed it. The handshake begins with the transport's end.
+    /// Copies the facts to the connection. Returns whether that changed it. The handshake begins
+    /// when the transport is established.
     pub(crate) fn describe(&self, connection: &mut Connection) -> bool {
         let facts = self.decryptor.facts();
         let tls = tls_facts::describe(facts, self.decryptor.inner(), self.is_decrypted());
@@ -410,17 +416,19 @@ impl TlsConnection {
         self.decryptor.inner().finished.or(facts.finished)
     }
 
-    /// Whether the handshake is over.
+    /// Whether the handshake succeeded.
     fn is_up(&self) -> bool {
         let facts = self.decryptor.facts();
-        // in TLS 1.3 a client that refuses the certificate sends an encrypted alert where its Finished would be
+        // in TLS 1.3 a client that refuses the certificate sends an encrypted alert where its
+        // Finished would be
         let is_refused = facts.version() == Some(TLS13)
             && facts.client_data.records == 1
             && ALERT_LENS.contains(&facts.client_data.bytes);
         self.decryptor.inner().finished.is_some() || facts.finished.is_some() && !is_refused
     }
 
-    /// Why a connection that is over has no TLS; `None` where the handshake succeeded, or its start was not observed.
+    /// Why an ended connection has no TLS; `None` if the handshake succeeded, or its start was not
+    /// observed.
     pub(crate) fn failure(&self, end: Option<crate::FirstEnd>) -> Option<DialFailure> {
         let facts = self.decryptor.facts();
         let is_foreign = self.is_lost[Side::Server as usize] && facts.server_hello.is_none();
@@ -430,7 +438,7 @@ impl TlsConnection {
         Some(tls_facts::failure(facts, is_foreign, end))
     }
 
-    /// When that side sent `close_notify`, or seems to have, in nanoseconds.
+    /// When that side sent `close_notify`, or apparently did, in nanoseconds.
     pub(crate) fn close_notify_at(&self, side: Side) -> Option<u64> {
         let inner = self.decryptor.inner();
         let decrypted = match side {

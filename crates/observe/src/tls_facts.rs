@@ -1,4 +1,4 @@
-//! What the hellos and alerts of TLS show, as the ledger keeps it.
+//! The facts of TLS hellos and alerts, as the ledger stores them.
 
 use crate::{FirstEnd, Side};
 use intact_ledger::{
@@ -8,7 +8,7 @@ use intact_wire::tls::decrypt::Inner;
 use intact_wire::tls::{ClientHello, Mode, TLS12, TLS13, TlsFacts, suite_name};
 use std::sync::Arc;
 
-/// The TLS side of a connection. `is_decrypted`: its encrypted handshake messages are known.
+/// The TLS of a connection. `is_decrypted`: its encrypted handshake messages are known.
 pub(crate) fn describe(facts: &TlsFacts, inner: &Inner, is_decrypted: bool) -> Tls {
     let (client, server) = (facts.client_hello.as_ref(), facts.server_hello.as_ref());
     let alpn = inner.alpn.as_ref();
@@ -39,7 +39,8 @@ fn text(name: &[u8]) -> Arc<str> {
     String::from_utf8_lossy(name).into()
 }
 
-/// In TLS 1.3 a pre-shared key, before it a ticket or a session id.
+/// Whether the client offers resumption: a pre-shared key in TLS 1.3, before it a ticket or a
+/// session id.
 fn offers_to_resume(hello: &ClientHello) -> bool {
     let is_13 = hello.highest_version() >= TLS13;
     hello.psk_identities > 0
@@ -47,8 +48,8 @@ fn offers_to_resume(hello: &ClientHello) -> bool {
         || (!is_13 && !hello.session_id.is_empty())
 }
 
-/// The readable part of a JA4 fingerprint: transport, version, whether a name is asked for, how many suites and extensions,
-/// the first protocol offered.
+/// The readable part of a JA4 fingerprint: transport, version, whether there is a server name, the
+/// numbers of suites and extensions, the first protocol.
 fn client_hint(hello: &ClientHello) -> Arc<str> {
     let is_real = |number: &&u16| **number & 0x0f0f != 0x0a0a;
     let count = |numbers: &[u16]| numbers.iter().filter(is_real).count().min(99);
@@ -81,7 +82,7 @@ fn client_hint(hello: &ClientHello) -> Arc<str> {
     .into()
 }
 
-/// Why a handshake failed on a connection that is over. `is_foreign`: the server's bytes are no TLS.
+/// Why a handshake failed on an ended connection. `is_foreign`: the server's bytes are not TLS.
 pub(crate) fn failure(facts: &TlsFacts, is_foreign: bool, end: Option<FirstEnd>) -> DialFailure {
     let fatal = facts.alerts.iter().find(|alert| alert.level == 2);
     let by = end.and_then(|end| end.by);

@@ -1,10 +1,12 @@
-//! The product that a client names in `User-Agent`. The full field names machines, builds and people, and is not kept.
+//! The product that a client names in `User-Agent`. The full field identifies machines, builds and
+//! people, and is not stored.
 
 use std::sync::Arc;
 
-/// The longest product that is kept, in bytes.
+/// Limit of a product in bytes.
 const LONGEST: usize = 64;
-/// The products of browsers, which follow words that all browsers share; the most specific first.
+/// The products of browsers, which follow words that all browsers have in common; the most specific
+/// first.
 const BROWSERS: [&str; 7] = [
     "HeadlessChrome/",
     "Edg/",
@@ -15,8 +17,9 @@ const BROWSERS: [&str; 7] = [
     "Version/",
 ];
 
-/// The first product of a `User-Agent` (RFC 9110 section 10.1.5), for example `python-requests/2.31.0`. For a browser, the
-/// product that distinguishes it from others. `None` for a field without a product.
+/// The first product of a `User-Agent` (RFC 9110 section 10.1.5), for example
+/// `python-requests/2.31.0`. For a browser, the product that distinguishes it from others. `None`
+/// for a field without a product.
 pub fn product(field: &str) -> Option<Arc<str>> {
     let words = || field.split([' ', '\t', ',', ';', '(', ')']);
     let is_browser = field.starts_with("Mozilla/");
@@ -36,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_product_is_kept_and_the_rest_is_not() {
+    fn a_product_is_stored_and_the_rest_is_not() {
         let of = |field: &str| product(field).map(|name| name.to_string());
         let named = |name: &str| Some(name.to_owned());
         assert_eq!(

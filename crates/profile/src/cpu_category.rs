@@ -1,26 +1,26 @@
-//! What a stack was doing, told by the names in it: looking up names, TLS, sockets, anything else.
+//! Classifies a stack by the names in it: name lookup, TLS, sockets, readiness, other.
 //!
-//! A stack belongs to one kind of work. A lookup sends packets and a TLS write ends in a socket: lookups claim all that is
-//! under them, and what the kernel does with packets is socket work whoever asked for it.
+//! A stack has one category. A lookup sends packets and a TLS write ends in a socket, so a lookup
+//! claims all frames below it. Packet work in the kernel is socket work for any caller.
 
 use crate::profile::Frame;
 
 /// What a stack was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CpuCategory {
-    /// Looking a name up, with the packets of that.
+    /// A name lookup, including its packets.
     Dns,
     /// TLS: handshakes, certificates, encryption.
     Tls,
     /// Sockets and packets, in the kernel.
     Socket,
-    /// Waiting for descriptors to become ready (epoll, poll, select), in the kernel.
+    /// Waiting in the kernel for descriptors to become ready (epoll, poll, select).
     Readiness,
     /// Anything else.
     Other,
 }
 
-/// Samples by kind of work.
+/// Number of samples by category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CategoryShares {
     /// See [`CpuCategory::Dns`].
@@ -46,7 +46,7 @@ impl CategoryShares {
         } += samples;
     }
 
-    /// All samples.
+    /// Number of all samples.
     pub fn total(self) -> u64 {
         self.dns + self.tls + self.socket + self.readiness + self.other
     }
@@ -69,10 +69,11 @@ const DNS: [&str; 14] = [
     "net.cgoLookup",
     "uv__getaddrinfo",
 ];
-/// Libraries that do nothing else.
+/// Libraries that only do lookups.
 const DNS_FILES: [&str; 4] = ["libresolv", "libnss_dns", "libnss_resolve", "libcares"];
 
-/// Functions of TLS and of its arithmetic where a program carries them itself: OpenSSL and its forks, Go, rustls, ring, aws-lc.
+/// Functions of TLS and its arithmetic in programs that link them statically: OpenSSL and its
+/// forks, Go, rustls, ring, aws-lc.
 const TLS: [&str; 35] = [
     "SSL_",
     "ssl_",
@@ -110,7 +111,7 @@ const TLS: [&str; 35] = [
     "ring_core_",
     "webpki::",
 ];
-/// Libraries of TLS, and of the arithmetic under them.
+/// Libraries of TLS and of its arithmetic.
 const TLS_FILES: [&str; 15] = [
     "libssl",
     "libcrypto",
@@ -168,7 +169,7 @@ const READINESS: [&str; 6] = [
 ];
 
 impl CpuCategory {
-    /// What these frames, the innermost first, were doing.
+    /// The category of these frames, the innermost first.
     pub(crate) fn of(frames: &[Frame]) -> CpuCategory {
         let mut kernel = None;
         let mut tls = false;
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_up_owns_its_packets() {
+    fn a_lookup_owns_its_packets() {
         let stack = [
             kernel("udp_sendmsg"),
             file("libc.so.6", "__res_context_send"),
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_readiness_is_told_from_packets_that_come_meanwhile() {
+    fn waiting_for_readiness_differs_from_packets_that_arrive_meanwhile() {
         let wait = kernel("do_epoll_wait");
         assert_eq!(
             CpuCategory::of(std::slice::from_ref(&wait)),

@@ -1,28 +1,29 @@
-//! Why nothing could be sampled.
+//! Why sampling failed.
 
 use std::io;
 
-/// Why nothing could be sampled.
+/// Why sampling failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// The system does not let us: `sysctl kernel.perf_event_paranoid` (2 is enough), or a container's seccomp profile.
+    /// Permission denied: `sysctl kernel.perf_event_paranoid` (2 is enough), or a container's
+    /// seccomp profile.
     #[error(
         "the system does not allow sampling ({error}): kernel.perf_event_paranoid is {}, 2 or less is needed (or root), and a container profile that lets perf_event_open through",
         .paranoid.as_deref().unwrap_or("unknown")
     )]
     Refused {
-        /// What the kernel said.
+        /// The error of the kernel.
         error: io::Error,
-        /// `kernel.perf_event_paranoid`.
+        /// Value of `kernel.perf_event_paranoid`.
         paranoid: Option<String>,
     },
-    /// There is no such process.
+    /// No process has this id.
     #[error("there is no process {0}: `pgrep NAME` finds its number")]
     NoProcess(u32),
-    /// Something of our own failed.
+    /// A step of the setup failed.
     #[error("sampling: {0}: {1}")]
     Setup(&'static str, io::Error),
-    /// Not on this system.
+    /// The system is not supported.
     #[error("sampling needs Linux on x86-64 or aarch64")]
     Unsupported,
 }

@@ -1,11 +1,13 @@
-//! Where the programs of a process tree spend their processor time: samples of their stacks, what kind of work each is, and a
-//! flame graph.
+//! Samples the stacks of a process tree: where its processor time goes, by category and as a flame
+//! graph.
 //!
-//! The kernel samples (`perf_event_open` with its software clock, unprivileged where the system allows that); stacks are
-//! unwound here by the programs' own unwind tables, so that they need no frame pointers; names come from symbol tables, the
-//! kernel's list and the maps that JIT compilers write (`/tmp/perf-PID.map`).
+//! The kernel samples with the software clock of `perf_event_open`, unprivileged where the system
+//! allows that. This crate unwinds stacks by the programs' own unwind tables, so no frame pointers
+//! are needed. Names come from symbol tables, the kernel's list and the maps of JIT compilers
+//! (`/tmp/perf-PID.map`).
 //!
-//! This crate draws no conclusions and prints nothing. What it could not see is counted and told.
+//! This crate draws no conclusions and prints nothing. It counts and reports what it could not
+//! observe.
 
 mod cpu_category;
 mod error;

@@ -1,4 +1,4 @@
-//! What was sampled, with names: plain data.
+//! The sampled profile with names: plain data.
 
 use crate::cpu_category::{CategoryShares, CpuCategory};
 use std::path::PathBuf;
@@ -7,55 +7,56 @@ use std::sync::Arc;
 /// One level of a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
-    /// In the kernel: the function's name where the kernel tells it.
+    /// In the kernel, with the function's name if the kernel shows it.
     Kernel(Option<Arc<str>>),
-    /// In a file: its name without folders, and the function where the file has symbols.
+    /// In a file: its name without folders, and the function if the file has symbols.
     File(Arc<str>, Option<Arc<str>>),
-    /// Code that was made while the program ran: its name where a perf map tells it.
+    /// Generated code, with its name if a perf map has it.
     Made(Option<Arc<str>>),
 }
 
-/// A stack, and how often it was met.
+/// A stack and its number of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Index of the subject: 0 for the program's tree, then those that were watched beside it, in their order.
+    /// Index of the target: 0 for the program's tree, then the other watched processes in their
+    /// order.
     pub subject: usize,
     /// The thread's name.
     pub command: Arc<str>,
-    /// The innermost first.
+    /// The frames, the innermost first.
     pub frames: Vec<Frame>,
-    /// How many samples.
+    /// Number of samples.
     pub samples: u64,
-    /// What it was doing.
+    /// Its category.
     pub work: CpuCategory,
 }
 
-/// Something that could not be seen.
+/// A part that could not be observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// The kernel's own frames are hidden from us: time in the kernel is not sampled.
+    /// The kernel's frames are hidden, so time in the kernel is not sampled.
     NoKernel,
-    /// The kernel does not tell its functions' addresses (`kernel.kptr_restrict`): its frames have no names.
+    /// The kernel hides its addresses (`kernel.kptr_restrict`), so its frames have no names.
     NoKernelNames,
-    /// So many samples were lost or not kept.
+    /// Number of samples that were lost or not kept.
     Lost(u64),
 }
 
-/// What was sampled.
+/// The samples of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// The stacks, without order.
+    /// The stacks, in no particular order.
     pub stacks: Vec<Stack>,
     /// Samples a second of processor time.
     pub per_second: u64,
-    /// What could not be seen.
+    /// The parts that could not be observed.
     pub gaps: Vec<Gap>,
-    /// The lists of JIT compilers that were read: files that lie on after their process.
+    /// The lists of JIT compilers that were read. These files stay after their process ends.
     pub maps: Vec<PathBuf>,
 }
 
 impl Profile {
-    /// How many samples of a subject went to each kind of work.
+    /// Number of samples of a target by category.
     pub fn shares(&self, subject: usize) -> CategoryShares {
         let mut shares = CategoryShares::default();
         for stack in &self.stacks {

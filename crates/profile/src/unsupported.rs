@@ -1,14 +1,14 @@
-//! Systems on which nothing can be sampled.
+//! Systems without sampling.
 
 use crate::{Profile, ProfileError};
 use std::io;
 
-/// Whom to sample.
+/// What to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SampleTarget {
     /// What this thread starts from now on.
     Children,
-    /// These processes and what they start.
+    /// These processes and their children.
     Processes(Vec<u32>),
 }
 
@@ -16,18 +16,18 @@ pub enum SampleTarget {
 pub struct Sampling(std::convert::Infallible);
 
 impl Sampling {
-    /// Tells that it cannot be done here.
+    /// Returns [`ProfileError::Unsupported`].
     pub fn start(_subjects: &[SampleTarget]) -> Result<Sampling, ProfileError> {
         Err(ProfileError::Unsupported)
     }
 
-    /// What was sampled.
+    /// Never called: there is no sampler on this system.
     pub fn finish(self) -> Profile {
         match self.0 {}
     }
 }
 
-/// Draws nothing: there is no profile on this system.
+/// Returns an error of kind `Unsupported`.
 pub fn flame_graph(_: &Profile, _: &str, _: impl io::Write) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

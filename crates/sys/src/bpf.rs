@@ -1,4 +1,5 @@
-//! Classic BPF (linux/bpf_common.h): the instructions that seccomp filters and packet filters are made of.
+//! Classic BPF (linux/bpf_common.h): the instructions that seccomp filters and packet filters are
+//! made of.
 
 pub use libc::sock_filter as Instruction;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W};
@@ -33,7 +34,8 @@ pub const fn if_greater(value: u32, over: u8) -> Instruction {
     instruction(BPF_JMP | BPF_JGT | BPF_K, value, over, 0)
 }
 
-/// Any instruction; `jt` and `jf` are the numbers of instructions that a comparison skips when true and when false.
+/// Any instruction; `jt` and `jf` are the numbers of instructions that a comparison skips when true
+/// and when false.
 pub const fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
     Instruction {
         code: code as u16,

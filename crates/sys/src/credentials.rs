@@ -1,14 +1,16 @@
-//! The user and the groups that a socket is made with: firewall and routing rules by owner see them for as long as it lives.
+//! The user and the groups of a socket's creator: firewall and routing rules by owner apply to them
+//! as long as the socket lives.
 //!
-//! Changes the credentials of threads of its own only, and of those only what sockets are made with: a real or saved user id of
-//! another user would let that user's processes send signals to this one.
+//! Changes the credentials of its own threads only, and only those that sockets get. With a real or
+//! saved user id of another user, that user's processes could send signals to this one.
 
 use crate::checked;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 
-/// What a socket is made with (credentials(7)): file system user and group, and the supplementary groups.
+/// The credentials that a socket gets (credentials(7)): file system user and group, and the
+/// supplementary groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// The user and the group.
@@ -26,7 +28,7 @@ pub struct Owner {
     pub group: u32,
 }
 
-/// The owner of a socket: those that its maker had.
+/// The owner of a socket: the user and group of its creator.
 ///
 /// # Errors
 /// Those of fstat(2).
@@ -48,13 +50,13 @@ pub fn peer_process(socket: &impl AsFd) -> io::Result<u32> {
 }
 
 impl Credentials {
-    /// Those of a thread; `None` if it has ended.
+    /// The credentials of a thread; `None` if it has ended.
     pub fn of_thread(thread: u32) -> Option<Credentials> {
         let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
         Credentials::parse(&status)
     }
 
-    /// Those of this thread.
+    /// The credentials of this thread.
     pub fn ours() -> Option<Credentials> {
         let status = fs::read_to_string("/proc/thread-self/status").ok()?;
         Credentials::parse(&status)
@@ -77,11 +79,11 @@ impl Credentials {
         })
     }
 
-    /// Runs `make` in a thread of its own that has these credentials.
+    /// Runs `make` in a new thread with these credentials.
     ///
     /// # Errors
-    /// Those of setgroups(2); [`io::ErrorKind::PermissionDenied`] without the right to take them (CAP_SETUID, CAP_SETGID); `make`
-    /// has not run, unless it panicked.
+    /// Those of setgroups(2); [`io::ErrorKind::PermissionDenied`] without the right to take them
+    /// (CAP_SETUID, CAP_SETGID). `make` has not run, unless it panicked.
     pub fn lend<T: Send>(&self, make: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("owner".to_owned());
@@ -94,7 +96,7 @@ impl Credentials {
         })
     }
 
-    /// Gives them to the calling thread, which must be about to end.
+    /// Sets them for the calling thread, which must be about to end.
     fn take(&self) -> io::Result<()> {
         if Credentials::ours().is_none_or(|ours| ours.groups != self.groups) {
             let groups = self.groups.as_ptr();

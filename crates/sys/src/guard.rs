@@ -1,4 +1,5 @@
-//! Processes that depend on ours: a forked child that acts once we have ended, however we end, and a command that ends with us.
+//! Processes that depend on ours: a forked child that acts once we have ended, however we end, and
+//! a command that ends with us.
 
 use crate::checked;
 use std::ffi::CStr;
@@ -7,10 +8,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The descriptor at which a guard finds what it was given to keep.
+/// The descriptor that a guard keeps.
 pub(crate) const KEPT: libc::c_int = 1;
 
-/// A child in a session of its own that waits for our end. Dropped, it notices the end, and nothing waits for it.
+/// A child in its own session that waits for our end. If it is dropped, it acts as at our end, and
+/// nothing waits for it.
 pub(crate) struct Guard {
     process: libc::pid_t,
     /// Closed by the kernel when we end; the guard waits for that.
@@ -18,11 +20,12 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Forks a guard of that name (at most 15 bytes), which keeps one descriptor at [`KEPT`] and closes all others.
-    /// It runs `act` after our end, and then ends.
+    /// Forks a guard with this name (at most 15 bytes). It keeps one descriptor at [`KEPT`] and
+    /// closes all others. After our end it runs `act` and ends.
     ///
     /// # Safety
-    /// `act` runs in a forked child: it makes system calls only, on memory that exists already, and does not panic.
+    /// `act` runs in a forked child: it makes system calls only, on memory that exists already, and
+    /// does not panic.
     pub(crate) unsafe fn start(
         name: &'static CStr,
         keep: Option<BorrowedFd<'_>>,
@@ -38,7 +41,8 @@ impl Guard {
                 alive: Some(alive),
             });
         }
-        // SAFETY: plain system calls on descriptors of this process, which is not going to use any other.
+        // SAFETY: plain system calls on descriptors of this process, which uses no other
+        // descriptor.
         unsafe {
             libc::setsid();
             libc::prctl(libc::PR_SET_NAME, name.as_ptr());
@@ -69,15 +73,16 @@ impl Guard {
         self.process.unsigned_abs()
     }
 
-    /// Lets the guard act now, and waits for its end.
+    /// Makes the guard act now, and waits for its end.
     pub(crate) fn finish(&mut self) {
         drop(self.alive.take());
-        // SAFETY: waits for the child that we started; another part of this process may have collected it already.
+        // SAFETY: waits for the child that we started; another part of this process may have
+        // collected it already.
         unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
     }
 }
 
-/// Runs `act` with the process id of a child of ours that does nothing, and ends the child.
+/// Runs `act` with the process id of an idle child, and ends the child.
 ///
 /// # Errors
 /// Those of fork(2) and pipe(2).
@@ -89,9 +94,11 @@ pub fn with_idle_child<T>(act: impl FnOnce(u32) -> T) -> io::Result<T> {
     Ok(done)
 }
 
-/// Closes all descriptors from that number on: a reader who waits for the end of our output must not wait for a child's.
+/// Closes all descriptors from this number on. Otherwise a reader of our output would wait for the
+/// end of the child.
 fn close_from(first: libc::c_int) {
-    /// Where the kernel closes no range (before Linux 5.9), descriptors below this number are closed one by one.
+    /// Highest descriptor that is closed one by one if the kernel cannot close a range (before
+    /// Linux 5.9).
     const MOST: libc::c_int = 4096;
     // SAFETY: called in a forked child that uses none of them.
     unsafe {

@@ -1,4 +1,5 @@
-//! Namespaces (namespaces(7)): making them, moving the calling thread into them, and starting commands in them.
+//! Namespaces (namespaces(7)): making them, moving the calling thread into them, and starting
+//! commands in them.
 
 mod entry;
 
@@ -24,7 +25,8 @@ pub enum NamespaceKind {
     User,
 }
 
-/// Makes a user namespace with all capabilities until the next exec; [`map_ids`] makes the user the same as outside.
+/// Makes a user namespace with all capabilities until the next exec; [`map_ids`] makes the user the
+/// same as outside.
 ///
 /// # Errors
 /// Those of unshare(2).
@@ -102,6 +104,7 @@ pub fn enter_network(handle: &OwnedFd) -> io::Result<()> {
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
-    // SAFETY: only FILES can take descriptors away from other threads, and no caller here passes it.
+    // SAFETY: only FILES can take descriptors away from other threads, and no caller here passes
+    // it.
     Ok(unsafe { unshare_unsafe(flags) }?)
 }

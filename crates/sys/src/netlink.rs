@@ -1,6 +1,8 @@
-//! Netlink sockets and messages (netlink(7)), for rtnetlink(7) and sock_diag(7): one socket, one builder, one reader.
+//! Netlink sockets and messages (netlink(7)), for rtnetlink(7) and sock_diag(7): one socket, one
+//! builder, one reader.
 //!
-//! Each socket belongs to the network namespace in which it was opened. The meaning of messages is the caller's matter.
+//! Each socket belongs to the network namespace in which it was opened. The meaning of messages is
+//! the caller's matter.
 
 use crate::checked;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -28,7 +30,8 @@ pub enum NetlinkProtocol {
 pub struct NetlinkRequest(Vec<u8>);
 
 impl NetlinkRequest {
-    /// An `nlmsghdr` of this type, then the fixed part that the type has. NLM_F_REQUEST is added to the flags.
+    /// An `nlmsghdr` of this type, then the fixed part that the type has. NLM_F_REQUEST is added to
+    /// the flags.
     pub fn new(kind: u16, flags: i32, fixed: &[u8]) -> NetlinkRequest {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -106,7 +109,8 @@ impl NetlinkMessage<'_> {
     }
 }
 
-/// The messages of a datagram. A malformed length is an error of kind `InvalidData`, and the last item.
+/// The messages of a datagram. A malformed length is an error of kind `InvalidData`, and the last
+/// item.
 pub fn messages(mut rest: &[u8]) -> impl Iterator<Item = io::Result<NetlinkMessage<'_>>> {
     std::iter::from_fn(move || {
         if rest.len() < HEADER {
@@ -273,8 +277,8 @@ impl Batch {
         Batch(Box::new([[0; DATAGRAM]; DATAGRAMS]))
     }
 
-    /// Reads the datagrams that are there, without waiting; the end of a longer datagram is lost. Returns them, and whether the
-    /// buffers are full, so that there may be more.
+    /// Reads the datagrams that are there, without waiting; the end of a longer datagram is lost.
+    /// Returns them, and whether the buffers are full, so that there may be more.
     pub(crate) fn receive(
         &mut self,
         socket: &Netlink,
@@ -283,8 +287,8 @@ impl Batch {
             iov_base: buffer.as_mut_ptr().cast(),
             iov_len: buffer.len(),
         });
-        // SAFETY: headers of zeroes are valid; each points at a part of its own, which outlives the call, and into which the
-        // kernel writes, not beyond its end.
+        // SAFETY: headers of zeroes are valid. Each points at a part of its own, which outlives the
+        // call. The kernel writes into the part, not beyond its end.
         let (count, headers) = unsafe {
             let mut headers: [libc::mmsghdr; DATAGRAMS] = std::mem::zeroed();
             for (header, part) in headers.iter_mut().zip(&mut parts) {

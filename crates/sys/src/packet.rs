@@ -1,5 +1,6 @@
-//! Packet sockets (packet(7)). A socket opens without a protocol, so that options, a filter or a ring are in place before the first
-//! packet; then it listens. The meaning of packets is the caller's matter.
+//! Packet sockets (packet(7)). A socket opens without a protocol, so that options, a filter or a
+//! ring are in place before the first packet; then it listens. The meaning of packets is the
+//! caller's matter.
 
 mod ring;
 mod tcp_port;
@@ -28,7 +29,8 @@ pub struct Received {
     pub len: usize,
     /// Its bytes on the wire: more than `len` if the buffer was too short.
     pub wire_len: usize,
-    /// When the kernel received it, in nanoseconds of CLOCK_REALTIME; `None` unless timestamps are enabled.
+    /// When the kernel received it, in nanoseconds of CLOCK_REALTIME; `None` unless timestamps are
+    /// enabled.
     pub at: Option<u64>,
     /// The index of its device.
     pub device: i32,
@@ -53,7 +55,8 @@ impl PacketSocket {
             FirstHeader::Network => libc::SOCK_DGRAM,
         };
         let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes plain numbers, of which protocol 0 receives nothing; the kernel has just made the descriptor for us.
+        // SAFETY: takes plain numbers, of which protocol 0 receives nothing; the kernel has just
+        // made the descriptor for us.
         Ok(PacketSocket(unsafe {
             OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))? as RawFd)
         }))
@@ -76,7 +79,8 @@ impl PacketSocket {
         socket_option::set(self, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)
     }
 
-    /// Attaches a filter, whose value for a packet is the number of bytes to keep: 0 drops the packet.
+    /// Attaches a filter, whose value for a packet is the number of bytes to keep: 0 drops the
+    /// packet.
     ///
     /// # Errors
     /// Those of setsockopt(2): the kernel rejects the program.
@@ -85,7 +89,8 @@ impl PacketSocket {
             len: u16::try_from(code.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
             filter: code.as_ptr().cast_mut(),
         };
-        // SAFETY: the kernel reads the structure, whose size is given, and copies the program that it points at.
+        // SAFETY: the kernel reads the structure, whose size is given, and copies the program that
+        // it points at.
         checked(unsafe {
             libc::setsockopt(
                 self.0.as_raw_fd(),
@@ -98,8 +103,8 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Receives packets of all protocols from now on: of the device with this index in the calling thread's network namespace,
-    /// or of all devices of the socket's namespace.
+    /// Receives packets of all protocols from now on. They are those of the device with this index
+    /// in the calling thread's network namespace, or of all devices of the socket's namespace.
     ///
     /// # Errors
     /// Those of bind(2): there is no such device.
@@ -123,8 +128,8 @@ impl PacketSocket {
     /// Copies the next packet into the buffer.
     ///
     /// # Errors
-    /// Those of recvmsg(2): [`io::ErrorKind::WouldBlock`] without a packet, [`io::ErrorKind::NetworkDown`] once for each device
-    /// that goes down.
+    /// Those of recvmsg(2): [`io::ErrorKind::WouldBlock`] without a packet,
+    /// [`io::ErrorKind::NetworkDown`] once for each device that goes down.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         // SAFETY: a sockaddr_ll of zeroes is valid.
         let mut from: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -4,7 +4,8 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::io;
 use std::num::NonZeroU64;
 
-/// Makes wake-ups of the calling thread as exact as permitted; returns whether it runs before ordinary threads (SCHED_FIFO).
+/// Makes wake-ups of the calling thread as exact as permitted; returns whether it runs before
+/// ordinary threads (SCHED_FIFO).
 pub fn be_punctual() -> bool {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     // SAFETY: a sched_param of zeroes is valid.

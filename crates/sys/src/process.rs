@@ -18,8 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Raises this process's limit of open descriptors to the hard limit, and returns the limit. Children that run already keep
-/// theirs.
+/// Raises this process's limit of open descriptors to the hard limit, and returns the limit.
+/// Children that run already keep theirs.
 pub fn raise_descriptor_limit() -> u64 {
     // SAFETY: a structure of zeroes is valid; the kernel fills and reads it.
     unsafe {
@@ -49,7 +49,8 @@ pub enum Forked {
 /// Forks this process, which must have a single thread.
 ///
 /// # Errors
-/// Those of fork(2); [`io::ErrorKind::ResourceBusy`] if there is another thread, which may hold locks for ever in the child.
+/// Those of fork(2); [`io::ErrorKind::ResourceBusy`] if there is another thread, which may hold
+/// locks for ever in the child.
 pub fn fork() -> io::Result<Forked> {
     if !is_single_threaded()? {
         return Err(io::ErrorKind::ResourceBusy.into());
@@ -73,8 +74,8 @@ pub fn is_single_threaded() -> io::Result<bool> {
     Ok(fs::read_dir("/proc/self/task")?.count() == 1)
 }
 
-/// Makes orphaned descendants children of ours: Yama's scope 1 permits to inspect descendants only, and the first process of a
-/// container may collect no orphans.
+/// Makes orphaned descendants children of ours: Yama's scope 1 permits to inspect descendants only,
+/// and the first process of a container may collect no orphans.
 ///
 /// # Errors
 /// Those of prctl(2).
@@ -114,7 +115,8 @@ pub fn reap() -> Option<ReapedChild> {
     })
 }
 
-/// Collects orphans that we adopted and that ended in a process namespace below ours. Its first process cannot end before that.
+/// Collects orphans that we adopted and that ended in a process namespace below ours. Its first
+/// process cannot end before that.
 pub fn reap_from_inner_namespaces() {
     let own = namespace_depth("self");
     for child in children(std::process::id()) {
@@ -243,7 +245,8 @@ pub fn command(process: u32) -> Option<Arc<str>> {
     Some(name.trim_end().into())
 }
 
-/// The inode of a process's network namespace; `None` without the permission to inspect the process.
+/// The inode of a process's network namespace; `None` without the permission to inspect the
+/// process.
 pub fn network_namespace(process: u32) -> Option<u64> {
     let file = fs::metadata(format!("/proc/{process}/ns/net")).ok()?;
     Some(file.ino())

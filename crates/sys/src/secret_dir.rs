@@ -1,7 +1,7 @@
-//! A folder in memory for secrets. A guard process removes it once we have ended, however we end.
+//! A folder in memory for secrets. A guard process removes it after we have ended, however we end.
 //!
-//! If we are root, programs that drop that right can still reach its files. So every user could; but the name of the inner folder
-//! is random, and no user may list the outer one.
+//! If we are root, programs that drop that right can still reach its files. Every user could reach
+//! them, too. But the name of the inner folder is random, and no user may list the outer one.
 
 use crate::checked;
 use crate::guard::Guard;
@@ -19,14 +19,17 @@ use std::path::{Path, PathBuf};
 /// The name of the process that removes the folder.
 pub const GUARD_NAME: &CStr = c"intact-guard";
 
-/// Folders that usually are file systems in memory; the last may be on a disk.
+/// Folders that usually are in memory; the last one may be on a disk.
 const PARENTS: [&str; 3] = ["/dev/shm", "/run", "/tmp"];
-/// Bytes of the log that are reserved beyond its end: a program that logs must never find the file system full.
+/// Bytes that are reserved after the end of the log, so that a program that logs never finds the
+/// file system full.
 const ROOM: i64 = 64 * 1024;
-/// A limit of the size of files below this ends programs that append to a log for long (SIGXFSZ), in bytes.
+/// Smallest accepted limit of the size of files, in bytes: a lower one ends programs that append to
+/// a log for long (SIGXFSZ).
 const MIN_FILE_SIZE: u64 = 1 << 30;
 
-/// A folder for secret files, whose names are known from the start: the guard must not allocate memory.
+/// A folder for secret files, whose names are known from the start: the guard must not allocate
+/// memory.
 pub struct SecretDir {
     path: PathBuf,
     guard: Guard,
@@ -41,7 +44,7 @@ pub struct SecretFiles {
     pub text: &'static str,
 }
 
-/// Why there is no place for secrets: what was tried, and the errors.
+/// No folder can hold secrets: the folders that were tried, with their errors.
 #[derive(Debug)]
 pub struct NoPlace(Vec<(&'static str, io::Error)>);
 
@@ -56,10 +59,11 @@ impl fmt::Display for NoPlace {
 }
 
 impl SecretDir {
-    /// Makes the folder and its guard, and creates the log.
+    /// Creates the folder, its guard and the log.
     ///
     /// # Errors
-    /// No file system can be written to or has room, the size of files is limited, or the guard cannot be started.
+    /// If no file system is writable and has room, the size of files is limited, or the guard
+    /// cannot be started.
     pub fn make(files: SecretFiles) -> Result<(SecretDir, File), NoPlace> {
         let limit = rustix::process::getrlimit(Resource::Fsize).current;
         if limit.is_some_and(|limit| limit < MIN_FILE_SIZE) {
@@ -102,12 +106,12 @@ impl SecretDir {
         Ok((SecretDir { path, guard }, log))
     }
 
-    /// Where a file of this name is.
+    /// The path of a file with this name.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes the file of that name, which programs read.
+    /// Writes the text file with this name.
     ///
     /// # Errors
     /// Those of open(2) and write(2): the file exists already.
@@ -125,8 +129,8 @@ impl Drop for SecretDir {
     }
 }
 
-/// Erases the first bytes of a log, and keeps room beyond them; offsets stay valid. A file system without holes keeps the bytes
-/// until the folder is removed.
+/// Erases the first bytes of a log, and reserves room after its end; offsets stay valid. A file
+/// system without holes keeps the bytes until the folder is removed.
 pub fn erase(log: &File, until: u64) {
     let Ok(until) = libc::off_t::try_from(until) else {
         return;
@@ -134,7 +138,7 @@ pub fn erase(log: &File, until: u64) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: takes plain numbers.
     unsafe { libc::fallocate(log.as_raw_fd(), mode, 0, until) };
-    // where the file system is full meanwhile, the room that is left must do
+    // if the file system has become full, the remaining room must suffice
     let _ = reserve(log, until);
 }
 
@@ -149,7 +153,7 @@ fn reserve(log: &File, from: libc::off_t) -> io::Result<()> {
     }
 }
 
-/// Creates a file for us, and with these permissions where every user may reach it.
+/// Creates a file for us, with these additional permissions for other users.
 fn create(path: &Path, shared: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).mode(0o600);
@@ -263,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_is_named_with_its_errors() {
+    fn a_failure_names_the_folders_and_their_errors() {
         let full = io::Error::from_raw_os_error(libc::ENOSPC);
         let denied = io::Error::from_raw_os_error(libc::EACCES);
         let words = NoPlace(vec![("/dev/shm", full), ("/run", denied)]).to_string();

@@ -4,7 +4,8 @@ use crate::checked;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// The signals that are taken: those that end a program, those that programs define, and the end of a child.
+/// The signals that are taken: those that end a program, those that programs define, and the end of
+/// a child.
 const TAKEN: [libc::c_int; 7] = [
     libc::SIGINT,
     libc::SIGQUIT,
@@ -50,19 +51,22 @@ impl SignalMask {
     }
 }
 
-/// Blocks signals for this thread and for those that it starts, and reads them from a descriptor. Dropping it restores the mask.
+/// Blocks signals for this thread and for those that it starts, and reads them from a descriptor.
+/// Dropping it restores the mask.
 pub struct Signals {
     descriptor: OwnedFd,
     before: SignalMask,
 }
 
 impl Signals {
-    /// Blocks the signals that end a program, SIGUSR1, SIGUSR2 and SIGCHLD, and opens the descriptor.
+    /// Blocks the signals that end a program, SIGUSR1, SIGUSR2 and SIGCHLD, and opens the
+    /// descriptor.
     ///
     /// # Errors
     /// Those of pthread_sigmask(3) and signalfd(2).
     pub fn take_over() -> io::Result<Signals> {
-        // SAFETY: the sets are ours and initialised by sigemptyset before use; the kernel has just made the descriptor.
+        // SAFETY: the sets are ours and initialised by sigemptyset before use; the kernel has just
+        // made the descriptor.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
@@ -137,8 +141,8 @@ pub fn ignore_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
-/// Runs a function with all signals blocked, as they then are for threads that it starts: while a program is watched, signals
-/// are for the thread that watches.
+/// Runs a function with all signals blocked, also for threads that it starts. While a program is
+/// watched, signals are for the thread that watches.
 pub fn without_signals<T>(run: impl FnOnce() -> T) -> T {
     let before = SignalMask::all().apply();
     let result = run();

@@ -1,4 +1,5 @@
-//! The state of TCP sockets in this network namespace (sock_diag(7)): which exist, and which are destroyed. Needs no privilege.
+//! The state of TCP sockets in this network namespace (sock_diag(7)): open sockets, and reports of
+//! destroyed ones. Needs no privilege.
 
 use crate::netlink::{
     Batch, Netlink, NetlinkMessage, NetlinkProtocol, NetlinkRequest, attributes, messages,
@@ -33,11 +34,13 @@ pub struct SocketReport {
     pub received: u64,
 }
 
-/// Multicast groups of destroyed TCP sockets: IPv4 and IPv6 (SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY).
+/// Multicast groups of destroyed TCP sockets: IPv4 and IPv6 (SKNLGRP_INET_TCP_DESTROY,
+/// SKNLGRP_INET6_TCP_DESTROY).
 const DESTROYED: u32 = 1 | 1 << 2;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
-/// The size of the kernel's buffer for events that are not read yet, in bytes; the system may limit it.
+/// The size of the kernel's buffer for events that are not read yet, in bytes; the system may limit
+/// it.
 const BUFFER: i32 = 8 << 20;
 /// Sizes and offsets in the kernel's structures (linux/inet_diag.h, linux/tcp.h).
 const REQUEST: usize = 56;
@@ -50,8 +53,8 @@ const PEER: usize = 24;
 const COOKIE: usize = 44;
 const INODE: usize = 68;
 const TCP_LISTEN: u8 = 10;
-/// All states except those without counts, of which there may be many (TIME_WAIT and half-open sockets), and except sockets that
-/// are bound and nothing more, which Linux lists from 6.8 on.
+/// All states except those without counts, of which there may be many (TIME_WAIT and half-open
+/// sockets). Sockets that are only bound are excluded, too; Linux lists them from 6.8 on.
 const STATES: u32 = !(1 << 6 | 1 << 3 | 1 << 12 | 1 << 13);
 const BYTES_ACKED: usize = 120;
 const BYTES_RECEIVED: usize = 128;
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_the_kernel_does_not_give_is_an_error() {
+    fn a_list_that_the_kernel_refuses_is_an_error() {
         // no protocol of TCP's kind has this number (RFC 5237)
         let refused = dump(libc::AF_INET, 253, &mut |_| {}).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::ENOENT));

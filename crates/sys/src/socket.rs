@@ -1,4 +1,5 @@
-//! Options of sockets that the standard library does not offer, and the few kinds of socket that it cannot make.
+//! Socket options that the standard library does not offer, and the kinds of socket that it cannot
+//! create.
 
 use crate::socket_option;
 use socket2::{Domain, SockAddr, SockRef, Socket};
@@ -26,7 +27,8 @@ pub fn namespace(socket: &impl AsFd) -> Option<u64> {
     socket_option::read(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE).ok()
 }
 
-/// Whether a mark or a device binding steers the socket's packets; a socket of ours would not follow.
+/// Whether a mark or a device binding steers the socket's packets; a socket of ours would not
+/// follow.
 pub fn is_steered(socket: &impl AsFd) -> bool {
     let mark: u32 = socket_option::read(socket, libc::SOL_SOCKET, libc::SO_MARK).unwrap_or(0);
     let device: u8 =
@@ -34,7 +36,8 @@ pub fn is_steered(socket: &impl AsFd) -> bool {
     mark != 0 || device != 0
 }
 
-/// The protocol of a socket, such as `IPPROTO_TCP`; other families than the Internet's have other numbers.
+/// The protocol of a socket, such as `IPPROTO_TCP`; other families than the Internet's have other
+/// numbers.
 ///
 /// # Errors
 /// Those of getsockopt(2).
@@ -42,7 +45,8 @@ pub fn protocol(socket: &impl AsFd) -> io::Result<i32> {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)
 }
 
-/// The local address of a socket of the Internet, unspecified until it is bound; `None` for other families.
+/// The local address of a socket of the Internet, unspecified until it is bound; `None` for other
+/// families.
 pub fn local_address(socket: &impl AsFd) -> Option<SocketAddr> {
     SockRef::from(socket).local_addr().ok()?.as_socket()
 }
@@ -61,7 +65,8 @@ pub fn is_connected(socket: &impl AsFd) -> bool {
         .is_ok_and(|state| state != TCP_CLOSE && state != SYN_SENT)
 }
 
-/// Payload in bytes that the kernel has received on a connection whose other side sent a FIN; `None` where it does not count.
+/// Payload bytes that the kernel has received on a connection whose other side sent a FIN; `None`
+/// if it does not count them.
 pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
     // linux/tcp.h: the offset of tcpi_bytes_received, the last member that is read
     const BYTES_RECEIVED: usize = 128;
@@ -71,8 +76,8 @@ pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
     count.checked_sub(1)
 }
 
-/// Payload in bytes that the peer's TCP acknowledged on a connection that was opened here; `None` where the kernel does not
-/// count.
+/// Payload bytes that the peer's TCP acknowledged on a connection that was opened here; `None` if
+/// the kernel does not count them.
 pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
     // linux/tcp.h: tcpi_bytes_acked
     const BYTES_ACKED: usize = 120;
@@ -82,7 +87,8 @@ pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
     count.checked_sub(1)
 }
 
-/// Segments that the kernel sent again on a connection, its SYN included; `None` where it does not count.
+/// Number of segments that the kernel sent again on a connection, including its SYN; `None` if it
+/// does not count them.
 pub fn retransmissions(socket: &impl AsFd) -> Option<u32> {
     // linux/tcp.h: tcpi_total_retrans
     const TOTAL_RETRANS: usize = 100;
@@ -131,7 +137,8 @@ pub fn probe_interval(socket: &impl AsFd) -> Option<u32> {
     u32::try_from(idle).ok()
 }
 
-/// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); `None` where the program set none.
+/// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); `None` where the program
+/// set none.
 pub fn user_timeout(socket: &impl AsFd) -> Option<u32> {
     let limit: u32 = socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT).ok()?;
     Some(limit).filter(|&limit| limit > 0)
@@ -156,8 +163,8 @@ pub fn bind_address(socket: &Socket, address: IpAddr) -> io::Result<()> {
     socket.bind(&SockAddr::from(SocketAddr::new(address, 0)))
 }
 
-/// Binds a socket of ours to the address and port of a program's socket, which has another peer. The options of the program's
-/// socket are restored.
+/// Binds a socket of ours to the address and port of a program's socket, which has another peer.
+/// The options of the program's socket are restored.
 ///
 /// # Errors
 /// Those of bind(2) and setsockopt(2).
@@ -226,8 +233,9 @@ const NO_TTL: i32 = 255;
 /// The number of hops that packets of our end have meanwhile.
 const OUR_TTL: i32 = 64;
 
-/// Makes the kernel drop all that `ours` sends to `theirs`, its other end on this machine, before TCP sees it: no data, no
-/// acknowledgement, no FIN. What `theirs` sends still arrives. Needs no privilege: it is the minimum of RFC 5082.
+/// Makes the kernel drop all that `ours` sends to `theirs`, its other end on this machine, before
+/// TCP sees it. No data, acknowledgement or FIN arrives. What `theirs` sends still arrives. Needs
+/// no privilege: it is the minimum of RFC 5082.
 ///
 /// # Errors
 /// Those of setsockopt(2).
@@ -246,7 +254,7 @@ pub fn undeafen(theirs: &impl AsFd) -> io::Result<()> {
     set_least_ttl(theirs, 0)
 }
 
-/// Sends with so many hops that a socket hears it that was made deaf.
+/// Sends with enough hops that a socket receives it after [`deafen`].
 pub fn outshout(ours: &impl AsFd) {
     let _ = socket_option::set(ours, libc::IPPROTO_IP, libc::IP_TTL, &NO_TTL);
     let _ = socket_option::set(ours, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, &NO_TTL);
@@ -260,7 +268,8 @@ fn set_least_ttl(socket: &impl AsFd, ttl: i32) -> io::Result<()> {
     v6.or(v4)
 }
 
-/// Bytes that a TCP socket has received and its program has not read; `None` where the kernel does not say.
+/// Bytes that a TCP socket has received and its program has not read; `None` where the kernel does
+/// not say.
 pub fn unread(socket: &impl AsFd) -> Option<usize> {
     let mut count: libc::c_int = 0;
     // SAFETY: the kernel writes one number.
@@ -268,7 +277,8 @@ pub fn unread(socket: &impl AsFd) -> Option<usize> {
     usize::try_from(count).ok().filter(|_| result == 0)
 }
 
-/// Bytes that were written to a TCP socket and not sent yet; `None` where the kernel does not count.
+/// Bytes that were written to a TCP socket and not sent yet; `None` where the kernel does not
+/// count.
 pub fn unsent(socket: &impl AsFd) -> Option<u32> {
     // linux/tcp.h: tcpi_notsent_bytes
     const NOTSENT_BYTES: usize = 144;

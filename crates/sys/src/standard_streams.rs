@@ -1,5 +1,6 @@
-//! Whether standard output and standard error were open when the process started. The runtime of Rust opens /dev/null in place of
-//! a closed one before `main`, so that later nothing shows that all output is lost.
+//! Whether standard output and standard error were open when the process started. The runtime of
+//! Rust opens /dev/null in place of a closed one before `main`, so that later nothing shows that
+//! all output is lost.
 
 use std::hint::black_box;
 use std::os::fd::RawFd;
@@ -10,7 +11,8 @@ static CLOSED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 /// The dynamic linker calls what this section points to, before the runtime of Rust starts.
 #[used]
-// SAFETY: the section holds pointers to functions (System V ABI, gABI chapter 5), and `look` calls no runtime of Rust
+// SAFETY: the section holds pointers to functions (System V ABI, gABI chapter 5), and `look` calls
+// no runtime of Rust
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 

@@ -1,7 +1,8 @@
-//! The kernel's trace of TCP connects (perf_event_open(2), the tracepoint `sock:inet_sock_set_state`): which process made each,
-//! and the addresses of its socket. Forks and names of processes come along, so that a process that has ended is still known.
+//! The kernel's trace of TCP connects (perf_event_open(2), the tracepoint
+//! `sock:inet_sock_set_state`): the process of each, and the addresses of its socket.
 //!
-//! Needs root, or CAP_PERFMON and a readable tracefs. Covers all network namespaces of the machine.
+//! It includes forks and names of processes, so a process that has ended is still known. Needs
+//! root, or CAP_PERFMON and a readable tracefs. Covers all network namespaces of the machine.
 
 use crate::process::online_processors;
 use perf_event::data::Record;
@@ -26,16 +27,16 @@ const RING: usize = 1 << 20;
 /// `PERF_EVENT_IOC_SET_FILTER` (linux/perf_event.h).
 const SET_FILTER: libc::c_ulong = 0x4008_2406;
 
-/// What the kernel traced, and when (CLOCK_MONOTONIC, in nanoseconds).
+/// A traced event and its time (CLOCK_MONOTONIC, in nanoseconds).
 #[derive(Clone, Debug)]
 pub struct Traced {
     /// The time.
     pub at: u64,
-    /// What happened then.
+    /// The event.
     pub what: TracedEvent,
 }
 
-/// What the kernel traced.
+/// An event of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TracedEvent {
     /// A process begins to connect a socket.

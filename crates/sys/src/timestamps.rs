@@ -1,4 +1,5 @@
-//! Receive timestamps of the kernel (SO_TIMESTAMPING): when data reached the socket, not when we read it.
+//! Receive timestamps of the kernel (SO_TIMESTAMPING): when data reached the socket, not when we
+//! read it.
 
 use crate::socket_option;
 use std::io;
@@ -14,8 +15,8 @@ pub fn enable(socket: &impl AsFd) -> io::Result<()> {
     socket_option::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
 }
 
-/// Reads from a socket. Returns the number of bytes, and the timestamp of their last segment in nanoseconds of CLOCK_REALTIME
-/// if the kernel recorded one.
+/// Reads from a socket. Returns the number of bytes, and the timestamp of their last segment in
+/// nanoseconds of CLOCK_REALTIME if the kernel recorded one.
 ///
 /// # Errors
 /// Those of recvmsg(2).
@@ -32,7 +33,8 @@ pub(crate) fn receive_from(
     from: Option<&mut libc::sockaddr_ll>,
     flags: libc::c_int,
 ) -> io::Result<(usize, Option<u64>)> {
-    /// Room for one `scm_timestamping` (three timespecs) with its header, aligned as `cmsghdr` requires.
+    /// Room for one `scm_timestamping` (three timespecs) with its header, aligned as `cmsghdr`
+    /// requires.
     #[repr(C, align(8))]
     struct Control([u8; 64]);
     let mut control = MaybeUninit::<Control>::uninit();
@@ -53,7 +55,8 @@ pub(crate) fn receive_from(
     // SAFETY: the message names writable buffers of the sizes given.
     let count = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    // SAFETY: the kernel filled `msg_controllen` bytes of the control buffer with well-formed headers.
+    // SAFETY: the kernel filled `msg_controllen` bytes of the control buffer with well-formed
+    // headers.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     if header.is_null() {
         return Ok((count, None));
@@ -65,7 +68,8 @@ pub(crate) fn receive_from(
     if head.cmsg_level != libc::SOL_SOCKET || !carries_time {
         return Ok((count, None));
     }
-    // SAFETY: SCM_TIMESTAMPNS carries one timespec, SCM_TIMESTAMPING three, the first of which is the software timestamp.
+    // SAFETY: SCM_TIMESTAMPNS carries one timespec, SCM_TIMESTAMPING three, the first of which is
+    // the software timestamp.
     let time = unsafe {
         libc::CMSG_DATA(header)
             .cast::<libc::timespec>()
@@ -97,7 +101,8 @@ mod tests {
         let mut buffer = [0; 16];
         let (count, timestamp) = receive(&receiver, &mut buffer).unwrap();
         assert_eq!(&buffer[..count], b"hello");
-        // the kernel switches timestamps on a moment after the option is set, so the first may be missing
+        // the kernel switches timestamps on a moment after the option is set, so the first may be
+        // missing
         if let Some(at) = timestamp {
             assert!((before..=now()).contains(&at));
         }

@@ -1,10 +1,10 @@
-//! Bit rates of links, as they are written in a spec: `100mbit` is 100,000,000 bits a second.
+//! Bit rates of links, as specs spell them: `100mbit` is 100,000,000 bits per second.
 
 use crate::plain_number;
 
 const UNITS: [(&str, f64); 4] = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
 
-/// Reads `100mbit`, at least 1 kbit and at most 1,000 gbit a second, as bits a second.
+/// Parses `100mbit`, from 1 kbit to 1,000 gbit per second, as bits per second.
 pub fn read(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
@@ -13,7 +13,8 @@ pub fn read(text: &str) -> Option<u64> {
     (1e3..=1e12).contains(&bits).then_some(bits as u64)
 }
 
-/// Bits a second in the largest unit that gives a whole number; reads back as the same rate.
+/// Formats bits per second in the largest unit that gives a whole number; parses back to the same
+/// rate.
 pub fn write(bits: u64) -> String {
     UNITS
         .iter()

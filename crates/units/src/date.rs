@@ -1,4 +1,4 @@
-//! Points in time for a reader: day, month and year, and as much of the time of day as matters. Always UTC.
+//! Points in time for people: day, month, year, and the needed part of the time of day. Always UTC.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 const DAY_MS: f64 = 86_400_000.0;
 const MINUTE_MS: f64 = 60_000.0;
 
-/// A date with its time: `3 March 2026 14:05 UTC`; with seconds where it is known to less than a minute.
+/// Formats a date with its time: `3 March 2026 14:05 UTC`; with seconds if it is known to less than
+/// a minute.
 pub fn moment(at: Timestamp, within_ms: f64) -> String {
     let format = if within_ms < MINUTE_MS {
         "%-d %B %Y %H:%M:%S UTC"
@@ -16,7 +17,8 @@ pub fn moment(at: Timestamp, within_ms: f64) -> String {
     shown(at, format)
 }
 
-/// A tick of an axis that spans this many milliseconds: the day on a long one, the time of day on a short one.
+/// Formats a tick of an axis that spans `span_ms` milliseconds: the day on a long axis, the time of
+/// day on a short one.
 pub fn tick(at: Timestamp, span_ms: f64) -> String {
     let format = match span_ms {
         span if span > 5.0 * DAY_MS => "%-d %b",

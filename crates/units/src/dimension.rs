@@ -1,8 +1,8 @@
-//! Dimensions and units of requirements, and values printed in them.
+//! Dimensions and units of requirements, and values formatted in them.
 
 use std::fmt;
 
-/// What a metric is measured in, with its base unit.
+/// The dimension of a metric, with its base unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// A number of things.
@@ -58,7 +58,7 @@ const UNITS: [(Unit, &str, Option<Dimension>, f64); 14] = [
 ];
 
 impl Unit {
-    /// The unit that is written so, such as `ms`.
+    /// The unit with this name, such as `ms`.
     pub fn named(name: &str) -> Option<Self> {
         UNITS
             .iter()
@@ -66,8 +66,8 @@ impl Unit {
             .map(|(unit, ..)| *unit)
     }
 
-    /// Whether a metric of `dimension` may be given in it. A plain zero fits everything, other plain numbers do not
-    /// fit times and amounts of data.
+    /// Whether a metric of `dimension` may have this unit. A plain zero fits every dimension; other
+    /// plain numbers do not fit times and amounts of data.
     pub fn fits(self, dimension: Dimension, number: f64) -> bool {
         match self.row().2 {
             Some(own) => own == dimension,
@@ -101,7 +101,7 @@ impl fmt::Display for Unit {
 }
 
 impl Dimension {
-    /// What to write after a number, for an error that asks for it.
+    /// The units that an error recommends.
     pub fn accepted(self) -> &'static str {
         match self {
             Self::Count | Self::Ratio => "a plain number",
@@ -128,8 +128,8 @@ impl Dimension {
         }
     }
 
-    /// `base` for a person: the largest unit that leaves at least 1 before the point, and enough digits that it does
-    /// not look the same as `other` when it is not.
+    /// Formats `base` in the largest unit that leaves at least 1 before the point. It has enough
+    /// digits to differ from `other` if the two differ.
     pub fn shown(self, base: f64, other: f64) -> String {
         let fitting = self
             .units()
@@ -158,7 +158,8 @@ impl Dimension {
     }
 }
 
-/// `value` with `digits` significant digits, whole numbers in full, and no zeros at the end.
+/// Rounds `value` to `digits` significant digits. Whole numbers stay complete, and there are no
+/// zeros at the end.
 fn rounded(value: f64, digits: usize) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{value}");
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_in_the_unit_that_suits_them() {
+    fn values_are_shown_in_a_fitting_unit() {
         for (dimension, base, text) in [
             (Dimension::Time, 61_234_567.0, "61.2 ms"),
             (Dimension::Time, 43.0, "0.04 us"),
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_miss_does_not_look_like_a_hit() {
+    fn a_near_miss_does_not_look_like_a_match() {
         assert_eq!(Dimension::Time.shown(50_000_300.0, 50e6), "50.0003 ms");
         assert_eq!(Dimension::Share.shown(0.89999, 0.9), "89.999 %");
         assert_eq!(Dimension::Time.shown(50e6, 50e6), "50 ms");

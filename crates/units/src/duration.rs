@@ -1,4 +1,4 @@
-//! Durations, as they are written in options, plans and link specs.
+//! Durations, as options, plans and link specs spell them.
 //!
 //! A number with at most one point, then a unit. No sign, no exponent.
 
@@ -14,7 +14,7 @@ const UNITS: [(&str, f64); 6] = [
     ("h", 3600.0),
 ];
 
-/// Why a word is no length of time.
+/// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// It does not begin with a number.
@@ -31,7 +31,7 @@ pub enum DurationError {
     TooLong(String),
 }
 
-/// Reads `20ms`, `1.5s`, `10m`, `1h`. The unit is needed, except after a zero.
+/// Parses `20ms`, `1.5s`, `10m`, `1h`. The unit is required, except after a zero.
 pub fn with_unit(word: &str) -> Result<Duration, DurationError> {
     let (digits, unit) = parts(word);
     if unit.is_empty() && digits.parse() != Ok(0.0) {
@@ -41,7 +41,7 @@ pub fn with_unit(word: &str) -> Result<Duration, DurationError> {
     or_seconds(word)
 }
 
-/// The same; a number alone is seconds, as in curl, hey and `sleep`.
+/// Parses a duration with a unit, or a number of seconds, as in curl, hey and `sleep`.
 pub fn or_seconds(word: &str) -> Result<Duration, DurationError> {
     let (digits, unit) = parts(word);
     let number = number(word, digits)?;
@@ -54,7 +54,8 @@ pub fn or_seconds(word: &str) -> Result<Duration, DurationError> {
         .map_err(|_| DurationError::TooLong(word.to_owned()))
 }
 
-/// Writes a duration in full, in the largest unit of s, ms and us that suits it; reads back as the same duration.
+/// Formats a duration without loss, in the largest fitting unit of s, ms and us; parses back to the
+/// same duration.
 pub fn write(time: Duration) -> String {
     let us = time.as_nanos() as f64 / 1e3;
     if us == 0.0 {
@@ -83,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn times_are_read_as_they_are_written() {
+    fn durations_are_parsed_as_they_are_written() {
         for (word, ms) in [
             ("20ms", 20),
             ("1.5s", 1_500),

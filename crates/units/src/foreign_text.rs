@@ -1,8 +1,10 @@
-//! Text that a server, a program, a file or the command line supplied, made safe for a terminal and for the log of a CI. HTML,
-//! Markdown and XML have escapes of their own; all of them ask [`is_hidden`].
+//! Foreign text (of a server, a program, a file or the command line), made safe for a terminal and
+//! for the log of a CI.
+//!
+//! HTML, Markdown and XML have escapes of their own; all of them use [`is_hidden`].
 
-/// Whether a letter must not be printed as it is: control characters, letters that set the direction of text (UAX #9), letters
-/// without width, and separators of lines.
+/// Whether a letter must be escaped: control characters, letters that set the direction of text
+/// (UAX #9), letters without width, and line separators.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -10,8 +12,9 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text on one line: hidden letters, line breaks too, are written as `\u{1b}`, so that they cannot move the cursor, change
-/// colours or reorder letters. No command of Azure Pipelines stays one (`##vso[`, `##[`).
+/// The text on one line, with hidden letters and line breaks as `\u{1b}`. So they cannot move the
+/// cursor, change colours or reorder letters. No command of Azure Pipelines survives (`##vso[`,
+/// `##[`).
 pub fn escape(foreign: &str) -> String {
     let mut safe = String::with_capacity(foreign.len());
     for letter in foreign.chars() {
@@ -26,15 +29,16 @@ pub fn escape(foreign: &str) -> String {
     safe
 }
 
-/// Each line on its own as [`escape`] writes it; line breaks stay. No line is a command of GitHub Actions, see [`disarm`].
+/// The text with each line escaped by [`escape`]; line breaks stay. No line is a command of GitHub
+/// Actions, see [`disarm`].
 pub fn escape_lines(text: &str) -> String {
     let lines = text.split('\n');
     let lines = lines.map(|line| disarm(&escape(line.strip_suffix('\r').unwrap_or(line))));
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// A JSON document with the same content and without hidden letters: JSON leaves most of them as they are in strings, where they can
-/// be written as `\u202e`.
+/// The same JSON document with hidden letters written as `\u202e`. JSON allows most of them
+/// unescaped in strings.
 pub fn escape_json(document: &str) -> String {
     let mut safe = String::with_capacity(document.len());
     for letter in document.chars() {
@@ -50,7 +54,8 @@ pub fn escape_json(document: &str) -> String {
     safe
 }
 
-/// An escaped line that is no command of GitHub Actions, which reads lines that start with `::`.
+/// An escaped line that is no command of GitHub Actions. GitHub Actions reads lines that start with
+/// `::`.
 pub fn disarm(line: &str) -> String {
     let rest = line.trim_start();
     match rest.strip_prefix("::") {

@@ -1,4 +1,4 @@
-//! Quantities: durations, sizes, rates, shares and counts, read and printed in one place.
+//! Quantities: durations, sizes, rates, shares and counts, parsed and formatted in one place.
 //!
 //! Options, plans and link specs are read by [`duration`], [`size`], [`share`], [`rate`] and [`bit_rate`]. Pages and messages print figures with
 //! [`number`], [`plural`] and [`date`], so that a sentence and the table below it show the same digits. [`foreign_text`] escapes what others
@@ -20,7 +20,7 @@ pub mod suggest;
 pub use dimension::{Dimension, Unit};
 pub use quantity::Quantity;
 
-/// Digits with at most one point: no sign, no exponent, no infinity.
+/// Parses digits with at most one point: no sign, no exponent, no infinity.
 fn plain_number(digits: &str) -> Option<f64> {
     let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if is_plain { digits.parse().ok() } else { None }

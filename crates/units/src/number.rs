@@ -1,10 +1,12 @@
-//! Figures as pages and messages print them: three significant digits and a unit that fits.
+//! Figures as pages and messages print them: three significant digits and a fitting unit.
 //!
-//! The one number format of tables, charts and sentences. A value that may be absent is the caller's matter.
+//! This is the only number format of tables, charts and sentences. The caller handles absent
+//! values.
 
 use std::time::Duration;
 
-/// Milliseconds in the unit that fits: three significant digits in ms and s, whole microseconds from 10 µs on.
+/// Formats milliseconds in the fitting unit: three significant digits in ms and s, whole
+/// microseconds from 10 µs on.
 pub fn time(ms: f64) -> String {
     match ms {
         ms if ms < 0.0 => format!("-{}", time(-ms)),
@@ -25,7 +27,7 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// A difference in milliseconds with its sign: `+3.00 ms`, `-61 µs`.
+/// Formats a difference in milliseconds with its sign: `+3.00 ms`, `-61 µs`.
 pub fn signed_time(ms: f64) -> String {
     if ms < 0.0 {
         time(ms)
@@ -34,7 +36,8 @@ pub fn signed_time(ms: f64) -> String {
     }
 }
 
-/// Milliseconds as a timer is set: tenths of a second, without zeros at the end: `5 s`, `15.4 s`, `250 ms`.
+/// Formats milliseconds as a timer is configured, in tenths of a second without zeros at the end:
+/// `5 s`, `15.4 s`, `250 ms`.
 pub fn timer(ms: f64) -> String {
     if ms < 999.5 {
         tick(ms)
@@ -43,7 +46,7 @@ pub fn timer(ms: f64) -> String {
     }
 }
 
-/// A long time, such as a remaining time: `45 s`, `12 min`, `3.5 h`.
+/// Formats a long time, such as a remaining time: `45 s`, `12 min`, `3.5 h`.
 pub fn long_time(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 120.0 {
@@ -55,9 +58,9 @@ pub fn long_time(time: Duration) -> String {
     }
 }
 
-/// A number of things at a tick of an axis: between whole numbers it has no words.
+/// Formats a count at a tick of an axis; empty between whole numbers.
 pub fn whole(count: f64) -> String {
-    // ticks are multiples of a step, and off by a rounding
+    // a tick is a multiple of a step, with a rounding error
     if (count - count.round()).abs() < 1e-6 {
         self::count(count.round().max(0.0) as u64)
     } else {
@@ -65,7 +68,8 @@ pub fn whole(count: f64) -> String {
     }
 }
 
-/// Milliseconds on an axis: round values without the zeros that say nothing, and seconds from one second on.
+/// Formats milliseconds at a tick of an axis: without needless zeros, and in seconds from one
+/// second on.
 pub fn tick(ms: f64) -> String {
     if ms >= 999.5 {
         return format!("{} s", trimmed(&format!("{:.2}", ms / 1e3)));
@@ -84,7 +88,7 @@ fn trimmed(number: &str) -> &str {
     }
 }
 
-/// A count with separators.
+/// Formats a count with separators.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::new();
@@ -97,12 +101,12 @@ pub fn count(count: u64) -> String {
     shown
 }
 
-/// A mean of counts: to a tenth, and whole where it is.
+/// Formats a mean of counts to a tenth, or as a whole number.
 pub fn mean(count: f64) -> String {
     trimmed(&format!("{count:.1}")).to_owned()
 }
 
-/// A rate a second.
+/// Formats a rate per second.
 pub fn per_second(rate: f64) -> String {
     if rate < 9.95 {
         format!("{rate:.1}")
@@ -111,7 +115,7 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
-/// A share in percent, to a tenth; never 0 % or 100 % unless it is.
+/// Formats a share in percent, to a tenth; 0 % and 100 % only if they are exact.
 pub fn percent(share: f64) -> String {
     match share {
         share if share < 0.0 => format!("-{}", percent(-share)),
@@ -123,7 +127,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A change as a share with its sign: `+3.0 %`, `-12.5 %`.
+/// Formats a change as a share with its sign: `+3.0 %`, `-12.5 %`.
 pub fn signed_percent(share: f64) -> String {
     if share < 0.0 {
         percent(share)
@@ -132,7 +136,8 @@ pub fn signed_percent(share: f64) -> String {
     }
 }
 
-/// A share for sentences and headlines: whole percent from 10 % to 99 %, else as [`percent`], so that two digits remain.
+/// Formats a share for sentences and headlines: whole percent from 10 % to 99 %, otherwise like
+/// [`percent`], so that two digits remain.
 pub fn whole_percent(share: f64) -> String {
     if (0.0995..0.995).contains(&share.abs()) {
         format!("{:.0} %", share * 100.0)
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_is_printed_as_it_is_set() {
+    fn a_timer_is_printed_as_it_is_configured() {
         assert_eq!(timer(5_010.0), "5 s");
         assert_eq!(timer(15_400.0), "15.4 s");
         assert_eq!(timer(250.0), "250 ms");
@@ -184,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_of_things_counts_whole_ones_only() {
+    fn an_axis_of_counts_has_whole_numbers_only() {
         let shown = [0.0, 0.2, 3.0 * 0.2, 5.0 * 0.2, 1.2, 12_000.0].map(whole);
         assert_eq!(shown, ["0", "", "", "1", "", "12,000"]);
     }
 
     #[test]
-    fn an_axis_has_no_idle_zeros() {
+    fn an_axis_has_no_needless_zeros() {
         let shown: Vec<String> = [0.0, 0.05, 2.0, 2.5, 50.0, 100.0, 1000.0, 1200.0, 30_000.0]
             .map(tick)
             .to_vec();

@@ -1,13 +1,13 @@
-//! Counts with their noun. Must not know what the sentence is about.
+//! Counts with their noun. Must not know the sentence around them.
 
 use crate::number;
 
-/// A count with its noun, in the plural unless it is one: `1 query`, `1,200 queries`.
+/// A count with its noun, in the plural unless the count is 1: `1 query`, `1,200 queries`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {}", number::count(count), of(count, noun))
 }
 
-/// The form of `noun` that goes with `count`, for a count that is printed elsewhere.
+/// The form of `noun` for `count`, if the count is printed separately.
 pub fn of(count: u64, noun: &str) -> String {
     if count == 1 {
         return noun.to_owned();

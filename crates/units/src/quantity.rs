@@ -1,18 +1,19 @@
-//! A figure with its kind, so that tables and sentences print it in the same way. Must not know where it is printed.
+//! A figure with its kind, so that tables and sentences print it in the same way. Must not know
+//! where it is printed.
 
 use crate::number;
 use std::fmt;
 
-/// A figure; prints in the format of [`number`].
+/// A figure, formatted by [`number`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// A measured time, in milliseconds: `5.19 ms`.
     Time(f64),
-    /// A time as a timer is set, in milliseconds: `15.4 s`.
+    /// A time as a timer is configured, in milliseconds: `15.4 s`.
     Timer(f64),
-    /// A number of things: `1,200`.
+    /// A count: `1,200`.
     Count(u64),
-    /// A number of things on average: `3` or `3.2`.
+    /// A mean of counts: `3` or `3.2`.
     Mean(f64),
     /// A share of a whole, 0 to 1: `23.4 %`.
     Share(f64),
@@ -24,7 +25,7 @@ pub enum Quantity {
     TimeChange(f64),
     /// A difference of means of counts: `+3`, `-1.5`.
     MeanChange(f64),
-    /// Things per second: `12,346`; the name of the figure has the unit.
+    /// A rate per second: `12,346`; the name of the figure has the unit.
     Rate(f64),
     /// An amount of data: `1,500 B`.
     Bytes(f64),
@@ -51,7 +52,7 @@ impl Quantity {
         }
     }
 
-    /// What the name of a figure in its base unit ends in: `_ms`, `_bytes`, or nothing.
+    /// Suffix of the name of a figure in its base unit: `_ms`, `_bytes`, or empty.
     pub fn suffix(self) -> &'static str {
         match self {
             Quantity::Time(_) | Quantity::Timer(_) | Quantity::TimeChange(_) => "_ms",

@@ -1,8 +1,9 @@
-//! Shares, as they are written in a spec: `0.1%`, kept in parts per million.
+//! Shares, as specs spell them: `0.1%`, stored in parts per million.
 
 use crate::plain_number;
 
-/// Reads `0.1%` in parts per million. The sign is needed, because 1 could mean all; a zero needs none.
+/// Parses `0.1%` to parts per million. The sign is required, because 1 could mean all; a zero needs
+/// none.
 pub fn read(text: &str) -> Option<u32> {
     let percent = if text == "0" {
         0.0
@@ -12,7 +13,7 @@ pub fn read(text: &str) -> Option<u32> {
     (percent <= 100.0).then_some((percent * 1e4).round() as u32)
 }
 
-/// Parts per million in percent, in full; reads back as the same share.
+/// Formats parts per million in percent without loss; parses back to the same share.
 pub fn write(ppm: u32) -> String {
     format!("{}%", f64::from(ppm) / 1e4)
 }

@@ -1,6 +1,6 @@
-//! Amounts of data, as they are written in a chain of services: `512B`, `20kB`, `3MB`.
+//! Amounts of data, as a chain of services spells them: `512B`, `20kB`, `3MB`.
 
-/// Reads a whole number with its unit, in bytes.
+/// Parses a whole number with its unit to bytes.
 pub fn read(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let factor = match &text[digits.len()..] {

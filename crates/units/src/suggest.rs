@@ -1,12 +1,12 @@
-//! The known name that a misspelt one is nearest to: metrics, keys of files and links, clients.
+//! The known name nearest to a misspelt one: metrics, keys of files and links, clients.
 //!
-//! Upper and lower case are alike, `_` is `-`. One edit is a letter added, left out or changed, or two neighbours exchanged; a third of the
-//! word that was meant may change, and one letter always.
+//! Upper and lower case are equal, and `_` equals `-`. An edit adds, drops or changes a letter, or
+//! exchanges two neighbours. A third of the known word may change, and one letter always.
 
-/// Nothing longer is a slip of the finger, and the distance is quadratic. Letters.
+/// Limit in letters: a longer text is no misspelling, and the distance is quadratic.
 const LONGEST: usize = 64;
 
-/// How many edits lead from what was written to `known`; `None` if that is too far.
+/// The number of edits from `written` to `known`; `None` if it is too large.
 pub fn edits(written: &str, known: &str) -> Option<usize> {
     let letters = known.chars().count();
     if letters > LONGEST || written.chars().nth(LONGEST).is_some() {
@@ -16,7 +16,7 @@ pub fn edits(written: &str, known: &str) -> Option<usize> {
     (edits <= (letters / 3).max(1) && edits < letters).then_some(edits)
 }
 
-/// The known word that is fewest edits away, if one is near; of several the first.
+/// The known word with the fewest edits, if it is near; the first of several.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -25,7 +25,8 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// A message of serde about an unknown field, with the nearest field instead of the whole list; any other message unchanged.
+/// A message of serde about an unknown field, with the nearest field in place of the whole list;
+/// any other message unchanged.
 pub fn of_unknown_field(message: &str) -> String {
     let message = message.trim_end();
     let mut quoted = message.split('`').skip(1).step_by(2);
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_finds_its_word_and_nonsense_finds_none() {
+    fn a_misspelling_finds_its_word_and_nonsense_finds_none() {
         let known = ["avoidable", "idle-timeout", "p99", "p90", "up"];
         for (written, meant) in [
             ("avoidible", Some("avoidable")),

@@ -1,7 +1,9 @@
-//! What one HTTP/2 response costs to read: `cargo run --release -p intact-wire --example h2_speed`.
+//! Measures the cost of reading one HTTP/2 response: `cargo run --release -p intact-wire --example
+//! h2_speed`.
 //!
-//! Prints the best of several rounds, in nanoseconds a response. `stateless`: the blocks of a server that was told
-//! SETTINGS_HEADER_TABLE_SIZE 0, all alike. `dynamic`: the same fields by index, as servers with a table send them.
+//! Prints the best of several rounds, in nanoseconds per response. `stateless`: identical blocks of
+//! a server that received SETTINGS_HEADER_TABLE_SIZE 0. `dynamic`: the same fields by index, as
+//! servers with a table send them.
 
 #![allow(clippy::print_stdout, reason = "an example talks to a person")]
 

@@ -1,7 +1,9 @@
-//! What one response costs: `cargo run --release -p intact-wire --example http1_speed`.
+//! Measures the cost of reading one HTTP/1 response: `cargo run --release -p intact-wire --example
+//! http1_speed`.
 //!
-//! Prints the best of several rounds, in nanoseconds a response, so that a busy machine shows less. `hit`: every head
-//! repeats the one before. `miss`: a field changes each time, so every head is parsed in full.
+//! Prints the best of several rounds, in nanoseconds per response, so that other load shows less.
+//! `hit`: every header section repeats the one before. `miss`: a field changes each time, so every
+//! header section is parsed.
 
 #![allow(clippy::print_stdout, reason = "an example talks to a person")]
 
@@ -53,7 +55,7 @@ fn report(name: &str, response: impl Fn(usize) -> String) {
     );
 }
 
-/// Drives the parser to the end of one response, as a client's loop does.
+/// Reads one response to its end, as a client's loop does.
 fn read(parser: &mut ResponseParser, mut input: &[u8]) -> (u16, usize) {
     let (mut status, mut body) = (0, 0);
     loop {

@@ -1,20 +1,20 @@
-//! Messages of the domain name system over UDP (RFC 1035 section 4): the name in question, and the records that come back.
-//! Speaks to no server.
+//! Messages of the domain name system over UDP (RFC 1035 section 4): the question, and the records
+//! of the answer. No I/O.
 
 use std::net::IpAddr;
 
-/// Pointers in a compressed name that are followed.
+/// Limit of the pointers that are followed in a compressed name.
 const MAX_HOPS: usize = 32;
-/// Records that are read of one answer.
+/// Limit of the records that are read per answer.
 const MAX_RECORDS: u16 = 256;
-/// The longest name, in bytes as it is printed: escaped, up to four times the 255 of the wire.
+/// Limit of a name in bytes, as it is printed: escaped, up to four times the 255 bytes on the wire.
 const MAX_NAME: usize = 1024;
 /// The longest name on the wire, in bytes (RFC 1035 section 3.1).
 const MAX_WIRE_NAME: usize = 255;
 /// The length of a header, in bytes.
 const HEADER: usize = 12;
 
-/// Where name servers listen.
+/// Port of name servers.
 pub const PORT: u16 = 53;
 /// The type of an IPv4 address.
 pub const A: u16 = 1;
@@ -35,11 +35,11 @@ pub const MAX_UDP: usize = 512;
 /// The start of every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The number by which an answer is known.
+    /// The id that an answer repeats.
     pub id: u16,
     /// Whether the message is an answer.
     pub is_answer: bool,
-    /// The answer did not fit; it is asked for again over TCP.
+    /// The answer did not fit; the client asks again over TCP.
     pub is_truncated: bool,
     /// The response code.
     pub code: u8,
@@ -67,27 +67,28 @@ impl Header {
     }
 }
 
-/// A question, or the answer to one.
+/// A question, or its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Its header.
     pub header: Header,
-    /// The name asked for, in lower case, without the final dot; bytes that are not ASCII are escaped.
+    /// The name in the question, in lower case, without the final dot. Bytes that are not ASCII are
+    /// escaped.
     pub name: String,
-    /// The type of record asked for, such as [`A`].
+    /// The type of record in the question, such as [`A`].
     pub kind: u16,
-    /// The records of an answer, those of names that the name stands for included.
+    /// The records of an answer, including those of aliases.
     pub records: Vec<Record>,
-    /// No record is missing because the bytes are cut short.
+    /// All records are there: the bytes were not cut off.
     pub is_whole: bool,
 }
 
 /// A record of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The name that it belongs to, written as in [`Message::name`].
+    /// The name that the record belongs to, in the form of [`Message::name`].
     pub name: String,
-    /// How long it is valid, in seconds.
+    /// Time to live in seconds.
     pub ttl_s: u32,
     /// Its content.
     pub data: RecordData,
@@ -98,7 +99,7 @@ pub struct Record {
 pub enum RecordData {
     /// An address of the name.
     Address(IpAddr),
-    /// The name that the name stands for.
+    /// The name that this name is an alias of.
     Alias(String),
     /// A record of another type.
     Other,
@@ -118,7 +119,7 @@ impl Message {
         self.records.iter().map(|record| record.ttl_s).min()
     }
 
-    /// What the server could not do, in the words of RFC 1035 section 4.1.1.
+    /// The error of the server, as RFC 1035 section 4.1.1 names it.
     pub fn error(&self) -> Option<&'static str> {
         Some(match self.header.code {
             0 => return None,
@@ -132,8 +133,8 @@ impl Message {
     }
 }
 
-/// Writes a question for the records of this type; `None` if the name cannot be asked for: a label that is empty or longer
-/// than 63 bytes, or more than 255 bytes.
+/// Writes a question for records of this type. `None` for an invalid name: more than 255 bytes, or
+/// a label that is empty or longer than 63 bytes.
 pub fn query(id: u16, name: &str, kind: u16) -> Option<Vec<u8>> {
     let mut bytes = id.to_be_bytes().to_vec();
     // recursion desired; one question
@@ -214,8 +215,8 @@ pub fn respond(question: &[u8], content: ResponseContent<'_>, limit: usize) -> O
 /// The class of the internet, on the wire.
 const CLASS_IN: [u8; 2] = [0, 1];
 
-/// Reads a plain query or its answer, with exactly one question; `None` for anything else. An answer that is cut short gives the
-/// records before the cut.
+/// Parses a standard query or its answer, with exactly one question; `None` for other messages. If
+/// an answer was cut off, it has the records before the cut.
 pub fn parse(bytes: &[u8]) -> Option<Message> {
     let header = Header::parse(bytes)?;
     if header.questions != 1 || !header.is_query {
@@ -244,7 +245,7 @@ pub fn parse(bytes: &[u8]) -> Option<Message> {
     Some(message)
 }
 
-/// A record, and where the bytes after it are.
+/// A record, and the offset after it.
 fn read_record(bytes: &[u8], start: usize) -> Option<(Record, usize)> {
     let (name, at) = read_name(bytes, start)?;
     let head: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
@@ -269,7 +270,7 @@ fn read_record(bytes: &[u8], start: usize) -> Option<(Record, usize)> {
     Some((Record { name, ttl_s, data }, end))
 }
 
-/// A name in lower case, and where the bytes after it are.
+/// A name in lower case, and the offset after it.
 fn read_name(bytes: &[u8], start: usize) -> Option<(String, usize)> {
     let mut name = String::new();
     let (mut at, mut after, mut hops) = (start, None, 0);
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_does_not_fit_is_not_asked_for() {
+    fn an_invalid_name_has_no_query() {
         assert_eq!(query(1, "a..b", A), None);
         assert_eq!(query(1, &"a".repeat(64), A), None);
         assert_eq!(query(1, &["a"; 128].join("."), A), None);

@@ -1,7 +1,8 @@
 //! One request and its response as an observer saw them, the same for HTTP/1 and HTTP/2.
 //!
-//! Facts only: bytes counted, times as the caller supplied them (nanoseconds), what was not seen left out. Targets are
-//! kept as sent, query strings included; whoever records them redacts them.
+//! Facts only: byte counts, and times as the caller supplied them (nanoseconds). What was not
+//! observed is `None`. Targets are stored as sent, including query strings; a recorder must redact
+//! them.
 
 use crate::Side;
 use crate::h2::ErrorCode;
@@ -12,22 +13,23 @@ use crate::http1::{KeepAlive, Version};
 pub struct Exchange {
     /// The HTTP/2 stream.
     pub stream: Option<u32>,
-    /// The request; `None` where only its response was seen.
+    /// The request; `None` if only its response was observed.
     pub request: Option<Request>,
-    /// The final response, as far as it came.
+    /// The final response, up to where it was observed.
     pub response: Option<Response>,
     /// Interim responses (1xx) before it.
     pub interims: u32,
-    /// When the first interim response came.
+    /// When the first interim response arrived.
     pub first_interim_at: Option<u64>,
-    /// The request was started before the response before it had ended (HTTP/1 pipelining).
+    /// The request started before the end of the response before it (HTTP/1 pipelining).
     pub pipelined: bool,
-    /// The server sent it without being asked (HTTP/2 push).
+    /// The server sent it without a request (HTTP/2 push).
     pub pushed: bool,
 }
 
 impl Exchange {
-    /// Counts body bytes of one side. `at` is when they came, `None` if the capture lacks them.
+    /// Counts body bytes of one side. `at` is the time of their arrival, `None` if the capture
+    /// lacks them.
     pub(crate) fn add_body(&mut self, from: Side, len: u64, at: Option<u64>) {
         match (from, &mut self.request, &mut self.response) {
             (Side::Client, Some(request), _) => request.body_len += len,
@@ -39,7 +41,7 @@ impl Exchange {
         }
     }
 
-    /// The last byte of one side came.
+    /// Records the last byte of one side.
     pub(crate) fn end(&mut self, from: Side, at: u64) {
         match (from, &mut self.request, &mut self.response) {
             (Side::Client, Some(request), _) => request.ended_at = Some(at),
@@ -48,14 +50,14 @@ impl Exchange {
         }
     }
 
-    /// The whole response came.
+    /// Whether the response is complete.
     pub(crate) fn is_answered(&self) -> bool {
         self.response
             .as_ref()
             .is_some_and(|response| response.ended_at.is_some() && !response.is_partial)
     }
 
-    /// The whole response came, and the whole request if any of it was seen.
+    /// Whether the response is complete, and the request, too, if any of it was observed.
     pub(crate) fn is_over(&self) -> bool {
         let is_sent = |request: &Request| request.ended_at.is_some();
         self.is_answered() && self.request.as_ref().is_none_or(is_sent)
@@ -65,9 +67,9 @@ impl Exchange {
 /// A request as sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
-    /// The method; empty where header compression hid it (joined mid-stream).
+    /// The method; empty if header compression hid it (joined mid-stream).
     pub method: Vec<u8>,
-    /// The target or `:path`; empty where hidden.
+    /// The target or `:path`; empty if header compression hid it.
     pub target: Vec<u8>,
     /// `Host` or `:authority`.
     pub authority: Option<Vec<u8>>,
@@ -75,43 +77,43 @@ pub struct Request {
     pub agent: Option<Vec<u8>>,
     /// The version in the request line (HTTP/1).
     pub version: Option<Version>,
-    /// When its first byte came.
+    /// When its first byte arrived.
     pub started_at: u64,
-    /// When its head was complete.
+    /// When its header section was complete.
     pub head_at: u64,
-    /// When its last byte came.
+    /// When its last byte arrived.
     pub ended_at: Option<u64>,
-    /// The head in bytes: as sent in HTTP/1, the compressed block in HTTP/2.
+    /// Length of the header section in bytes: as sent in HTTP/1, the compressed block in HTTP/2.
     pub head_len: u64,
-    /// The payload in bytes, framing left out.
+    /// Length of the content in bytes, without framing.
     pub body_len: u64,
-    /// It says that the connection ends with it (HTTP/1).
+    /// It announces the end of the connection (HTTP/1).
     pub close: bool,
-    /// Its head is cut off or malformed (HTTP/1). The target is empty where its line is not whole, and the end is that of the last
-    /// byte before the response.
+    /// Its header section is cut off or malformed (HTTP/1). The target is empty if its line is
+    /// incomplete, and the end is that of the last byte before the response.
     pub is_partial: bool,
 }
 
 /// A final response as sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Response {
-    /// The status code; 0 where header compression hid it (joined mid-stream).
+    /// The status code; 0 if header compression hid it (joined mid-stream).
     pub status: u16,
     /// The version in the status line (HTTP/1).
     pub version: Option<Version>,
-    /// When its first byte came.
+    /// When its first byte arrived.
     pub started_at: u64,
-    /// When its head was complete.
+    /// When its header section was complete.
     pub head_at: u64,
-    /// When the first byte of its body came.
+    /// When the first byte of its body arrived.
     pub first_body_at: Option<u64>,
-    /// When its last byte came.
+    /// When its last byte arrived.
     pub ended_at: Option<u64>,
-    /// The head in bytes: as sent in HTTP/1, the compressed block in HTTP/2.
+    /// Length of the header section in bytes: as sent in HTTP/1, the compressed block in HTTP/2.
     pub head_len: u64,
-    /// The payload in bytes, framing left out.
+    /// Length of the content in bytes, without framing.
     pub body_len: u64,
-    /// The body's length as announced.
+    /// The announced length of the body.
     pub announced_len: Option<u64>,
     /// The terms of `Keep-Alive` (HTTP/1).
     pub keep_alive: KeepAlive,
@@ -119,61 +121,64 @@ pub struct Response {
     pub server: Option<Vec<u8>>,
     /// The last `Via`.
     pub via: Option<Vec<u8>>,
-    /// It says or implies that the connection ends with it (HTTP/1).
+    /// It announces or implies the end of the connection (HTTP/1).
     pub close: bool,
-    /// It was asked for: `false` for a 408 before the server closes, for example.
+    /// It responds to a request. `false`, for example, for a 408 before the server closes.
     pub solicited: bool,
-    /// Its head or its framing is cut off or malformed (HTTP/1). The end is that of the last byte before the next message.
+    /// Its header section or its framing is cut off or malformed (HTTP/1). The end is that of the
+    /// last byte before the next message.
     pub is_partial: bool,
-    /// Its fields break RFC 9113 (HTTP/2, sections 8.2 and 8.3). Fields of HTTP/1 connections do not count: clients accept them.
+    /// Its fields break RFC 9113 (HTTP/2, sections 8.2 and 8.3). Fields of HTTP/1 connections do
+    /// not count: clients accept them.
     pub is_malformed: bool,
 }
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// With the end of its response.
+    /// The response was complete.
     Complete,
-    /// With the end of the connection, which is the end of its response if nothing broke the connection (RFC 9112 section 8).
+    /// The connection ended, which ends the response if nothing broke the connection (RFC 9112
+    /// section 8).
     UntilClose,
-    /// With a response that is whole, and that a client treats as an error (RFC 9113 section 8.1.1).
+    /// The response was complete, and clients treat it as an error (RFC 9113 section 8.1.1).
     Malformed,
     /// The connection ended before the first byte of a final response.
     Unanswered,
     /// The connection ended within the response.
     Cut,
-    /// Its stream was reset.
+    /// The stream was reset.
     Reset {
-        /// Who did.
+        /// The side that reset it.
         by: Side,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
-    /// The server said that it never processed it (GOAWAY): it may be sent again.
+    /// The server never processed it, according to its GOAWAY: the client may send it again.
     Refused,
-    /// Its end is missing from what was captured.
+    /// The capture lacks its end.
     Unseen,
 }
 
-/// What an observer tells while it reads.
+/// An event of an observer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A request's head came.
+    /// The header section of a request arrived.
     Opened(&'a Exchange),
-    /// Payload bytes came.
+    /// Content bytes arrived.
     Body {
-        /// Who sent them.
+        /// The sender.
         from: Side,
-        /// On which HTTP/2 stream.
+        /// The HTTP/2 stream.
         stream: Option<u32>,
         /// The bytes, never empty.
         bytes: &'a [u8],
     },
-    /// An exchange is over; every exchange is told so once.
+    /// An exchange ended. There is one such event per exchange.
     Done(&'a Exchange, Outcome),
     /// A side announced that the connection takes no more streams (GOAWAY).
     GoingAway {
-        /// Who announced it.
+        /// The side that announced it.
         by: Side,
         /// Without an error (`NO_ERROR`): a shutdown.
         graceful: bool,

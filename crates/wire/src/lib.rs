@@ -1,8 +1,9 @@
-//! Bytes in, events out: the protocols that `intact` speaks and observes, without sockets, clocks or threads.
+//! Bytes in, events out: the protocols that `intact` uses and observes, without sockets, clocks or
+//! threads.
 //!
-//! Each module is a push parser: the caller hands over whatever bytes it has, is told how many were used and gets
-//! at most one event a call, so any split of the bytes gives the same events. Time enters only where a caller
-//! supplies it. Every byte is foreign: memory is bounded, and no input panics.
+//! Each module is a push parser. The caller passes any bytes, and receives the number of consumed
+//! bytes and at most one event per call. So any split of the bytes gives the same events. Time
+//! comes from the caller only. Every byte is foreign: memory is bounded, and no input panics.
 
 pub mod dns;
 pub mod exchange;
@@ -32,12 +33,13 @@ impl Side {
     }
 }
 
-/// What one call of a parser did.
+/// The result of one call of a parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseStep<E> {
-    /// How many bytes of the input were used; hand the rest in again.
+    /// Number of consumed bytes; pass the rest again.
     pub consumed: usize,
-    /// What they meant. `None` ends the caller's loop: the whole input was used, or the rest belongs to a tunnel.
+    /// The event. `None` ends the caller's loop: the whole input was consumed, or the rest belongs
+    /// to a tunnel.
     pub event: Option<E>,
 }
 

@@ -1,4 +1,5 @@
-//! All connections of a capture: finds the one that a packet belongs to, and lets go of those that are over.
+//! All connections of a capture: finds the connection of each packet, and drops connections that
+//! have ended.
 
 use super::Packet;
 use super::dns_lookups::DnsLookups;
@@ -22,48 +23,49 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Connections that are followed at once; beyond, those that were silent longest are let go.
+/// Limit of connections that are followed at the same time. Above it, those that were silent
+/// longest are dropped.
 const MAX_LIVE: usize = 32_768;
-/// Bytes that may wait for missing packets, over all connections.
+/// Limit of bytes that wait for missing packets, over all connections.
 const MAX_WAITING: usize = 64 << 20;
-/// How long a connection that is over stays while packets of it are missing. Nanoseconds.
+/// How long an ended connection is kept while packets of it are missing, in nanoseconds.
 const GRACE: u64 = 1_000_000_000;
-/// How long the ports of a connection that is over are remembered. Nanoseconds.
+/// How long the ports of an ended connection are remembered, in nanoseconds.
 const MEMORY: u64 = 60_000_000_000;
-/// Connections whose packets are kept at once.
+/// Limit of connections whose packets are kept at the same time.
 const MAX_CLIMBING: usize = 64;
-/// Tunnels within tunnels.
+/// Limit of nested tunnels.
 const MAX_DEPTH: usize = 4;
 
-/// What the packets of one file were found to be.
+/// How the packets of one file were classified.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PacketCounts {
-    /// Those of TCP or QUIC.
+    /// Packets of TCP or QUIC.
     pub(super) transport: u64,
-    /// Those of no use here: not IP, another protocol, damaged.
+    /// Packets that are not used: not IP, another protocol, damaged.
     pub(super) skipped: u64,
-    /// Those that cannot be looked into.
+    /// Packets that cannot be decoded.
     pub(super) opaque: OpaquePackets,
 }
 
-/// What a packet was found to be.
+/// How one packet was classified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    /// TCP, or a QUIC connection's.
+    /// TCP, or part of a QUIC connection.
     Transport,
-    /// Something else that is of use: a lookup, a part of a packet.
+    /// Another packet that is used: a lookup, a fragment.
     Useful,
-    /// Nothing of use.
+    /// A packet that is not used.
     Useless,
-    /// Less than its headers need.
+    /// A packet that is shorter than its headers.
     Short,
     Opaque(Opaque),
 }
 
-/// What is known of a pair of ends.
+/// State of a pair of addresses.
 enum Slot {
     Live(Box<TcpConnection>),
-    /// It is over since then; late packets are ignored.
+    /// The connection ended at this time. Later packets are ignored.
     Over(u64),
 }
 
@@ -71,13 +73,13 @@ enum Slot {
 #[derive(Default)]
 pub(crate) struct ConnectionTable {
     wanted: Option<LadderSelection>,
-    /// The packets of the one that was wanted.
+    /// The packets of the selected connection.
     pub(crate) ladder: Option<Box<Ladder>>,
-    /// Connections whose packets are kept until it is known whether they are wanted.
+    /// Number of connections whose packets are kept until it is known whether they are selected.
     climbing: usize,
     slots: HashMap<Pair, Slot>,
     live: usize,
-    /// Connections that are over but stay for a while, in order of time.
+    /// Ended connections that are kept for a while, ordered by time.
     leaving: VecDeque<(u64, Pair)>,
     fragments: Fragments,
     translations: Translations,
@@ -87,14 +89,14 @@ pub(crate) struct ConnectionTable {
     now: u64,
     limits: CaptureLimits,
     has_transport: bool,
-    /// A packet of a server was met.
+    /// The captures hold a packet from a server.
     hears_servers: bool,
-    /// Of the file under way.
+    /// Counts of the file that is being read.
     counts: PacketCounts,
 }
 
 impl ConnectionTable {
-    /// A network of which nothing has been seen.
+    /// A table without connections.
     pub(crate) fn new(wanted: Option<LadderSelection>) -> ConnectionTable {
         ConnectionTable {
             wanted,
@@ -102,12 +104,12 @@ impl ConnectionTable {
         }
     }
 
-    /// Whether any packet of TCP or QUIC was met.
+    /// Whether any packet of TCP or QUIC was read.
     pub(crate) fn has_transport(&self) -> bool {
         self.has_transport
     }
 
-    /// What the packets since the last call were found to be.
+    /// The counts of packets since the last call.
     pub(super) fn take_counts(&mut self) -> PacketCounts {
         let counts = std::mem::take(&mut self.counts);
         self.has_transport |= counts.transport > 0;
@@ -132,7 +134,7 @@ impl ConnectionTable {
         *counts += 1;
     }
 
-    /// Takes what a frame or a tunnel holds, which is within `depth` tunnels.
+    /// Reads the contents of a frame or a tunnel, at a nesting depth of `depth`.
     fn look_into(
         &mut self,
         inside: Inside<'_>,
@@ -297,20 +299,20 @@ impl ConnectionTable {
         self.hears_servers |= live.hears_server();
         self.waiting = self.waiting + live.waiting() - waited;
         if live.is_over() && live.waiting() == 0 {
-            // at once, so that who looks at the events knows of the end before the next opening
+            // now, so that a reader of the events sees the end before the next opening
             self.let_go(pair, true, keys, scope);
         } else if live.is_over() && !was_over {
             self.leaving.push_back((self.now + GRACE, pair));
         }
     }
 
-    /// Lets go of the connections whose time after their end has passed.
+    /// Drops ended connections whose grace time has passed.
     fn release(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
         while let Some(&(until, pair)) = self.leaving.front()
             && until <= self.now
         {
             self.leaving.pop_front();
-            // another connection may have taken the place
+            // another connection may use the slot by now
             let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
             if over {
                 self.let_go(pair, true, keys, scope);
@@ -347,7 +349,8 @@ impl ConnectionTable {
         }
     }
 
-    /// Lets go of the quarter of connections that were silent longest, and of what is remembered of old ones.
+    /// Drops the quarter of connections that were silent longest, and the remembered ports of old
+    /// ones.
     fn make_room(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
         let now = self.now;
         self.slots.retain(|_, slot| match slot {
@@ -371,7 +374,7 @@ impl ConnectionTable {
         }
     }
 
-    /// Ends everything; the captures are over.
+    /// Ends all connections; the captures are complete.
     pub(crate) fn finish(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
         let mut rest: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
         for (pair, slot) in &self.slots {

@@ -1,13 +1,16 @@
-//! How much of a TCP connection is in the capture: directions that were not captured, packets that are missing, packets that were
-//! cut off. It goes by sequence and acknowledgement numbers alone (RFC 9293 section 3.4). Must not guess what was lost.
+//! Which parts of a TCP connection are in the capture.
+//!
+//! Detects directions that were not captured, packets that are missing, and packets that were cut
+//! off. It uses sequence and acknowledgement numbers only (RFC 9293 section 3.4). Must not guess
+//! what was lost.
 
 use intact_wire::Side;
 use intact_wire::tcp::{Flow, Segment};
 
-/// Numbers that are further apart belong to no window of TCP (RFC 7323 section 2.3).
+/// A larger distance between two numbers is outside of any TCP window (RFC 7323 section 2.3).
 const MAX_DISTANCE: u32 = 1 << 30;
 
-/// What the packets of a connection cover, as they come.
+/// What the packets of a connection cover so far.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     client: Direction,
@@ -18,9 +21,10 @@ pub(super) struct Coverage {
 #[derive(Debug, Default)]
 struct Direction {
     has_syn: bool,
-    /// The sequence numbers of the first byte and of that behind the last one, and behind its FIN; `None` before the first packet.
+    /// The first sequence number and the one after the last byte and FIN; `None` before the first
+    /// packet.
     range: Option<Range>,
-    /// The sequence number behind its FIN.
+    /// The sequence number after the FIN.
     fin_end: Option<u32>,
     /// The first and the highest acknowledgement by the receiver.
     acked: Option<(u32, u32)>,
@@ -36,19 +40,19 @@ struct Range {
     end: u32,
 }
 
-/// What a capture lacks of a connection.
+/// Parts of a connection that are not in the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lacks {
-    /// One side's packets: it sent some, and none is in the capture.
+    /// All packets of one side, although it sent some.
     pub(super) direction: bool,
-    /// Packets in between that the receiver acknowledged, or that others follow.
+    /// Packets that the receiver acknowledged, or that later packets follow.
     pub(super) packets: bool,
-    /// How many packets were cut off.
+    /// Number of packets that were cut off.
     pub(super) cut_packets: u64,
 }
 
 impl Lacks {
-    /// Whether all of it is there.
+    /// Whether the capture is complete.
     pub(super) fn is_nothing(self) -> bool {
         self == Lacks::default()
     }
@@ -56,7 +60,7 @@ impl Lacks {
 
 impl Coverage {
     pub(super) fn take(&mut self, from: Side, segment: &Segment<'_>) {
-        // the numbers of a reset may be made up by a box in between
+        // a middlebox may have made up the numbers of a reset
         if segment.rst {
             return;
         }
@@ -75,7 +79,7 @@ impl Coverage {
             end,
         });
         range.end = later(range.end, end);
-        // what follows a FIN acknowledges data of the other side, and shows none of its own
+        // a packet after a FIN acknowledges data of the other side and carries none
         if this.fin_end.is_none_or(|fin| fin != data_end) {
             range.data_end = later(range.data_end, data_end);
         }
@@ -92,8 +96,8 @@ impl Coverage {
         }
     }
 
-    /// Whether that side sent bytes that are not in the capture and lie behind all that was read of it: its own later packets or
-    /// its peer's acknowledgements count them. `flow` is over.
+    /// Whether `side` sent bytes after all that was read of it, and these are not in the capture.
+    /// Its own later packets or its peer's acknowledgements show that. Call it when `flow` is over.
     pub(super) fn lacks_end_of(&self, side: Side, flow: &Flow) -> bool {
         let direction = self.direction(side);
         let Some(range) = direction.range else {
@@ -107,10 +111,11 @@ impl Coverage {
         is_acked || is_later(range.data_end, read)
     }
 
-    /// Whether the other side acknowledges what that side sends, and none of it is in the capture.
+    /// Whether the other side acknowledges data of `side`, and none of it is in the capture.
     fn lacks_direction(&self, side: Side) -> bool {
         let direction = self.direction(side);
-        // an answer to its SYN was sent while the capture ran; else something must have come since the first packet
+        // the SYN's answer was sent during the capture; without a SYN, the acknowledged number must
+        // have grown
         let answered = side == Side::Server && self.client.has_syn;
         let acked = direction
             .acked
@@ -118,12 +123,12 @@ impl Coverage {
         direction.range.is_none() && acked
     }
 
-    /// Whether that side acknowledged anything of its peer.
+    /// Whether `side` acknowledged data of its peer.
     pub(super) fn acknowledges(&self, side: Side) -> bool {
         self.direction(side.other()).acked.is_some()
     }
 
-    /// What is missing, `flow` being both directions once they are over.
+    /// What is missing. `flow` holds both directions, which are over.
     pub(super) fn lacks(&self, flow: &Flow) -> Lacks {
         let both = [Side::Client, Side::Server];
         let has_hole = |side: Side| {
@@ -151,7 +156,7 @@ impl Coverage {
     }
 }
 
-/// Whether a number comes behind another one in the stream.
+/// Whether `number` comes after `than` in the stream.
 fn is_later(number: u32, than: u32) -> bool {
     let distance = number.wrapping_sub(than);
     (1..=MAX_DISTANCE).contains(&distance)
@@ -190,7 +195,7 @@ mod tests {
     use Side::{Client, Server};
 
     #[test]
-    fn a_whole_connection_lacks_nothing_wherever_its_numbers_begin() {
+    fn a_complete_connection_lacks_nothing_for_any_initial_numbers() {
         for start in [1, u32::MAX - 2] {
             let (client, server) = (start, start.wrapping_add(77));
             let got = lacks(&[
@@ -206,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_acknowledged_and_not_there_is_missing() {
-        // in the middle, where another one follows, and at the end, where none or a FIN does
+    fn an_acknowledged_packet_that_is_not_captured_is_missing() {
+        // before another packet, and at the end with and without a FIN
         let middle = lacks(&[
             (Client, segment(1, 1, b"GET")),
             (Client, segment(9, 1, b"GET")),
@@ -232,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_behind_a_fin_show_no_missing_data() {
+    fn acknowledgements_after_a_fin_show_no_missing_data() {
         let fin = Segment {
             fin: true,
             ..segment(4, 4, b"")
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_side_that_acknowledges_what_is_not_there_is_one_direction() {
+    fn a_side_that_acknowledges_uncaptured_data_shows_a_missing_direction() {
         let syn = Segment {
             syn: true,
             ..Segment::default()
@@ -267,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_was_cut_off_is_no_missing_one() {
+    fn a_packet_that_was_cut_off_is_not_missing() {
         let mut cut = segment(1, 1, b"GET");
         cut.len = 100;
         let got = lacks(&[(Client, cut), (Client, segment(101, 1, b"GET"))]);

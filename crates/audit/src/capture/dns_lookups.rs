@@ -1,5 +1,8 @@
-//! Lookups of names: DNS over UDP (RFC 1035). Questions for A and AAAA that are open at the same time are one lookup. A lookup
-//! failed because there was no response only if its client received any: else the capture may lack that direction.
+//! Name lookups: DNS over UDP (RFC 1035).
+//!
+//! Open questions of one client for A and AAAA of a name are one lookup. A lookup without a
+//! response failed only if its client received another response. Otherwise the capture may lack
+//! that direction.
 
 use crate::event_writer::EventWriter;
 use intact_ledger::{Event, Lookup, Span};
@@ -8,29 +11,29 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Lookups that are under way at once; more are not followed.
+/// Limit of open lookups; more are not followed.
 const MAX_OPEN: usize = 4096;
-/// A question that is not answered for this long is given up. Nanoseconds.
+/// A question without an answer is dropped after this time, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 
-/// Who asks whom for what.
+/// Client, resolver and name of a lookup.
 type Key = (IpAddr, SocketAddr, Arc<str>);
 
-/// Lookups under way.
+/// The open lookups.
 #[derive(Default)]
 pub(super) struct DnsLookups {
     open: HashMap<Key, Open>,
     /// Clients that received a response.
     answered: HashSet<IpAddr>,
-    /// Lookups of which no response is in the capture, nor any other to the same client.
+    /// Number of lookups without a response, of clients without any response.
     pub(super) without_response: u64,
-    /// Lookups of which the response was cut off.
+    /// Number of lookups whose response was cut off.
     pub(super) cut: u64,
 }
 
 struct Open {
     since: u64,
-    /// Questions without an answer, by port and number.
+    /// Questions without an answer: port and message id.
     questions: Vec<(u16, u16)>,
     addresses: Vec<IpAddr>,
     ttl_s: Option<u32>,
@@ -40,7 +43,7 @@ struct Open {
 }
 
 impl DnsLookups {
-    /// Takes a datagram from or to a resolver.
+    /// Reads a datagram to or from a resolver.
     pub(super) fn take(
         &mut self,
         source: SocketAddr,
@@ -75,7 +78,7 @@ impl DnsLookups {
 
     fn ask(&mut self, key: Key, question: (u16, u16), at: u64, scope: &mut EventWriter<'_>) {
         if let Some(open) = self.open.get_mut(&key) {
-            // the same question again is a retry of it
+            // a repeated question is a retry
             if open.questions.len() < 16 && !open.questions.contains(&question) {
                 open.questions.push(question);
             }
@@ -121,7 +124,8 @@ impl DnsLookups {
         }
     }
 
-    /// Records lookups without a response: as failed where the client's responses are in the capture.
+    /// Records lookups whose time is over. They failed if the capture holds responses to the
+    /// client.
     fn give_up(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         let late: Vec<Key> = self
             .open
@@ -146,7 +150,7 @@ impl DnsLookups {
     /// The capture is over.
     pub(super) fn finish(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         self.give_up(now, scope);
-        // the others may have been answered behind the end
+        // the answers may come after the end of the capture
         let mut rest = std::mem::take(&mut self.open).into_iter();
         let unheard = rest
             .by_ref()

@@ -1,17 +1,17 @@
-//! Putting fragments of IP packets together (RFC 791 section 3.2, RFC 8200 section 4.5), within bounds.
+//! Joins fragments of IP packets (RFC 791 section 3.2, RFC 8200 section 4.5), in bounded memory.
 
 use super::ip::{Datagram, Fragment};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// Packets that may wait for fragments at a time; the oldest gives way.
+/// Limit of packets that wait for fragments. Above it, the oldest is dropped.
 const MAX_PACKETS: usize = 256;
-/// The longest packet that fragments can make, in bytes.
+/// Longest packet that fragments can form, in bytes.
 const MAX_LEN: usize = 65_535;
-/// Fragments that one packet may have.
+/// Limit of fragments per packet.
 const MAX_PARTS: usize = 128;
 
-/// Packets of which not all fragments have come.
+/// Packets with missing fragments.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     waiting: VecDeque<(Key, Parts)>,
@@ -28,10 +28,10 @@ struct Parts {
 }
 
 impl Fragments {
-    /// Takes a fragment; gives the payload of the whole packet when it was the last that was missing.
+    /// Adds a fragment. Returns the payload of the packet if no fragment is missing any more.
     pub(super) fn take(&mut self, datagram: &Datagram<'_>, part: Fragment) -> Option<Vec<u8>> {
         let end = part.offset + datagram.len;
-        // a fragment that the capture cut cannot be completed
+        // a fragment that was cut off cannot be completed
         if end > MAX_LEN || datagram.payload.len() < datagram.len {
             return None;
         }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_never_complete_give_way() {
+    fn incomplete_packets_are_dropped() {
         let mut fragments = Fragments::default();
         for id in 0..10_000 {
             let (datagram, mut part) = fragment(&[0; 8], 0, true);

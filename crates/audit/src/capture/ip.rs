@@ -1,4 +1,4 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) heads, and those of TCP and UDP behind them. A capture may have cut the payload off.
+//! Headers of IPv4 (RFC 791), IPv6 (RFC 8200), TCP and UDP. The payload may be cut off.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,24 +18,24 @@ pub(super) struct Datagram<'a> {
     pub(super) source: IpAddr,
     pub(super) target: IpAddr,
     pub(super) protocol: u8,
-    /// What was captured behind the heads.
+    /// The captured bytes after the headers.
     pub(super) payload: &'a [u8],
-    /// How long that is on the wire, in bytes.
+    /// Length of the payload on the wire, in bytes.
     pub(super) len: usize,
     pub(super) fragment: Option<Fragment>,
 }
 
-/// Which part of a packet a fragment is.
+/// Position of a fragment in its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
     pub(super) id: u32,
-    /// Bytes before it.
+    /// Offset in the packet, in bytes.
     pub(super) offset: usize,
-    /// Others follow.
+    /// More fragments follow.
     pub(super) more: bool,
 }
 
-/// Reads the head of an IP packet; `None` for what is none.
+/// Reads the headers of an IP packet; `None` if the bytes are not IP.
 pub(super) fn parse(packet: &[u8]) -> Option<Datagram<'_>> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -52,7 +52,7 @@ fn parse_v4(packet: &[u8]) -> Option<Datagram<'_>> {
     }
     let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
     let payload = packet.get(head_len..)?;
-    // a length of 0 means that the network card was to fill it in (segmentation offload)
+    // a length of 0 means segmentation offload: the network card fills it in
     let len = if total == 0 {
         payload.len()
     } else {
@@ -113,7 +113,7 @@ fn parse_v6(packet: &[u8]) -> Option<Datagram<'_>> {
         next = *payload.first()?;
         payload = payload.get(skip..)?;
         len = len.checked_sub(skip)?;
-        // what follows in a later fragment is payload, not a head
+        // later fragments carry payload, no header
         if fragment.is_some_and(|part| part.offset > 0) {
             break;
         }
@@ -141,7 +141,7 @@ pub(super) struct Tcp<'a> {
     pub(super) segment: intact_wire::tcp::Segment<'a>,
 }
 
-/// Reads a TCP head (RFC 9293); `len` is the payload of the IP packet on the wire.
+/// Reads a TCP header (RFC 9293); `len` is the length of the IP payload on the wire.
 pub(super) fn parse_tcp(payload: &[u8], len: usize, at: u64) -> Option<Tcp<'_>> {
     let head: &[u8; 20] = payload.first_chunk()?;
     let head_len = usize::from(head[12] >> 4) * 4;
@@ -176,7 +176,7 @@ pub(super) struct Udp<'a> {
     pub(super) payload: &'a [u8],
 }
 
-/// Reads a UDP head (RFC 768).
+/// Reads a UDP header (RFC 768).
 pub(super) fn parse_udp(payload: &[u8]) -> Option<Udp<'_>> {
     let head: &[u8; 8] = payload.first_chunk()?;
     Some(Udp {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_behind_the_packet_is_no_payload() {
+    fn padding_after_the_packet_is_not_payload() {
         let mut packet = vec![
             0x45, 0, 0, 22, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
         ];
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn extension_heads_of_ipv6_are_passed_over() {
+    fn extension_headers_of_ipv6_are_skipped() {
         let mut packet = vec![0x60, 0, 0, 0, 0, 20, 0, 64];
         packet.extend([1; 32]);
         // hop-by-hop, then a first fragment, then four bytes of UDP

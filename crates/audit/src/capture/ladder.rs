@@ -1,4 +1,5 @@
-//! The packets of one connection in time, each with what is in it by name: TLS records, HTTP/2 frames, requests and answers.
+//! The packets of one connection in order, with the names of their contents: TLS records, HTTP/2
+//! frames, requests and responses.
 
 use intact_ledger::{ConnectionId, Nanos};
 use intact_wire::Side;
@@ -7,28 +8,28 @@ use intact_wire::h2::PREFACE;
 use intact_wire::tcp::Segment;
 use std::net::SocketAddr;
 
-/// Packets that are kept of a connection.
+/// Limit of packets that are kept per connection.
 const MAX_STEPS: usize = 400;
-/// Names that are kept of a packet.
+/// Limit of names that are kept per packet.
 const MAX_NAMES: usize = 24;
-/// What is said of records that cannot be read.
+/// Name of a record that cannot be decrypted.
 const ENCRYPTED: &str = "encrypted record";
 const ENCRYPTED_MANY: &str = "encrypted records";
-/// How far back a packet is looked for by its time.
+/// Number of packets that a search by time goes back.
 const MAX_BACK: usize = 64;
 
 /// The packets of one connection.
 #[derive(Clone, Debug)]
 pub struct Ladder {
-    /// Its number in the ledger.
+    /// The connection's number in the ledger.
     pub connection: ConnectionId,
-    /// The client's end.
+    /// The client's address.
     pub client: SocketAddr,
-    /// The server's end.
+    /// The server's address.
     pub server: SocketAddr,
-    /// The packets in the order in which they were captured.
+    /// The packets, in the order of the capture.
     pub steps: Vec<LadderStep>,
-    /// How many more there were.
+    /// Number of packets that were not kept.
     pub left_out: u64,
 }
 
@@ -37,19 +38,19 @@ pub struct Ladder {
 pub struct LadderStep {
     /// Nanoseconds since 1970.
     pub at: u64,
-    /// Whether the client sent it.
+    /// The client sent the packet.
     pub by_client: bool,
-    /// SYN, FIN, RST or ACK, where it is more than an acknowledged payload.
+    /// SYN, FIN, RST or ACK, where the packet is more than acknowledged payload.
     pub flags: Vec<&'static str>,
-    /// Bytes of payload.
+    /// Length of the payload in bytes.
     pub len: u32,
-    /// All of it had been sent before.
+    /// The connection carried all of the payload before.
     pub again: bool,
-    /// What is in it; a thing that spans packets is named where it begins.
+    /// Names of the contents. A record or frame that spans packets is named where it begins.
     pub names: Vec<String>,
 }
 
-/// A ladder while its connection goes on.
+/// A ladder whose connection is open.
 #[derive(Debug)]
 pub(super) struct LadderBuilder {
     ladder: Ladder,
@@ -84,7 +85,7 @@ impl LadderBuilder {
         self.ladder
     }
 
-    /// Notes a packet.
+    /// Adds a packet.
     pub(super) fn packet(&mut self, from: Side, segment: &Segment<'_>) {
         if self.ladder.steps.len() >= MAX_STEPS {
             self.ladder.left_out += 1;
@@ -108,7 +109,7 @@ impl LadderBuilder {
         });
     }
 
-    /// The last packet brought nothing new.
+    /// Marks the last packet as a retransmission.
     pub(super) fn was_again(&mut self) {
         if let Some(last) = self
             .ladder
@@ -139,7 +140,7 @@ impl LadderBuilder {
         self.base + at
     }
 
-    /// Names a request and its answer. Times are those of the run.
+    /// Names a request and its response. Times are on the run's clock.
     pub(super) fn read_exchange(&mut self, seen: &Seen) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if let Some(request) = &seen.request {
@@ -195,7 +196,7 @@ impl LadderBuilder {
         }
     }
 
-    /// Puts names on the packet of that side and time.
+    /// Adds names to the packet of that side and time.
     fn name(&mut self, from: Side, at: u64, names: Vec<String>) {
         let by_client = from == Side::Client;
         let steps = self.ladder.steps.iter_mut().rev();
@@ -209,7 +210,7 @@ impl LadderBuilder {
         let Some(step) = steps.take(far).find(wanted).filter(|_| !names.is_empty()) else {
             return;
         };
-        // what was decrypted speaks for itself
+        // the decrypted content has names of its own
         if !names
             .iter()
             .any(|name| name.ends_with(ENCRYPTED) || name.ends_with(ENCRYPTED_MANY))
@@ -225,7 +226,7 @@ impl LadderBuilder {
     }
 }
 
-/// The head of a record or a frame while it comes in pieces.
+/// The header of a record or a frame, which may come in pieces.
 #[derive(Debug, Default)]
 struct Head {
     bytes: [u8; 9],
@@ -233,7 +234,7 @@ struct Head {
 }
 
 impl Head {
-    /// Takes bytes until there are `len`; what is left of them.
+    /// Takes bytes until there are `len`. Returns whether it is complete, and the bytes after it.
     fn fill<'a>(&mut self, len: usize, bytes: &'a [u8]) -> (bool, &'a [u8]) {
         let (more, rest) = bytes.split_at((len - self.have).min(bytes.len()));
         self.bytes[self.have..self.have + more.len()].copy_from_slice(more);
@@ -248,7 +249,7 @@ struct Records {
     head: Head,
     left: usize,
     kind: u8,
-    /// A ChangeCipherSpec came: handshake messages are encrypted.
+    /// A ChangeCipherSpec was read, so handshake messages are encrypted.
     secret: bool,
     message: Head,
     message_left: usize,

@@ -1,4 +1,5 @@
-//! What limits the result of captures: connections that cannot be seen inside, and packets that are missing.
+//! Limits of the results of captures: connections whose content cannot be read, and packets that
+//! are missing.
 
 use super::quic::Quic;
 use super::tcp_connection::EndedConnection;
@@ -7,40 +8,40 @@ use intact_observe::{Opaque, Sealed};
 use intact_wire::tls::suite_name;
 use std::collections::BTreeMap;
 
-/// Counts of what was met, over all files.
+/// Counts over all files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaptureLimits {
     pub(super) unseen: u64,
     pub(super) let_go: u64,
     pub(super) too_late: u64,
-    /// Single SYNs in a capture without a packet of any server.
+    /// Single SYNs in captures without a packet from a server.
     pub(super) unheard: u64,
-    /// Connections with TLS that was not read, by the reason.
+    /// Connections with TLS that was not decrypted, by reason.
     pub(super) sealed: BTreeMap<Sealed, u64>,
     /// There is a key log, or the captures hold secrets.
     pub(super) has_keys: bool,
     pub(super) blind_unknown: u64,
     pub(super) joined: u64,
-    /// Connections of which one direction is in the capture.
+    /// Connections with only one direction in the capture.
     pub(super) one_direction: u64,
-    /// Connections of which packets are missing.
+    /// Connections with missing packets.
     pub(super) with_missing: u64,
     pub(super) cut_packets: u64,
-    /// Lookups without a response in the capture, where no response to the same client is in it.
+    /// Lookups without a response, of clients without any response.
     pub(super) lookups_without_response: u64,
-    /// Lookups of which the response was cut off.
+    /// Lookups whose response was cut off.
     pub(super) lookups_cut: u64,
-    /// Connections that pass under two pairs of addresses.
+    /// Connections that were captured under two pairs of addresses.
     pub(super) translated: u64,
-    /// The most bytes that were kept of a packet that was cut off: the snap length.
+    /// Largest number of bytes kept of a packet that was cut off: the snap length.
     pub(super) snap_len: usize,
 }
 
 impl CaptureLimits {
-    /// Counts what limits a connection that is over.
+    /// Counts the limits of an ended connection.
     pub(super) fn count(&mut self, over: &EndedConnection) {
         let lacks = over.lacks;
-        // where packets are cut off, that is the reason
+        // packets that were cut off explain the missing responses
         self.unseen += if lacks.cut_packets > 0 {
             0
         } else {
@@ -56,14 +57,14 @@ impl CaptureLimits {
         }
     }
 
-    /// Records a caveat for each limit that was met.
+    /// Records a caveat for each limit with a count.
     pub(super) fn record(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         self.record_sealed(scope);
         self.record_unreadable(quic, scope);
         self.record_missing(quic, scope);
     }
 
-    /// TLS that was not read, each with what helps.
+    /// Records TLS that was not decrypted, with the remedy.
     fn record_sealed(&self, scope: &mut EventWriter<'_>) {
         for (why, &count) in &self.sealed {
             let (id, words) = match why {
@@ -104,11 +105,11 @@ impl CaptureLimits {
         }
     }
 
-    /// Nothing is missing: the connections are counted, and those that cannot be seen inside are known as such.
+    /// Records connections that are counted, but whose content cannot be read.
     fn record_unreadable(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         let limits = [
             (
-                quic.told,
+                quic.recorded,
                 "quic",
                 "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client shows more",
             ),
@@ -161,7 +162,7 @@ impl CaptureLimits {
         scope.caveats("", &limits);
     }
 
-    /// Traffic that is not in the record.
+    /// Records traffic that is not in the ledger.
     fn record_missing(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
         let one_direction = self.one_direction + quic.one_direction;
         if one_direction > 0 {

@@ -1,4 +1,6 @@
-//! What is around an IP packet: link layers, tags and tunnels' inner frames. Nothing is verified, nothing allocated.
+//! Headers around an IP packet: link layers, tags, and inner frames of tunnels.
+//!
+//! Verifies nothing and allocates nothing.
 
 use super::opaque::Opaque;
 
@@ -34,32 +36,32 @@ mod ether {
     pub(super) const MACSEC: u16 = 0x88e5;
     pub(super) const PBB: u16 = 0x88e7;
     pub(super) const NSH: u16 = 0x894f;
-    /// Transparent Ethernet bridging: the type of a frame within GRE or GENEVE.
+    /// EtherType of a frame within GRE or GENEVE (transparent Ethernet bridging).
     pub(super) const BRIDGED: u16 = 0x6558;
     pub(super) const PROVIDER: u16 = 0x88a8;
     pub(super) const QINQ: u16 = 0x9100;
 }
 
-/// What a frame holds.
+/// Contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inside<'a> {
     /// An IP packet.
     Ip(&'a [u8]),
-    /// Something that holds no IP packet, such as ARP.
+    /// A protocol other than IP, such as ARP.
     Other,
-    /// Less than its headers need.
+    /// The frame is shorter than its headers.
     Short,
-    /// Something that may hold an IP packet, which is not read here.
+    /// A protocol that may hold an IP packet and is not decoded here.
     Opaque(Opaque),
 }
 
 impl<'a> Inside<'a> {
-    /// The IP packet, or too little of a frame.
+    /// The IP packet; `Short` for `None`.
     fn ip(packet: Option<&'a [u8]>) -> Inside<'a> {
         packet.map_or(Inside::Short, Inside::Ip)
     }
 
-    /// What `open` finds behind a header, or too little of it.
+    /// Applies `open` to the bytes after a header; `Short` for `None`.
     pub(super) fn behind(
         rest: Option<&'a [u8]>,
         open: impl FnOnce(&'a [u8]) -> Inside<'a>,
@@ -68,14 +70,14 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// The IP packet in a frame of this link type.
+/// The contents of a frame with this link type.
 pub(super) fn open(link: u32, frame: &[u8]) -> Inside<'_> {
     match link {
         kind::ETHERNET => ethernet(frame),
         kind::RAW | kind::RAW_BSD | kind::RAW_OPENBSD | kind::IPV4 | kind::IPV6 => {
             Inside::Ip(frame)
         }
-        // the address family: in the byte order of whoever captured, or of the network
+        // the address family, in the byte order of the capturing host or of the network
         kind::NULL | kind::LOOP => Inside::ip(frame.get(4..)),
         kind::SLL => typed(frame, 14, 16),
         kind::SLL2 => typed(frame, 0, 20),
@@ -97,12 +99,12 @@ pub(super) fn open(link: u32, frame: &[u8]) -> Inside<'_> {
     }
 }
 
-/// An Ethernet frame, also one inside a tunnel.
+/// The contents of an Ethernet frame, on a link or inside a tunnel.
 pub(super) fn ethernet(frame: &[u8]) -> Inside<'_> {
     typed(frame, 12, 14)
 }
 
-/// A frame with its EtherType and its payload at these places.
+/// The contents of a frame; `kind` and `payload` are the offsets of its EtherType and its payload.
 fn typed(frame: &[u8], kind: usize, payload: usize) -> Inside<'_> {
     match (u16_at(frame, kind), frame.get(payload..)) {
         (Some(kind), Some(rest)) => ethertype(kind, rest),
@@ -110,7 +112,7 @@ fn typed(frame: &[u8], kind: usize, payload: usize) -> Inside<'_> {
     }
 }
 
-/// Strips tags until an IP packet shows.
+/// Skips tags up to the IP packet.
 pub(super) fn ethertype(mut kind: u16, mut rest: &[u8]) -> Inside<'_> {
     loop {
         match kind {
@@ -133,7 +135,8 @@ pub(super) fn ethertype(mut kind: u16, mut rest: &[u8]) -> Inside<'_> {
     }
 }
 
-/// What is behind MPLS labels (RFC 3032). Nothing names its type: it is IP if it begins like IP.
+/// Contents after MPLS labels (RFC 3032). No field gives the type, so it is IP if it starts like
+/// IP.
 fn mpls(mut rest: &[u8]) -> Inside<'_> {
     loop {
         let Some(&[_, _, bottom, _]) = rest.first_chunk() else {
@@ -162,7 +165,8 @@ fn ppp(frame: &[u8]) -> Inside<'_> {
     }
 }
 
-/// Netfilter's log: type-length-value items in the byte order of the host, the packet being one of them.
+/// The packet in a message of Netfilter's log: type-length-value items in the byte order of the
+/// host.
 fn nflog(frame: &[u8]) -> Option<&[u8]> {
     const PAYLOAD: u16 = 9;
     let mut rest = frame.get(4..)?;
@@ -177,7 +181,7 @@ fn nflog(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A data frame of IEEE 802.11 with its LLC header.
+/// The contents of an IEEE 802.11 data frame with an LLC header.
 fn wifi(frame: &[u8]) -> Inside<'_> {
     let &[control, flags, ..] = frame else {
         return Inside::Short;
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_and_link_heads_are_stripped() {
+    fn tags_and_link_headers_are_skipped() {
         let addresses = [0; 12];
         for (link, bytes) in [
             (1, frame(&[&addresses, &[8, 0], IP])),
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_hides_its_packet_is_named_and_one_without_a_packet_is_not() {
+    fn only_a_frame_that_may_hold_a_packet_is_reported_as_opaque() {
         let named = |name| Inside::Opaque(Opaque::Named(name));
         let ethernet = |kind: u16| [&[0; 12], &kind.to_be_bytes()[..], &[0; 40]].concat();
         assert_eq!(open(1, &ethernet(0x88e5)), named("MACsec"));

@@ -1,8 +1,8 @@
 //! Captures: packets to connections and exchanges.
 //!
-//! From the file inwards: [`pcap`] and [`pcapng`] give packets, [`link`], [`ip`] and [`tunnel`] strip the headers around them,
-//! [`ConnectionTable`] finds the connection, [`tcp_connection`] puts its bytes in order, and `observe` reads them. What cannot be
-//! seen is reported, never guessed.
+//! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ip`] and [`tunnel`] strip the
+//! headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`] orders its
+//! bytes, and `observe` reads them. Content that cannot be decoded is reported, never guessed.
 
 mod connection_table;
 mod coverage;
@@ -38,9 +38,9 @@ use pcap::Pcap;
 use snoop::Snoop;
 use std::io::Read;
 
-/// The longest packet or block that is believed, in bytes.
+/// Largest accepted length of a packet or block, in bytes.
 const LONGEST: u32 = 16 << 20;
-/// How many packets pass between two questions whether to go on.
+/// Number of packets between two calls of `go_on`.
 const BREATH: u64 = 1024;
 
 /// One packet of a capture.
@@ -50,24 +50,25 @@ struct Packet<'a> {
     at: u64,
     /// The link type, as tcpdump numbers them.
     link: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     bytes: &'a [u8],
-    /// The capture kept less of it than was on the wire.
+    /// The packet was longer on the wire.
     is_cut: bool,
 }
 
-/// Why a capture is not read any further.
+/// Why the reading of a capture ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// It is over.
+    /// The file is complete.
     Whole,
-    /// It ends within a packet.
+    /// The file ends within a packet.
     Cut,
-    /// It contradicts itself.
+    /// The file contradicts itself.
     Damaged(String),
 }
 
-/// The first `len` bytes of a record, which are not taken yet: a file may end before them, and not within.
+/// The first `len` bytes of a record, which stay in the buffer. A file may end before them, but not
+/// within.
 fn record_head<R: Read>(window: &mut ReadBuffer<R>, len: usize) -> Result<&[u8], End> {
     match window.fill(len) {
         Ok(0) => Err(End::Whole),
@@ -76,7 +77,7 @@ fn record_head<R: Read>(window: &mut ReadBuffer<R>, len: usize) -> Result<&[u8],
     }
 }
 
-/// One of the file formats.
+/// The reader of one file format.
 enum Packets {
     Pcap(Pcap),
     Pcapng(Reader),
@@ -104,7 +105,8 @@ impl Packets {
         }
     }
 
-    /// Packets that were dropped while capturing, by what the file says; 0 where it says nothing.
+    /// Number of packets that the capturing program dropped, according to the file; 0 if the file
+    /// has no count.
     fn dropped(&self) -> u64 {
         match self {
             Packets::Pcap(_) => 0,
@@ -114,17 +116,17 @@ impl Packets {
     }
 }
 
-/// Whether a file with these first bytes is one that tcpdump writes.
+/// Whether the first bytes are those of a pcap file (tcpdump).
 pub(crate) fn is_pcap(prefix: &[u8]) -> bool {
     pcap::is_magic(prefix)
 }
 
-/// Whether a file with these first bytes is one that Wireshark writes.
+/// Whether the first bytes are those of a pcapng file (Wireshark).
 pub(crate) fn is_pcapng(prefix: &[u8]) -> bool {
     intact_wire::pcapng::is_magic(prefix)
 }
 
-/// Whether a file with these first bytes is one that Solaris' `snoop` writes.
+/// Whether the first bytes are those of a file of Solaris' `snoop`.
 pub(crate) fn is_snoop(prefix: &[u8]) -> bool {
     snoop::is_magic(prefix)
 }
@@ -139,7 +141,7 @@ pub(crate) fn begins_at(format: Format, prefix: &[u8]) -> Option<u64> {
         .map(|packet| packet.at)
 }
 
-/// Reads a capture into the network that all captures of an audit share.
+/// Reads a capture into the connection table that all captures of an audit share.
 pub(crate) fn read(
     input: &mut Input,
     network: &mut ConnectionTable,
@@ -179,7 +181,7 @@ pub(crate) fn read(
         ),
         Some(End::Whole) | None => {}
     }
-    tell_opaque(input, &counts, count, scope)?;
+    record_opaque(input, &counts, count, scope)?;
     let dropped = packets.dropped();
     if dropped > 0 {
         scope.incomplete(
@@ -192,11 +194,11 @@ pub(crate) fn read(
     Ok(input.account(Unit::Packets, count, counts.skipped + counts.opaque.total()))
 }
 
-/// Records the packets that could not be decoded.
+/// Records a caveat for the packets that could not be decoded.
 ///
 /// # Errors
-/// None could.
-fn tell_opaque(
+/// If no packet of the file could be decoded.
+fn record_opaque(
     input: &Input,
     counts: &PacketCounts,
     packets: u64,

@@ -1,18 +1,18 @@
-//! Packets that are in a capture and cannot be looked into, counted by what hides them. Must not guess what is inside.
+//! Packets that cannot be decoded, counted by reason. Must not guess their contents.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What hides the contents of a packet.
+/// Why the contents of a packet cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Opaque {
-    /// A link type that is not read here, as tcpdump numbers them.
+    /// An unknown link type, as tcpdump numbers them.
     Link(u32),
-    /// A protocol within GRE that is not read here, by its EtherType.
+    /// An unknown protocol within GRE, by its EtherType.
     Gre(u16),
-    /// An encapsulation of this name.
+    /// An encapsulation with this name.
     Named(&'static str),
-    /// The capture kept too little of the packet: its headers are cut off.
+    /// The packet was cut off within its headers.
     Cut,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Opaque {
     }
 }
 
-/// What a link type is called, where it is one that captures have.
+/// Name of a link type that captures commonly have.
 fn link_name(link: u32) -> Option<&'static str> {
     Some(match link {
         6 => "Token Ring",
@@ -53,7 +53,7 @@ fn link_name(link: u32) -> Option<&'static str> {
     })
 }
 
-/// How many packets of a capture cannot be looked into.
+/// Number of packets that cannot be decoded, by reason.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpaquePackets(BTreeMap<Opaque, u64>);
 
@@ -62,12 +62,12 @@ impl OpaquePackets {
         *self.0.entry(what).or_default() += 1;
     }
 
-    /// All of them.
+    /// Number of packets over all reasons.
     pub(super) fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// What hides them and how many, the most frequent first; `None` where there are none.
+    /// Reasons with their counts, the most frequent first; `None` if there are no such packets.
     pub(super) fn words(&self) -> Option<String> {
         let mut kinds: Vec<_> = self.0.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -78,7 +78,7 @@ impl OpaquePackets {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// What makes the next capture readable.
+    /// How to record a readable capture.
     pub(super) fn remedy(&self) -> &'static str {
         match self.0.iter().max_by_key(|(_, count)| **count) {
             Some((Opaque::Link(_), _)) => "capture on another interface, e.g. `tcpdump -i any`",
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_frequent_comes_first_and_gives_the_remedy() {
+    fn the_most_frequent_reason_comes_first_and_gives_the_remedy() {
         let mut packets = OpaquePackets::default();
         assert_eq!((packets.words(), packets.total()), (None, 0));
         packets.add(Opaque::Link(220));

@@ -1,18 +1,19 @@
-//! Which end of a new connection is the client, by its first packet.
+//! Detects the client of a new connection by its first packet.
 
 use intact_observe::{DetectedProtocol, detect_client, detect_server};
 use intact_wire::Side;
 use intact_wire::tcp::Segment;
 use std::net::SocketAddr;
 
-/// Which end of a new connection is the client, and whether its start was seen.
+/// The client of a new connection, and whether its start was captured.
 pub(super) struct Opening {
     pub(super) client: SocketAddr,
     pub(super) server: SocketAddr,
     pub(super) late: bool,
 }
 
-/// The ends of a new connection; `None` for a segment that says nothing of a connection whose start was not seen.
+/// The ends of a new connection. `None` if the segment shows nothing about a connection whose start
+/// was not captured.
 pub(super) fn opening(
     source: SocketAddr,
     target: SocketAddr,
@@ -53,7 +54,7 @@ pub(super) fn opening(
     let from_client = match hello {
         Some(side) => side == Side::Client,
         None if says_client != says_server => says_client,
-        // servers listen on the smaller port
+        // servers usually listen on the smaller port
         None => source.port() > target.port(),
     };
     Some(if from_client {

@@ -1,4 +1,5 @@
-//! The file format of tcpdump (draft-ietf-opsawg-pcap): a head, then packets, each behind 16 bytes of its own.
+//! The file format of tcpdump (draft-ietf-opsawg-pcap): a file header, then packets with 16 bytes
+//! of header each.
 
 use super::{End, LONGEST, Packet, record_head};
 use crate::read_buffer::ReadBuffer;
@@ -7,16 +8,16 @@ use std::io::Read;
 const HEAD: usize = 24;
 const RECORD: usize = 16;
 
-/// The head of a file.
+/// The file header.
 #[derive(Debug)]
 pub(super) struct Pcap {
     big_endian: bool,
-    /// Nanoseconds in one unit of the second time field.
+    /// Nanoseconds per unit of the second time field.
     unit: u64,
     link: u32,
 }
 
-/// Byte order and time unit, by the first four bytes.
+/// Byte order and time unit, according to the first four bytes.
 fn magic(prefix: &[u8]) -> Option<(bool, u64)> {
     Some(match prefix.first_chunk()? {
         [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1_000),
@@ -27,12 +28,12 @@ fn magic(prefix: &[u8]) -> Option<(bool, u64)> {
     })
 }
 
-/// Whether a file starts like that.
+/// Whether a file starts with a magic number of pcap.
 pub(super) fn is_magic(prefix: &[u8]) -> bool {
     magic(prefix).is_some()
 }
 
-/// The number in the four bytes at `at`.
+/// The number in four bytes at offset `at`.
 pub(super) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
     let four = bytes[at..at + 4].first_chunk().copied().unwrap_or_default();
     if big_endian {
@@ -43,7 +44,7 @@ pub(super) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 }
 
 impl Pcap {
-    /// Reads the head.
+    /// Reads the file header.
     pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Pcap, End> {
         let Ok(Some(head)) = window.pull(HEAD) else {
             return Err(End::Cut);
@@ -54,7 +55,7 @@ impl Pcap {
         Ok(Pcap {
             big_endian,
             unit,
-            // the upper bits are about frame check sequences, which no reader here looks at
+            // the upper bits describe frame check sequences, which are not read
             link: u32_at(head, 20, big_endian) & 0xffff,
         })
     }

@@ -1,4 +1,4 @@
-//! Packets of a pcapng file. Only moves the window; `wire` reads the blocks.
+//! Packets of a pcapng file. It only moves the buffer; `wire` reads the blocks.
 
 use super::{End, LONGEST, Packet};
 use crate::read_buffer::ReadBuffer;
@@ -12,13 +12,13 @@ impl From<Damaged> for End {
     }
 }
 
-/// The next packet; secrets on the way to it go into `keys`.
+/// The next packet. Secrets before it are added to `keys`.
 pub(super) fn next<'w, R: Read>(
     reader: &mut Reader,
     window: &'w mut ReadBuffer<R>,
     keys: &mut KeyLog,
 ) -> Result<Packet<'w>, End> {
-    // found first, borrowed after: the block of the packet is the last one that is taken
+    // two steps for the borrow checker: the packet's block is the last one that was taken
     let (found, len) = loop {
         if matches!(window.fill(12), Ok(0)) {
             return Err(End::Whole);

@@ -1,5 +1,7 @@
-//! QUIC (RFC 9000), from outside: that a connection was opened and to which name, how long its handshake took, until when it was
-//! used. What it carries cannot be seen.
+//! QUIC (RFC 9000) without its content.
+//!
+//! Reports that a connection was opened, to which name, the duration of its handshake, and its last
+//! packet. The encrypted content is never read.
 
 use crate::event_writer::EventWriter;
 use intact_ledger::{
@@ -12,33 +14,33 @@ use intact_wire::tls::ClientHello;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// Connections that are followed at once; more are not.
+/// Limit of connections that are followed at the same time; more are counted only.
 const MAX_LIVE: usize = 8192;
-/// A connection that was silent for this long is over: idle timeouts are shorter. Nanoseconds.
+/// A connection ended after this silence, because idle timeouts are shorter. Nanoseconds.
 const SILENCE: u64 = 60_000_000_000;
-/// An Initial that stayed without answer for this long was not answered in time. Nanoseconds.
+/// An Initial without an answer for this long has timed out. Nanoseconds.
 const UNANSWERED: u64 = 3_000_000_000;
-/// A client's first datagram is at least this long, in bytes (RFC 9000 section 14.1).
+/// Minimum length of a client's first datagram, in bytes (RFC 9000 section 14.1).
 const MIN_INITIAL: usize = 1200;
-/// Where servers of HTTP/3 listen.
+/// Port of HTTP/3 servers.
 const PORT: u16 = 443;
 
 /// The connections of a capture.
 #[derive(Default)]
 pub(super) struct Quic {
     live: HashMap<(SocketAddr, SocketAddr), QuicConnection>,
-    /// Connections told of.
-    pub(super) told: u64,
-    /// Connections that were about to be opened when the capture ended.
+    /// Number of connections that were recorded.
+    pub(super) recorded: u64,
+    /// Connections whose dial was open when the capture ended.
     pub(super) too_late: u64,
-    /// Those of which one direction is in the capture.
+    /// Connections with only one direction in the capture.
     pub(super) one_direction: u64,
-    /// Single first packets in a capture without a packet of any server.
+    /// Single first packets in captures without a packet from a server.
     pub(super) unheard: u64,
     hears_servers: bool,
-    /// Packets that look like those of a connection whose start is not in the capture.
+    /// Packets that look like those of a connection whose start was not captured.
     pub(super) joined: u64,
-    /// First packets of connections that were not followed, to bound memory.
+    /// First packets of connections that were not followed, because memory is bounded.
     pub(super) untracked: u64,
 }
 
@@ -46,30 +48,30 @@ pub(super) struct Quic {
 struct QuicConnection {
     begun_at: u64,
     seen_at: u64,
-    /// The client has shown that it has the server's keys.
+    /// When the client first used keys that the server had to confirm.
     ready_at: Option<u64>,
     answered: bool,
-    /// The client sent what needs an answer of the server.
+    /// The client sent a packet that the server must answer.
     proceeds: bool,
-    /// Datagrams of the client, in the beginning.
+    /// Number of datagrams that the client sent so far.
     datagrams: u32,
     sent: u64,
     received: u64,
-    /// The client's hello, until it is whole or given up.
+    /// The client's hello, until it is complete or given up.
     greeting: Option<Box<QuicClientHello>>,
     tls: Option<Box<Tls>>,
 }
 
-/// What kinds of packets are in a datagram.
+/// The kinds of packets in a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Kinds {
     initial: bool,
-    /// A handshake packet, or one with a short head.
+    /// A handshake packet, or a packet with a short header.
     later: bool,
 }
 
 impl QuicConnection {
-    /// Takes a datagram of the client.
+    /// Reads the hello from a datagram of the client.
     fn greet(&mut self, bytes: &[u8]) {
         let Some(greeting) = &mut self.greeting else {
             return;
@@ -84,7 +86,7 @@ impl QuicConnection {
 }
 
 impl Quic {
-    /// Takes a UDP datagram; returns whether it belongs to a QUIC connection, or looks like it.
+    /// Reads a UDP datagram. Returns whether it belongs to a QUIC connection or looks like one.
     pub(super) fn take(
         &mut self,
         source: SocketAddr,
@@ -142,7 +144,7 @@ impl Quic {
                 greeting: Some(Box::default()),
                 tls: None,
             };
-            // of a handshake whose other direction is not in the capture
+            // a handshake whose other direction was not captured
             if source.port() == PORT && target.port() != PORT {
                 talk.answered = true;
                 talk.received = len as u64;
@@ -172,7 +174,7 @@ impl Quic {
         }
     }
 
-    /// The capture is over.
+    /// Ends all connections; the captures are complete.
     pub(super) fn finish(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         let mut rest: Vec<_> = self
             .live
@@ -228,7 +230,7 @@ impl Quic {
                 detail: None,
             });
         } else {
-            self.told += 1;
+            self.recorded += 1;
         }
         if let Some(ready) = talk.ready_at {
             connection.setup.connect = Some(Span::new(connection.at, scope.nanos(ready)));
@@ -254,7 +256,7 @@ impl Quic {
     }
 }
 
-/// What kinds of packets are in a datagram.
+/// The kinds of packets in a datagram.
 fn kinds(bytes: &[u8]) -> Kinds {
     let mut kinds = Kinds::default();
     for (kind, _) in packets(bytes) {
@@ -267,7 +269,8 @@ fn kinds(bytes: &[u8]) -> Kinds {
     kinds
 }
 
-/// What the client asked for: its hello is encrypted with keys that anyone can make. What was chosen is not.
+/// What the client offered. Its hello is encrypted with public keys, the server's choice with
+/// secret ones.
 fn describe(hello: &ClientHello) -> Tls {
     let word = |name: &Vec<u8>| String::from_utf8_lossy(name).into();
     Tls {

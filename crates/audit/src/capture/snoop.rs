@@ -1,4 +1,5 @@
-//! The file format of Solaris' `snoop` (RFC 1761): a head, then packets in records that are padded.
+//! The file format of Solaris' `snoop` (RFC 1761): a file header, then padded records with one
+//! packet each.
 
 use super::pcap::u32_at;
 use super::{End, LONGEST, Packet, record_head};
@@ -9,24 +10,24 @@ const MAGIC: &[u8; 8] = b"snoop\0\0\0";
 const VERSION: u32 = 2;
 const HEAD: usize = 16;
 const RECORD: usize = 24;
-/// Link types of RFC 1761 and RFC 3827, and the numbers that tcpdump has for them.
+/// Link types of RFC 1761 and RFC 3827, each with tcpdump's number.
 const LINKS: [(u32, u32); 2] = [(0, 1), (4, 1)];
 
-/// The head of a file.
+/// State of the reader.
 #[derive(Debug)]
 pub(super) struct Snoop {
     link: u32,
-    /// Packets that the program dropped so far, as its last record says.
+    /// Number of packets that `snoop` dropped so far, according to the last record.
     dropped: u32,
 }
 
-/// Whether a file starts like that.
+/// Whether a file starts with the magic number of `snoop`.
 pub(super) fn is_magic(prefix: &[u8]) -> bool {
     prefix.starts_with(MAGIC)
 }
 
 impl Snoop {
-    /// Reads the head.
+    /// Reads the file header.
     pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Snoop, End> {
         let Ok(Some(head)) = window.pull(HEAD) else {
             return Err(End::Cut);
@@ -75,7 +76,7 @@ impl Snoop {
         })
     }
 
-    /// Packets that the program dropped.
+    /// Number of packets that `snoop` dropped.
     pub(super) fn dropped(&self) -> u64 {
         u64::from(self.dropped)
     }

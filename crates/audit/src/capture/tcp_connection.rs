@@ -1,6 +1,7 @@
-//! One TCP connection of a capture: segments in, its rows in the ledger out.
+//! One TCP connection of a capture: segments in, rows of the ledger out.
 //!
-//! Owns the reassembly, and what only packets show: setup, end, a failed dial. The bytes are read by `observe`.
+//! It owns the reassembly and detects what only packets show: setup, end, a failed dial. `observe`
+//! reads the bytes.
 
 use super::coverage::{Coverage, Lacks};
 use super::ladder::{Ladder, LadderBuilder};
@@ -19,15 +20,16 @@ use intact_wire::tls::decrypt::KeyLog;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What may wait for a hole to be filled, per direction.
+/// Limits of the data that waits for missing packets, per direction.
 const LIMITS: Limits = Limits {
     bytes: 1 << 20,
     pieces: 1024,
     patience: 200_000_000,
 };
-/// A SYN that stayed alone for this long was not answered in time. Nanoseconds.
+/// A SYN without an answer for this long has timed out. Nanoseconds.
 const UNANSWERED: u64 = 1_000_000_000;
-/// Segments that the client sends again from which on no acknowledgement came: one may be a probe for a late one (RFC 8985
+/// Number of the client's retransmissions without an acknowledgement that show that the server did
+/// not receive the request. A single one may be a probe for a late acknowledgement (RFC 8985
 /// section 7).
 const UNHEARD: u32 = 2;
 
@@ -37,51 +39,51 @@ pub(super) struct TcpConnection {
     delays: SegmentDelays,
     coverage: Coverage,
     observed: ObservedConnection,
-    /// Its packets, where they are wanted.
+    /// Its packets, if they are selected.
     ladder: Option<Box<LadderBuilder>>,
     client: SocketAddr,
     is_late: bool,
     begun_at: u64,
     established_at: Option<u64>,
     seen_at: u64,
-    /// When the last packet of the server came.
+    /// When the server's last packet was captured.
     heard_at: u64,
-    /// Segments that the client sent again since then.
+    /// Number of segments that the client sent again after that packet.
     unheard_resent: u32,
 }
 
-/// The end of a connection's entry.
+/// The result of a finished connection.
 pub(super) enum ConnectionState {
     /// A connection.
     Connection(EndedConnection),
-    /// A first SYN, so late in the capture that its answer may come after it.
+    /// A first SYN near the end of the capture: the answer may come after it.
     TooLate,
-    /// A single SYN in a capture that has no packet of any server.
+    /// A single SYN in a capture without a packet from a server.
     Unheard,
 }
 
-/// A connection that is over.
+/// An ended connection.
 pub(super) struct EndedConnection {
-    /// Exchanges whose end is not in the capture.
+    /// Number of exchanges whose end is not in the capture.
     pub(super) unseen: u64,
-    /// Why it cannot be seen inside, if it cannot.
+    /// Why its content could not be read; `None` if it was.
     pub(super) blind: Option<Opaque>,
-    /// Exchanges that it carried.
+    /// Number of its exchanges.
     pub(super) carried: u64,
     /// What the capture lacks of it.
     pub(super) lacks: Lacks,
-    /// Its packets, where they were wanted.
+    /// Its packets, if they were selected.
     pub(super) ladder: Option<Box<Ladder>>,
 }
 
-/// Secrets in captures may stand behind the packets, so all connections wait for them.
+/// A capture may hold secrets after the packets, so all connections wait for them.
 const TLS: TlsReading = TlsReading {
     expects_secrets: true,
     infers_requests: false,
     process: None,
 };
 
-/// The capture as one of its connections needs it.
+/// The parts of the capture's state that a connection needs.
 struct CaptureContext<'a, 'b> {
     scope: &'a mut EventWriter<'b>,
     keys: &'a KeyLog,
@@ -129,7 +131,7 @@ impl RunContext for CaptureContext<'_, '_> {
 }
 
 impl TcpConnection {
-    /// A connection whose first packet came at `at`; `late` if that was not a SYN.
+    /// A connection whose first packet was captured at `at`. `is_late`: that packet was no SYN.
     pub(super) fn new(
         client: SocketAddr,
         server: SocketAddr,
@@ -159,7 +161,7 @@ impl TcpConnection {
         }
     }
 
-    /// The side that sends from this address.
+    /// The side with this address.
     pub(super) fn side_of(&self, source: SocketAddr) -> Side {
         if source == self.client {
             Side::Client
@@ -188,7 +190,7 @@ impl TcpConnection {
         self.flow.is_reopened_by(from, segment)
     }
 
-    /// Whether both sides have said their last word.
+    /// Whether both directions have ended.
     pub(super) fn is_over(&self) -> bool {
         let [client, server] =
             [Side::Client, Side::Server].map(|side| self.flow.stream(side).facts());
@@ -221,7 +223,7 @@ impl TcpConnection {
         if let Some(ladder) = ladder {
             ladder.packet(from, segment);
         }
-        // before the payload is taken, which may end the exchange
+        // before the payload is read, which may end the exchange
         match delays.take(from, segment) {
             Some(SegmentDelay::Resent) => {
                 observed.note_resent(scope.nanos(segment.at));
@@ -231,12 +233,12 @@ impl TcpConnection {
             None => {}
         }
         let repeated = flow.stream(from).facts().repeated;
-        // a packet without data shows that the client's direction is captured only where the start was seen: a request from
-        // before the capture may still be answered
+        // after a late start, packets without data do not show the client's direction: a request
+        // from before the capture may still get its response
         if from == Side::Client && (segment.len > 0 || !self.is_late) {
             observed.hear_client();
         }
-        // before the payload is taken: a handshake's last packet may carry the first request
+        // before the payload is read: the last packet of a handshake may carry the first request
         let syns = [Side::Client, Side::Server].map(|side| flow.stream(side).facts().syn_at);
         if let (Some(syn), Some(_), None) = (syns[0], syns[1], self.established_at)
             && from == Side::Client
@@ -260,7 +262,7 @@ impl TcpConnection {
         }
     }
 
-    /// Begins to keep its packets; to be asked for before the first one.
+    /// Starts to keep its packets. Call it before the first packet.
     pub(super) fn climb(&mut self, client: SocketAddr, server: SocketAddr, base: u64) {
         self.ladder = Some(Box::new(LadderBuilder::new(
             self.id(),
@@ -270,13 +272,13 @@ impl TcpConnection {
         )));
     }
 
-    /// Whether a packet of the server was captured.
+    /// Whether a packet from the server was captured.
     pub(super) fn hears_server(&self) -> bool {
         self.flow.stream(Side::Server).facts().segments > 0
     }
 
-    /// Ends the entry. `complete`: the capture goes on for long enough, so what did not come never came. `hears_servers`: it has
-    /// packets of servers.
+    /// Records the end. `complete`: the capture continues long enough, so missing packets were
+    /// never sent. `hears_servers`: the capture holds packets from servers.
     pub(super) fn finish(
         mut self,
         complete: bool,
@@ -316,7 +318,7 @@ impl TcpConnection {
                 observed.note_acknowledged(acknowledged);
             }
             observed.note_end(by, how, context.scope.nanos(at));
-            // a RST behind the FIN of the same side ends both directions
+            // a RST after a FIN of the same side ends both directions
             let [own, other] = [by, by.other()].map(|side| flow.stream(side).facts());
             let resets = other.rst_at.into_iter().chain(own.rst_at).min();
             let ends = [(other.fin_at, CloseKind::Fin), (resets, CloseKind::Rst)];
@@ -331,7 +333,7 @@ impl TcpConnection {
         let is_over = complete || waited >= UNANSWERED;
         match dial_failure(flow, coverage, is_established, is_over) {
             Some(None) => return ConnectionState::TooLate,
-            // a client that was refused, or answered, sends no second SYN either
+            // a refused or an answered client also sends only one SYN
             Some(Some(_)) if !hears_servers && flow.stream(Side::Client).facts().segments == 1 => {
                 return ConnectionState::Unheard;
             }
@@ -369,8 +371,8 @@ impl TcpConnection {
     }
 }
 
-/// `None`: it was established. `Some(None)`: that is unknown, because the capture ends too soon. `is_over`: an answer would have
-/// come by now.
+/// Why the dial failed; `None` if it succeeded. `Some(None)`: unknown, because the capture ends too
+/// early. `is_over`: an answer would have arrived by now.
 fn dial_failure(
     flow: &Flow,
     coverage: &Coverage,
@@ -383,7 +385,7 @@ fn dial_failure(
     if client.syn_at.is_none() || heard || is_established {
         return None;
     }
-    // with one direction in the capture the client goes on talking to an answer that is not
+    // if one direction is captured, the client reacts to answers that are not in the capture
     if client.bytes > 0 || client.fin_at.is_some() {
         return None;
     }
@@ -401,7 +403,7 @@ fn dial_failure(
     }))
 }
 
-/// Shows a run of bytes, or a hole, to the reader.
+/// Passes captured bytes, or a gap, to the reader.
 fn show(
     observed: &mut ObservedConnection,
     side: Side,

@@ -1,25 +1,27 @@
-//! Connections that pass under two pairs of addresses, because a NAT or a load balancer stands between two points of the capture:
-//! both halves, or both copies, are one connection. The initial sequence number (RFC 9293 section 3.4.1) and the client's port
-//! identify it. A box that changes these is not recognised.
+//! Connections with two pairs of addresses, because a NAT or a load balancer stands between two
+//! capture points.
+//!
+//! Both halves, or both copies, are one connection. The initial sequence number (RFC 9293 section
+//! 3.4.1) and the client's port identify it. A device that changes these is not recognised.
 
 use intact_wire::tcp::Segment;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// How far the packets of one handshake may be apart, in nanoseconds.
+/// Longest time between the packets of one handshake, in nanoseconds.
 const HANDSHAKE: u64 = 3_000_000_000;
-/// Handshakes and translations that are remembered at once.
+/// Limit of handshakes and translations that are remembered.
 const MAX_KNOWN: usize = 65_536;
 
-/// The two ends of a connection, the smaller first.
+/// The two addresses of a connection, the smaller one first.
 pub(super) type Pair = (SocketAddr, SocketAddr);
 
-/// A pair of ends.
+/// The pair of two addresses, in either order.
 pub(super) fn pair(one: SocketAddr, other: SocketAddr) -> Pair {
     (one.min(other), one.max(other))
 }
 
-/// A connection by the addresses of its first packet.
+/// The addresses of a connection's first packet.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     client: SocketAddr,
@@ -27,29 +29,29 @@ struct Ends {
     at: u64,
 }
 
-/// Other addresses of a connection.
+/// A second pair of addresses of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Alias {
-    /// Its client under these addresses.
+    /// The client's address in this pair.
     client: SocketAddr,
-    /// The sequence number behind the client's SYN.
+    /// The sequence number after the client's SYN.
     start: u32,
     first: Ends,
     seen_at: u64,
 }
 
-/// The connections of which several pairs of addresses are known.
+/// Connections with several pairs of addresses.
 #[derive(Debug, Default)]
 pub(super) struct Translations {
-    /// First packets, by the client's port and the sequence number behind its SYN.
+    /// First packets, by the client's port and the sequence number after its SYN.
     opened: HashMap<(u16, u32), Ends>,
     aliases: HashMap<Pair, Alias>,
-    /// Connections that were found to have other addresses.
+    /// Number of connections with a second pair of addresses.
     pub(super) found: u64,
 }
 
 impl Translations {
-    /// The addresses that the connection of this segment is known by: source and target.
+    /// The addresses under which the connection of this segment is recorded: source and target.
     pub(super) fn resolve(
         &mut self,
         source: SocketAddr,
@@ -84,7 +86,7 @@ impl Translations {
             .get(&key)
             .is_some_and(|alias| alias.start != start)
         {
-            // the addresses are used again
+            // a new connection uses the addresses
             self.aliases.remove(&key);
         }
         let is_near = |ends: &&Ends| segment.at.abs_diff(ends.at) <= HANDSHAKE;
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_from_another_address_belongs_to_its_syn() {
+    fn an_answer_from_another_address_belongs_to_the_syn() {
         let [client, front, back] = ["10.0.0.1:4000", "10.9.0.1:80", "10.2.0.7:8080"].map(end);
         let mut known = Translations::default();
         assert_eq!(
@@ -152,13 +154,13 @@ mod tests {
         assert_eq!(known.resolve(back, client, &data), (front, client));
         assert_eq!(known.resolve(client, back, &data), (client, front));
         assert_eq!(known.found, 1);
-        // the same ports again, without a translation
+        // the same ports in a new connection, without a translation
         let again = syn(5_000, None, 9);
         assert_eq!(known.resolve(client, back, &again), (client, back));
     }
 
     #[test]
-    fn other_connections_stay_apart() {
+    fn different_connections_are_not_joined() {
         let [client, front, back] = ["10.0.0.1:4000", "10.9.0.1:80", "10.2.0.7:8080"].map(end);
         let mut known = Translations::default();
         known.resolve(client, front, &syn(99, None, 1));

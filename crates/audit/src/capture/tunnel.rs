@@ -1,20 +1,22 @@
-//! Tunnels that carry packets in UDP or GRE: what is inside, by their headers alone. Nothing is verified, nothing allocated.
+//! Tunnels in UDP or GRE: the inner packet, located by the headers alone.
 //!
-//! VXLAN (RFC 7348), GENEVE (RFC 8926), GTP-U (3GPP TS 29.281), GRE (RFC 2784, RFC 2890) and ERSPAN within it
-//! (draft-foschiano-erspan). A tunnel that is known but not read is [`Opaque`].
+//! Reads VXLAN (RFC 7348), GENEVE (RFC 8926), GTP-U (3GPP TS 29.281), GRE (RFC 2784, RFC 2890) and
+//! ERSPAN within it (draft-foschiano-erspan). A known tunnel that is not decoded is [`Opaque`].
+//! Verifies nothing and allocates nothing.
 
 use super::ip::Udp;
 use super::link::{Inside, ethernet, ethertype};
 use super::opaque::Opaque;
 
-/// UDP ports of tunnels. Linux used 8472 for VXLAN before 4789 was assigned, and still does unless it is configured.
+/// UDP ports of tunnels. Linux uses 8472 for VXLAN by default, because it predates the assignment
+/// of 4789.
 mod port {
     pub(super) const VXLAN: [u16; 2] = [4789, 8472];
     pub(super) const GENEVE: u16 = 6081;
     pub(super) const GTP_U: u16 = 2152;
 }
 
-/// What a UDP datagram to a tunnel's port carries; `None` where it is no tunnel.
+/// The contents of a UDP datagram on the port of a tunnel; `None` if it is no tunnel.
 pub(super) fn in_udp<'a>(udp: &Udp<'a>) -> Option<Inside<'a>> {
     match udp.target {
         target if port::VXLAN.contains(&target) => vxlan(udp.payload),
@@ -25,7 +27,7 @@ pub(super) fn in_udp<'a>(udp: &Udp<'a>) -> Option<Inside<'a>> {
 }
 
 fn vxlan(payload: &[u8]) -> Option<Inside<'_>> {
-    // the flag that says that there is a network identifier
+    // the flag that announces a network identifier
     let is_vxlan = payload.first()? & 0x08 != 0;
     is_vxlan.then(|| Inside::behind(payload.get(8..), ethernet))
 }
@@ -66,7 +68,7 @@ fn gtp_u(payload: &[u8]) -> Option<Inside<'_>> {
     })
 }
 
-/// What follows the header of GTP-U and its extension headers.
+/// The bytes after the header of GTP-U and its extension headers.
 fn behind_gtp_u(flags: u8, payload: &[u8]) -> Option<&[u8]> {
     let has_more = flags & 0x07 != 0;
     if !has_more {
@@ -83,7 +85,7 @@ fn behind_gtp_u(flags: u8, payload: &[u8]) -> Option<&[u8]> {
     Some(rest)
 }
 
-/// What a GRE tunnel carries.
+/// The contents of a GRE packet.
 pub(super) fn gre(payload: &[u8]) -> Inside<'_> {
     let Some(&[flags, version, kind_high, kind_low]) = payload.first_chunk() else {
         return Inside::Short;
@@ -111,7 +113,7 @@ pub(super) fn gre(payload: &[u8]) -> Inside<'_> {
     }
 }
 
-/// ERSPAN type 3: 12 bytes, and 8 more where the last bit says so.
+/// ERSPAN type 3: 12 bytes of header, plus 8 if the last bit is set.
 fn erspan_3(payload: &[u8]) -> Inside<'_> {
     let Some(&[.., kind, last]) = payload.first_chunk::<12>() else {
         return Inside::Short;

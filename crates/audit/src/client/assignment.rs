@@ -1,5 +1,7 @@
-//! Which connection carried which entry, by the evidence that holds for a file; where there is none, entries are laid on as few
-//! connections as their overlap allows, and that is said.
+//! Assigns the entries of a file to connections, by the best evidence that the file has.
+//!
+//! Without evidence, entries share as few connections as their overlap allows, and a caveat says
+//! so.
 
 use super::entry::Entry;
 use super::lookups::lookups;
@@ -11,46 +13,46 @@ use intact_ledger::{
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// What is wrong with entries that come before the base.
+/// Caveat for entries that begin before the base.
 const EARLY: &str =
     "entries began before the first ones in the file: they are put at its beginning";
 
-/// What is not known of connections without a setup.
+/// Caveat for connections without a setup in the file.
 const UNKNOWN_AGE: &str = "connections have no setup in the file: they were opened ahead of their first request, or before the recording. They count as opened";
 
-/// A file with requests.
+/// The requests of one file.
 pub(crate) struct Source<'a> {
-    /// Those that went over a network.
+    /// Entries that went over a network.
     pub(crate) entries: &'a [Entry],
-    /// Who wrote it; empty where it does not say.
+    /// The program that wrote the file; empty if the file does not say.
     pub(crate) writer: &'a str,
-    /// What ids of caveats begin with.
+    /// Prefix of the ids of caveats.
     pub(crate) kind: &'static str,
-    /// What would tell more than it does, in a sentence without its end.
+    /// The remedy for missing evidence: a sentence without its full stop.
     pub(crate) better: &'static str,
-    /// Its times have whole seconds.
+    /// Its times have whole seconds only.
     pub(crate) is_coarse: bool,
-    /// A DNS time above zero is that of a lookup. oha writes one for addresses, too.
+    /// A DNS time above zero means a lookup. oha writes one for IP addresses, too.
     pub(crate) shows_lookups: bool,
-    /// What caveats begin with.
+    /// Prefix of the text of caveats.
     pub(crate) prefix: &'a str,
 }
 
-/// What tells connections apart in a file.
+/// What identifies the connections of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evidence {
     /// Ids of connections.
     Ids,
-    /// Whether an entry has time for connecting.
+    /// Each entry shows whether it has time for connecting.
     Timings,
     /// Nothing.
     Nothing,
 }
 
-/// A connection while entries are assigned to it: what its first entry does not say.
+/// A connection that entries are assigned to: the facts that its first entry does not hold.
 struct AssignedConnection {
     id: ConnectionId,
-    /// The index of its first entry.
+    /// Index of its first entry.
     entry: usize,
     at: Nanos,
     /// Its dial failed.
@@ -59,12 +61,12 @@ struct AssignedConnection {
     open_before: bool,
     is_inferred: bool,
     multiplexes: bool,
-    /// When the last request on it was over, in nanoseconds since 1970.
+    /// When its last request ended, in nanoseconds since 1970.
     free_at: u64,
     carried: u32,
-    /// Its setup is in the file.
+    /// The file holds its setup.
     is_new: bool,
-    /// When its setup was over, in nanoseconds since 1970.
+    /// When its setup ended, in nanoseconds since 1970.
     ready_at: u64,
     closing: bool,
 }
@@ -88,7 +90,7 @@ impl AssignedConnection {
         }
     }
 
-    /// The connection as the ledger has it.
+    /// The connection as a row of the ledger.
     fn connection(&self, entries: &[Entry]) -> Connection {
         let entry = &entries[self.entry];
         let mut connection = connection(entry, self.id, self.at);
@@ -111,12 +113,13 @@ impl AssignedConnection {
     }
 }
 
-/// An entry with its connection: what the entry does not say of its exchange. Small, because there is one per entry.
+/// An entry with its connection: the facts that the entry does not hold. Small, because there is
+/// one per entry.
 struct Placement {
     id: u64,
-    /// The index of the entry.
+    /// Index of the entry.
     entry: usize,
-    /// The end of the exchange.
+    /// End of the exchange.
     end: Nanos,
     connection: ConnectionId,
     reuse: Option<Reuse>,
@@ -125,7 +128,7 @@ struct Placement {
 }
 
 impl Placement {
-    /// The exchange as the ledger has it.
+    /// The exchange as a row of the ledger.
     fn exchange(&self, entries: &[Entry], scope: &EventWriter<'_>) -> Exchange {
         let mut one = fill(&entries[self.entry], self.id, scope);
         one.connection = Some(self.connection);
@@ -138,8 +141,8 @@ impl Placement {
     }
 }
 
-/// Writes the entries into the ledger; the evidence in words.
-pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
+/// Writes the entries to the ledger. Returns a description of the evidence.
+pub(crate) fn record(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     let evidence = choose(source);
     let early = source.entries.iter().filter(|entry| entry.at < scope.base);
     let early = (early.count() as u64, "input-out-of-order", EARLY);
@@ -148,7 +151,7 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
         entries: source.entries,
         evidence,
         is_coarse: source.is_coarse,
-        tool_tells_connects: source.entries.iter().any(|entry| entry.timings.has_setup()),
+        shows_connects: source.entries.iter().any(|entry| entry.timings.has_setup()),
         laid: Vec::new(),
         by_id: HashMap::new(),
         by_origin: HashMap::new(),
@@ -159,10 +162,10 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     for at in order {
         exchanges.push(layout.lay(at, scope));
     }
-    // openings in the order of their times, requests in that of their ends, as they would have been seen
+    // openings ordered by start, requests by end: the order in which a producer observes them
     exchanges.sort_by_key(|exchange| exchange.end);
     let unsure = |laid: &&AssignedConnection| laid.carried > 0 && !laid.is_new && !laid.open_before;
-    if evidence == Evidence::Ids && layout.tool_tells_connects {
+    if evidence == Evidence::Ids && layout.shows_connects {
         let unsure = layout.laid.iter().filter(unsure).count() as u64;
         let id = format!("{}-unknown-age", source.kind);
         scope.caveats(source.prefix, &[(unsure, &id, UNKNOWN_AGE)]);
@@ -196,7 +199,7 @@ pub(crate) fn tell(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
     words(source, evidence, scope)
 }
 
-/// The evidence in words; what is missing becomes a caveat.
+/// A description of the evidence. Missing evidence becomes a caveat.
 fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -> String {
     let Source {
         kind,
@@ -242,7 +245,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
     }
 }
 
-/// Decides what a file's fields are worth.
+/// Chooses the evidence that the fields of a file provide.
 fn choose(source: &Source<'_>) -> Evidence {
     let port = |entry: &Entry| entry.origin.as_ref().map(|origin| origin.port.to_string());
     let mut with_id = source
@@ -265,8 +268,8 @@ struct Assignment<'a> {
     entries: &'a [Entry],
     evidence: Evidence,
     is_coarse: bool,
-    /// The file has at least one time for connecting, so that the lack of one means something.
-    tool_tells_connects: bool,
+    /// At least one entry has time for connecting, so that an entry without it means reuse.
+    shows_connects: bool,
     laid: Vec<AssignedConnection>,
     by_id: HashMap<&'a str, usize>,
     by_origin: HashMap<Option<&'a Origin>, Vec<usize>>,
@@ -301,15 +304,14 @@ impl Assignment<'_> {
         terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
         terms.max = entry.terms.max.or(terms.max);
         let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
-        let tells_reuse =
-            has_id || (self.evidence != Evidence::Nothing && self.tool_tells_connects);
+        let shows_reuse = has_id || (self.evidence != Evidence::Nothing && self.shows_connects);
         laid.is_new |= entry.timings.has_setup();
         let reuse = match laid.carried {
             _ if entry.timings.has_setup() => Some(Reuse::Fresh),
             _ if has_id && entry.used_before => Some(Reuse::Reused),
             // its connection was opened ahead, or carried requests before the file began
             0 | 1 => None,
-            _ => tells_reuse.then_some(Reuse::Reused),
+            _ => shows_reuse.then_some(Reuse::Reused),
         };
         Placement {
             id,
@@ -322,15 +324,15 @@ impl Assignment<'_> {
         }
     }
 
-    /// The connection that an entry came on, among those known.
+    /// The known connection of an entry.
     fn find(&self, entry: &Entry) -> Option<usize> {
         let sets_up = entry.timings.has_setup();
         if self.evidence == Evidence::Ids
             && let Some(id) = &entry.id
         {
             let known = self.by_id.get(&**id).copied();
-            // streams wait for one setup together. An id that connects later is that of another connection: browsers count
-            // from 1 in each run
+            // streams wait for one setup together. An id that connects later is a new connection:
+            // browsers count from 1 in each run
             return known.filter(|&at| !sets_up || entry.at < self.laid[at].ready_at);
         }
         if sets_up {
@@ -342,11 +344,12 @@ impl Assignment<'_> {
             !laid.closing && (laid.multiplexes || laid.free_at <= entry.sent_at())
         };
         let free = places.iter().rev().find(|at| fits(at));
-        // times to the second overlap where requests did not; one that did not connect came on a connection that was there
+        // times in whole seconds overlap where requests did not; an entry without connecting used
+        // an existing connection
         let any = || {
             places
                 .last()
-                .filter(|_| self.is_coarse && self.tool_tells_connects)
+                .filter(|_| self.is_coarse && self.shows_connects)
         };
         free.or_else(any).copied()
     }
@@ -366,13 +369,13 @@ impl Assignment<'_> {
             self.by_id.insert(id, at);
         }
         let places = self.by_origin.entry(entry.origin.as_ref()).or_default();
-        // those that are busy for ever are few; the list stays as long as the peak
+        // only a few stay busy for ever; the list stays as long as the peak
         places.retain(|&old| !self.laid[old].closing);
         places.push(at);
         at
     }
 
-    /// A dial that failed is a connection, too.
+    /// Records a failed dial, which is a connection, too.
     fn fail(
         &mut self,
         index: usize,
@@ -414,7 +417,7 @@ fn connection(entry: &Entry, id: ConnectionId, begun: Nanos) -> Connection {
     connection
 }
 
-/// Spans of these lengths, one after another.
+/// Returns consecutive spans of the given lengths, from `at` on.
 fn steps(mut at: Nanos) -> impl FnMut(Option<u64>) -> Option<Span> {
     move |nanos| {
         let span = Span::new(at, at.after(nanos?));
@@ -423,7 +426,7 @@ fn steps(mut at: Nanos) -> impl FnMut(Option<u64>) -> Option<Span> {
     }
 }
 
-/// The steps one after another, from where the request stopped being blocked.
+/// The consecutive steps of a setup, from the end of the blocked time on.
 fn setup(entry: &Entry, begun: Nanos) -> Setup {
     let mut step = steps(begun);
     Setup {
@@ -433,12 +436,12 @@ fn setup(entry: &Entry, begun: Nanos) -> Setup {
     }
 }
 
-/// When the exchange of an entry is over.
+/// When the exchange of an entry ended.
 fn end(entry: &Entry, scope: &EventWriter<'_>) -> Nanos {
     scope.nanos(entry.ended_at()).max(scope.nanos(entry.at))
 }
 
-/// An exchange with all that the entry says of it.
+/// The exchange with all facts of its entry.
 fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
     let mut one = Exchange::new(id, scope.nanos(entry.at));
     let timings = &entry.timings;
@@ -451,9 +454,9 @@ fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
     one.spans.wait = phase(timings.wait);
     one.spans.receive = phase(timings.receive);
     one.end = end(entry, scope);
-    // one from before the run's beginning was put there
+    // the end of an entry from before the base was moved
     one.spans.keep_within(one.at, one.end);
-    // with a body, or without its method and target, a request cannot be told from another
+    // two requests are the same only if method and target are known, and no body distinguishes them
     let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
     one.fingerprint = recognised
         .filter(|_| entry.request_body.unwrap_or(0) == 0)
@@ -467,7 +470,8 @@ fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
     one.bytes.request_body = entry.request_body.unwrap_or(0);
     one.bytes.head = entry.head;
     one.bytes.body = entry.body.unwrap_or(0);
-    // sizes before and after decoding are mixed up by some tools: no proof that a body was left unread
+    // some tools mix up sizes before and after decoding: a difference does not prove that a body
+    // was left unread
     one.body.read = entry.body;
     one.close_sent_by = match (entry.client_closes, entry.server_closes) {
         (true, _) => Some(Side::Client),

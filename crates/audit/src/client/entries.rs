@@ -1,14 +1,15 @@
-//! The entries of a file, in bounded memory: their number is limited, and so are the bytes of their texts. Names that repeat are
-//! held once.
+//! The entries of a file, in bounded memory.
+//!
+//! Their number and the bytes of their texts are limited. Repeated names are stored once.
 
 use super::Entry;
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Entries that are read of one file; the rest is counted only.
+/// Limit of entries per file; further ones are only counted.
 const MOST: usize = 500_000;
-/// Bytes of paths and ids that are held of one file.
+/// Limit of the bytes of paths and ids per file.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Entries in the order of the file.
@@ -20,7 +21,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Whether there is no room for another entry.
+    /// Whether the limit of entries or bytes is reached.
     pub(crate) fn are_full(&self) -> bool {
         self.list.len() >= MOST || self.bytes >= MOST_BYTES
     }
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_held_once() {
+    fn a_host_is_stored_once() {
         let mut entries = Entries::default();
         entries.push(entry("/a"));
         entries.push(entry("/b"));

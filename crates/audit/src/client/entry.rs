@@ -1,11 +1,12 @@
-//! A request as the client's own tool tells it: a HAR entry, a row of a load generator.
+//! A request as the client's own tool recorded it: an entry of a HAR file, or a row of a load
+//! generator.
 
 use crate::fields::split;
 use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, SetupPhase, Target};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Nanoseconds of each phase; `None` for what did not apply or is not known.
+/// Nanoseconds per phase; `None` if the phase did not apply or is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timings {
     pub(crate) blocked: Option<u64>,
@@ -19,7 +20,7 @@ pub(crate) struct Timings {
 }
 
 impl Timings {
-    /// Nanoseconds before the request could be sent.
+    /// Nanoseconds until the request could be sent.
     pub(crate) fn before_send(&self) -> u64 {
         [self.blocked, self.dns, self.connect, self.ssl]
             .iter()
@@ -27,7 +28,7 @@ impl Timings {
             .sum()
     }
 
-    /// Nanoseconds from sending on.
+    /// Nanoseconds from the start of sending to the end.
     pub(crate) fn in_flight(&self) -> u64 {
         [self.send, self.wait, self.receive].iter().flatten().sum()
     }
@@ -38,32 +39,33 @@ impl Timings {
     }
 }
 
-/// What an entry tells.
+/// One recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// Nanoseconds since 1970.
     pub(crate) at: u64,
     pub(crate) timings: Timings,
-    /// The tool says that an earlier request used the connection.
+    /// The tool reports that an earlier request used the connection.
     pub(crate) used_before: bool,
-    /// Whole time in nanoseconds, where the phases are not told.
+    /// Total time in nanoseconds, where the tool does not record phases.
     pub(crate) time: u64,
-    /// Absent where the tool does not repeat it.
+    /// `None` if the tool does not record it per request.
     pub(crate) origin: Option<Origin>,
     pub(crate) method: Option<Method>,
-    /// The path with its query, by which a retry is recognised; absent where the tool does not repeat it.
+    /// The path with its query, which identifies a retry; `None` if the tool does not record it per
+    /// request.
     pub(crate) full_target: Option<Box<str>>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) status: Option<u16>,
     pub(crate) outcome: Outcome,
-    /// The step of a dial that failed.
+    /// The setup phase in which the dial failed.
     pub(crate) dial: Option<SetupPhase>,
     pub(crate) address: Option<IpAddr>,
-    /// What the file calls the connection.
+    /// Id of the connection in the file.
     pub(crate) id: Option<Box<str>>,
-    /// What the client calls itself.
+    /// `User-Agent` of the client.
     pub(crate) agent: Option<Arc<str>>,
-    /// What the server calls itself.
+    /// `Server` of the response.
     pub(crate) server: Option<Arc<str>>,
     pub(crate) client_closes: bool,
     pub(crate) server_closes: bool,
@@ -75,7 +77,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A request of which only its start is known, in nanoseconds since 1970 or since the start of the run, and that it was answered.
+    /// A request that got a response, of which only the start is known: nanoseconds since 1970 or
+    /// since the start of the run.
     pub(crate) fn begun(at: u64) -> Entry {
         Entry {
             at,
@@ -103,7 +106,7 @@ impl Entry {
         }
     }
 
-    /// Takes the URL and the method, as far as they are told.
+    /// Sets the origin, the target and the method that are known.
     pub(crate) fn set_request(&mut self, url: Option<String>, method: Option<String>) {
         if let Some((origin, path)) = url.and_then(|url| split(&url)) {
             self.origin = Some(origin);
@@ -112,12 +115,12 @@ impl Entry {
         self.method = method.map(|name| Method::new(&name));
     }
 
-    /// The path, as the ledger has it.
+    /// The target as the ledger stores it.
     pub(crate) fn target(&self) -> Option<Target> {
         self.full_target.as_deref().map(Target::new)
     }
 
-    /// Takes a status; 0 stands for none.
+    /// Sets the status; 0 means that there is none.
     pub(crate) fn set_status(&mut self, status: Option<u64>) {
         let status = status.and_then(|status| u16::try_from(status).ok());
         self.status = status.filter(|&status| status > 0);
@@ -128,7 +131,7 @@ impl Entry {
         self.at.saturating_add(self.timings.before_send())
     }
 
-    /// When it was over.
+    /// When the exchange ended.
     pub(crate) fn ended_at(&self) -> u64 {
         let phases = self.timings.before_send() + self.timings.in_flight();
         self.at

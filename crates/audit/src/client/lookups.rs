@@ -1,5 +1,7 @@
-//! The lookups that requests waited for: a DNS time above zero is one. Requests that waited for a name at the same time share one
-//! lookup, as in browsers and in Go. Must not assign connections.
+//! The lookups that requests waited for. A DNS time above zero is a lookup.
+//!
+//! Requests that waited for a name at the same time share one lookup, as in browsers and in Go.
+//! Must not assign connections.
 
 use super::entry::Entry;
 use crate::event_writer::EventWriter;
@@ -8,7 +10,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The lookups of the entries, in the order of their ends.
+/// The lookups of the entries, ordered by end.
 pub(super) fn lookups(entries: &[Entry], scope: &EventWriter<'_>) -> Vec<Lookup> {
     let mut waits: Vec<(Option<Arc<str>>, Span)> =
         entries.iter().filter_map(|one| wait(one, scope)).collect();
@@ -29,7 +31,8 @@ pub(super) fn lookups(entries: &[Entry], scope: &EventWriter<'_>) -> Vec<Lookup>
     lookups
 }
 
-/// The name that an entry waited for, and when; the name is absent where the tool does not repeat it.
+/// The name that an entry waited for, and when. The name is `None` if the tool does not record it
+/// per request.
 fn wait(entry: &Entry, scope: &EventWriter<'_>) -> Option<(Option<Arc<str>>, Span)> {
     let took = entry.timings.dns.filter(|&took| took > 0)?;
     let name = entry.origin.as_ref().map(|origin| origin.host.clone());

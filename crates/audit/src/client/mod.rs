@@ -1,11 +1,13 @@
-//! Requests as the client's own tool tells them, without the packets: which connection carried which is told by the file, or worked
-//! out from times for connecting.
+//! Requests as the client's own tool recorded them, without packets.
+//!
+//! The file names the connection of each request, or times for connecting show which requests
+//! shared one.
 
 mod assignment;
 mod entries;
 mod entry;
 mod lookups;
 
-pub(crate) use assignment::{Source, tell};
+pub(crate) use assignment::{Source, record};
 pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Timings};

@@ -1,4 +1,4 @@
-//! A HAR document, streamed: entries are made compact one by one, bodies are never held.
+//! Reads a HAR document as a stream: entries are converted one by one, bodies are never stored.
 
 use super::raw::RawEntry;
 use super::short_strings::ShortStrings;
@@ -10,28 +10,28 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufReader, Read};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    /// Who wrote it.
+    /// The program that wrote the file.
     pub(super) creator: String,
-    /// Those that went over a network.
+    /// Entries that went over a network.
     pub(super) entries: Entries,
-    /// All entries.
+    /// Number of all entries.
     pub(super) seen: u64,
-    /// Those that did not: from a cache, blocked, data URLs, or without a time.
+    /// Number of entries without network: from a cache, blocked, data URLs, or without a time.
     pub(super) skipped: u64,
-    /// The entries that have Chrome's id of a socket.
+    /// Indexes of the entries with Chrome's socket id.
     with_socket: HashSet<usize>,
 }
 
 impl Document {
-    /// Reads to the end, or to the first thing that is not JSON; what came before is kept.
+    /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
         let text = ShortStrings::new(BufReader::new(SkipMark::new(input)));
         let mut json = serde_json::Deserializer::from_reader(BufReader::new(text));
         let end = Root(self).deserialize(&mut json);
-        // what stands in `connection` of the others is a port
+        // in the other entries, `connection` is a port
         if !self.with_socket.is_empty() {
             let entries = self.entries.iter_mut().enumerate();
             for (_, entry) in entries.filter(|(at, _)| !self.with_socket.contains(at)) {

@@ -1,5 +1,7 @@
-//! HAR files, as browsers and proxies export them (HAR 1.1 and 1.2). What each field means depends on who wrote it, so the
-//! evidence for reuse is chosen per file and told.
+//! HAR files, as browsers and proxies export them (HAR 1.1 and 1.2).
+//!
+//! The meaning of a field depends on the program that wrote it. So the evidence for reuse is chosen
+//! per file and reported.
 
 mod document;
 mod raw;
@@ -13,7 +15,7 @@ use crate::input_summary::{InputSummary, Unit};
 use crate::timestamp;
 use document::Document;
 
-/// Whether a file with these first bytes is a HAR: an object whose first key is `log`.
+/// Whether the first bytes are those of a HAR: an object whose first key is `log`.
 pub(crate) fn is_har(prefix: &[u8]) -> bool {
     let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
     let skip = |text: &[u8]| text.trim_ascii_start().to_vec();
@@ -24,7 +26,7 @@ pub(crate) fn is_har(prefix: &[u8]) -> bool {
     after_colon.is_some_and(|text| text.starts_with(b"{"))
 }
 
-/// When the first entry that can be found began, in nanoseconds since 1970.
+/// Start of the first entry in the prefix, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
     const KEY: &[u8] = b"\"startedDateTime\"";
     let times = memchr::memmem::find_iter(prefix, KEY).filter_map(|at| {
@@ -37,7 +39,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
     times.min()
 }
 
-/// Reads a HAR to its end, or to where it breaks.
+/// Reads a HAR to its end, or to the first syntax error.
 pub(crate) fn read(
     input: &mut Input,
     scope: &mut EventWriter<'_>,
@@ -68,7 +70,7 @@ pub(crate) fn read(
         better: "A NetLog of the browser (chrome://net-export) shows it",
         prefix: &prefix,
     };
-    let evidence = client::tell(&source, scope);
+    let evidence = client::record(&source, scope);
     Ok(InputSummary {
         evidence: Some(evidence),
         ..input.account(Unit::Entries, document.seen, document.skipped)
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_har_is_told_by_its_first_key() {
+    fn a_har_is_detected_by_its_first_key() {
         assert!(is_har(b"{\"log\": {\"version\""));
         assert!(is_har(b"\xef\xbb\xbf{\n  \"log\" : {"));
         assert!(!is_har(b"{\"log\": \"a line\"}"));

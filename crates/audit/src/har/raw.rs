@@ -1,4 +1,4 @@
-//! One entry of a HAR file as it stands there, and how it is read.
+//! One entry of a HAR file as it is stored, and its conversion.
 
 use crate::client::{Entry, Timings};
 use crate::fields::{add_terms, closes, failure, nanos_of_ms, protocol, split};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 use std::fmt;
 
-/// Values of Safari's `_fetchType` for which no request was sent.
+/// Values of Safari's `_fetchType` for entries without a request.
 const LOCAL_SOURCES: [&str; 4] = [
     "Memory Cache",
     "Disk Cache",
@@ -20,10 +20,10 @@ const LOCAL_SOURCES: [&str; 4] = [
 
 /// The header fields that are read.
 const FIELDS: [&str; 5] = ["connection", "keep-alive", "server", "user-agent", "via"];
-/// Header fields that are kept of a message.
+/// Limit of header fields that are kept per message.
 const MOST_FIELDS: usize = 64;
 
-/// An entry as it stands in the file.
+/// An entry as it is stored in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RawEntry {
@@ -36,10 +36,10 @@ pub(super) struct RawEntry {
     #[serde(deserialize_with = "or_nothing")]
     timings: RawTimings,
     connection: Lenient,
-    /// Chrome: the socket, where `connection` is the server's port.
+    /// Chrome: id of the socket. `connection` is the server's port then.
     #[serde(rename = "_connectionId")]
     connection_id: Lenient,
-    /// WebPageTest: the socket.
+    /// WebPageTest: id of the socket.
     #[serde(rename = "_socket")]
     socket: Lenient,
     /// WebPageTest: the version of HTTP, where `httpVersion` is empty.
@@ -61,11 +61,12 @@ pub(super) struct RawEntry {
     by_service_worker: Lenient,
 }
 
-/// The state of the cache. Firefox and Firebug write `afterRequest` only for a response from their cache.
+/// State of the cache. Firefox and Firebug write `afterRequest` only for a response from their
+/// cache.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawCache {
-    /// Present, perhaps as `null`.
+    /// The key is present, perhaps as `null`.
     #[serde(deserialize_with = "is_there")]
     after_request: bool,
 }
@@ -115,7 +116,7 @@ struct RawHeader {
     value: Lenient,
 }
 
-/// The header fields that are of use here, at most [`MOST_FIELDS`] of them.
+/// The header fields that are used, at most [`MOST_FIELDS`] of them.
 #[derive(Debug, Default)]
 struct RawHeaders(Vec<RawHeader>);
 
@@ -125,7 +126,7 @@ impl<'de> Deserialize<'de> for RawHeaders {
     }
 }
 
-/// Reads the list of header fields; `null` is none.
+/// Reads the list of header fields; `null` is an empty list.
 struct HeaderList;
 
 impl<'de> Visitor<'de> for HeaderList {
@@ -153,12 +154,12 @@ impl<'de> Visitor<'de> for HeaderList {
     }
 }
 
-/// Whether there is a value, also `null`.
+/// Whether the key is present, also with `null`.
 fn is_there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
-/// `null` for something that need not be there.
+/// Reads `null` as the default value.
 fn or_nothing<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -168,7 +169,7 @@ where
 }
 
 impl RawEntry {
-    /// `None` for an entry that did not go over a network, or that has no time or no URL.
+    /// Converts the entry; `None` if it did not go over a network, or has no time or no URL.
     pub(super) fn read(&self) -> Option<Entry> {
         let at = timestamp::nanos(&self.started_date_time.text()?)?;
         let url = self.request.url.text()?;
@@ -196,7 +197,7 @@ impl RawEntry {
             // blocked, or cancelled before it was sent
             (None, None) => return None,
         }
-        // what took no time, from nowhere, on no connection came from a cache
+        // an entry without a duration, an address and a connection came from a cache
         let is_instant = entry.time == 0 && entry.ended_at() == at;
         let is_nowhere = entry.address.is_none() && entry.id.is_none();
         if entry.outcome.is_ok() && is_nowhere && (is_instant || self.cache.after_request) {
@@ -218,7 +219,7 @@ impl RawEntry {
         Some(entry)
     }
 
-    /// Whether no request was sent for it: a cache or a service worker responded.
+    /// Whether a cache or a service worker responded, so that no request was sent.
     fn is_local(&self) -> bool {
         let flags = [
             &self.from_cache,
@@ -230,15 +231,16 @@ impl RawEntry {
             || source.is_some_and(|source| LOCAL_SOURCES.contains(&source.as_str()))
     }
 
-    /// Whether the browser says that an earlier request used the socket. Chrome does by a time for connecting of -1: the first
-    /// request on a socket has that of the socket, even if the socket was opened ahead.
+    /// Whether the browser reports that an earlier request used the socket. Chrome writes -1 as the
+    /// time for connecting then. The first request on a socket has the time of its setup, even if
+    /// the socket was opened ahead.
     fn is_on_used_socket(&self) -> bool {
         let connect = self.timings.connect.number();
         let is_chrome = self.has_socket_id();
         self.connection_reused.is_set() || (is_chrome && connect.is_some_and(|ms| ms < 0.0))
     }
 
-    /// Whether it has Chrome's id of the socket.
+    /// Whether the entry has Chrome's socket id.
     pub(super) fn has_socket_id(&self) -> bool {
         self.connection_id.text().is_some()
     }
@@ -257,12 +259,14 @@ impl RawEntry {
     }
 }
 
-/// -1 stands for what did not apply; 0 is how some say the same of a setup.
+/// Converts the timings. -1 means that a phase did not apply; some programs write 0 for a setup
+/// that did not apply.
 fn timings(raw: &RawTimings) -> Timings {
     let phase = |value: &Lenient| value.number().filter(|ms| *ms >= 0.0).map(nanos_of_ms);
     let step = |value: &Lenient| phase(value).filter(|&nanos| nanos > 0);
     let ssl = step(&raw.ssl);
-    // HAR 1.2: connect includes ssl. HAR 1.1 and Firefox tell them apart, so that ssl may be the longer one
+    // HAR 1.2: connect includes ssl. In HAR 1.1 and Firefox the two are separate, so ssl may be the
+    // longer one
     let connect = step(&raw.connect).map(|both| match ssl {
         Some(ssl) if ssl <= both => both - ssl,
         _ => both,
@@ -278,7 +282,7 @@ fn timings(raw: &RawTimings) -> Timings {
     }
 }
 
-/// Fiddler names both of its sides; what reaches the server is the second.
+/// Fiddler names both of its connections; the second one reaches the server.
 fn egress(id: &str) -> &str {
     id.split_once("EgressPort:").map_or(id, |(_, port)| port)
 }
@@ -300,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_nobody_agrees_on_are_read() {
+    fn values_of_any_type_are_read() {
         let one = entry(
             r#"{"startedDateTime":"2024-01-01T00:00:00.5+01:00","time":"12.5","connection":443,"serverIPAddress":"[::1]",
             "request":{"method":"GET","url":"https://u:p@A.example:8443/x?token=1","headers":null},
@@ -320,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_go_over_a_network_is_left_out() {
+    fn entries_without_network_are_skipped() {
         let with = |url: &str, time: u32, rest: &str| {
             let at = r#""startedDateTime":"2024-01-01T00:00:00Z""#;
             entry(&format!(

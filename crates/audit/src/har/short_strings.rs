@@ -1,36 +1,40 @@
-//! JSON whose strings are bounded: a reader over JSON text that drops what a string holds beyond a limit. A parser collects a
-//! string before anything can look at its length. Must not judge whether the text is JSON: the parser does.
+//! Limits the strings of a JSON text: a reader that drops the bytes of a string after a limit.
+//!
+//! A parser collects a whole string before its length can be checked. Must not judge whether the
+//! text is JSON: the parser does.
 
 use std::io::{self, BufRead, Read};
 
-/// Bytes of a string that are passed on. URLs and header fields of real traffic are shorter; bodies are not read.
+/// Limit of a string in bytes. URLs and header fields of real traffic are shorter; bodies are not
+/// read.
 const LONGEST: usize = 64 << 10;
 
-/// JSON text with the beginning of each string.
+/// JSON text with limited strings.
 pub(super) struct ShortStrings<R> {
     inner: R,
     place: Place,
-    /// Bytes of this string so far.
+    /// Bytes of the current string so far.
     length: usize,
 }
 
-/// Where the text is.
+/// Position in the JSON text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Outside,
-    /// In a string, behind a whole character.
+    /// In a string, after a whole character.
     Inside,
-    /// In a string, behind a backslash.
+    /// In a string, after a backslash.
     Escape,
-    /// In a string, behind `\u` and so many of its four digits, the first of which is as given.
+    /// In a string, after `\u` and this number of its four digits. The second value is the first
+    /// digit, then 1 if the digits begin a surrogate pair.
     Unicode(u8, u8),
-    /// In a string, behind the first half of a surrogate pair.
+    /// In a string, after the first half of a surrogate pair.
     HalfPair,
-    /// In a string, behind the backslash before the second half of a surrogate pair.
+    /// In a string, after the backslash of the second half of a surrogate pair.
     HalfEscape,
-    /// Behind the limit; nothing is passed on.
+    /// After the limit; bytes are dropped.
     Dropped,
-    /// Behind the limit and a backslash.
+    /// After the limit and a backslash.
     DroppedEscape,
 }
 
@@ -43,12 +47,12 @@ impl<R: BufRead> ShortStrings<R> {
         }
     }
 
-    /// Takes the next byte; whether it is passed on.
+    /// Reads the next byte. Returns whether it is passed on.
     fn takes(&mut self, byte: u8) -> bool {
         use Place::{
             Dropped, DroppedEscape, Escape, HalfEscape, HalfPair, Inside, Outside, Unicode,
         };
-        // the continuation of a character in UTF-8 belongs to its first byte
+        // a continuation byte of UTF-8 belongs to its first byte
         let is_start = !(0x80..0xc0).contains(&byte);
         if self.place == Inside && self.length >= LONGEST && is_start && byte != b'"' {
             self.place = Dropped;
@@ -94,7 +98,7 @@ impl<R: BufRead> Read for ShortStrings<R> {
             if available.is_empty() || into.is_empty() {
                 return Ok(0);
             }
-            // a parser asks for little at a time; the copy ends the borrow of the buffer
+            // a parser reads few bytes at a time; the copy ends the borrow of the buffer
             let mut piece = [0; 4096];
             let length = available.len().min(into.len()).min(piece.len());
             piece[..length].copy_from_slice(&available[..length]);
@@ -127,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_string_keeps_its_beginning_and_the_text_around_it() {
+    fn a_long_string_keeps_its_beginning_and_the_text_after_it() {
         for unit in [
             "x",
             "\\n",

@@ -1,17 +1,17 @@
-//! The cells of a row of CSV (RFC 4180).
+//! Splits a row of CSV into cells (RFC 4180).
 
 use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
 
-/// The cells of a row; a quote that never ends encloses the rest.
+/// The cells of a row. A quoted cell without an end holds the rest of the row.
 pub(super) fn cells(row: &str) -> Vec<String> {
     let mut reader = ReaderBuilder::new()
         .terminator(Terminator::Any(b'\n'))
         .build();
-    // each cell is shorter than the row, and a row has at most one cell for each comma and one more
+    // each cell is shorter than the row, and there is one cell more than commas at most
     let mut text = vec![0; row.len()];
     let mut ends = vec![0; row.bytes().filter(|byte| *byte == b',').count() + 1];
     let (_, _, written, cells) = reader.read_record(row.as_bytes(), &mut text, &mut ends);
-    // no more input: the row is over
+    // an empty input ends the row
     let (text_left, ends_left) = (&mut text[written..], &mut ends[cells..]);
     let (end, _, _, more) = reader.read_record(&[], text_left, ends_left);
     if end != ReadRecordResult::Record {
@@ -27,7 +27,7 @@ pub(super) fn cells(row: &str) -> Vec<String> {
     ends.iter().map(cell).collect()
 }
 
-/// A time in seconds as nanoseconds, if it is one.
+/// Converts a time in seconds to nanoseconds.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     crate::fields::nanos_of_seconds(text.trim().parse().ok()?)
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_are_seen_through() {
+    fn quotes_are_removed() {
         assert_eq!(cells("a,,b"), ["a", "", "b"]);
         assert_eq!(cells("\"a,\"\"b\"\"\",c,"), ["a,\"b\"", "c", ""]);
         assert_eq!(cells("\"a,b"), ["a,b"]);

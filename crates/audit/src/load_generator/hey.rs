@@ -1,5 +1,8 @@
-//! hey: eight columns, seconds to four digits, `offset` being when a request began since the start of the run. Latency includes
-//! the time for connecting; `DNS+dialup` is 0 for a request on a connection that was there.
+//! hey: eight columns in seconds with four digits. `offset` is the start of a request since the
+//! start of the run.
+//!
+//! The latency includes the time for connecting. `DNS+dialup` is 0 for a request on an open
+//! connection.
 
 use super::csv_row::seconds;
 use crate::client::{Entry, Timings};
@@ -19,7 +22,7 @@ pub(super) fn row(line: &str) -> Option<Entry> {
     entry.timings = Timings {
         blocked: None,
         dns: step(dns),
-        // TLS is in it, too
+        // includes TLS
         connect: step(dialup.saturating_sub(dns)),
         ssl: None,
         send: seconds(send),

@@ -1,5 +1,8 @@
-//! k6: a sample for each metric of a request, those of one request one behind the other, the count `http_reqs` first. Its time stamp is the
-//! end of the request. `http_req_blocked` includes connecting and TLS, `http_req_duration` does not; both are 0 on a connection that was there.
+//! k6: one sample per metric of a request. The samples of a request are consecutive, and
+//! `http_reqs` is the first one.
+//!
+//! Its timestamp is the end of the request. `http_req_blocked` includes connecting and TLS,
+//! `http_req_duration` does not. Both are 0 on an open connection.
 
 use super::csv_row::cells;
 use super::{NotARow, Rows};
@@ -10,7 +13,7 @@ use crate::timestamp;
 use intact_ledger::{Failure, Outcome, SetupPhase};
 use serde::Deserialize;
 
-/// The metric that comes first of each request.
+/// The metric of a request's first sample.
 const FIRST: &str = "http_reqs";
 
 pub(super) fn is_head(line: &str) -> bool {
@@ -26,7 +29,7 @@ pub(super) fn is_object(line: &str) -> bool {
         })
 }
 
-/// A line of its JSON.
+/// A line of k6's JSON.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Sample {
@@ -44,7 +47,7 @@ struct Data {
     tags: Option<Tags>,
 }
 
-/// What k6 says of the request that a sample belongs to.
+/// The properties of the request that a sample belongs to.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Tags {
@@ -57,7 +60,7 @@ struct Tags {
 }
 
 pub(super) struct K6 {
-    /// The names of the columns; `None` for JSON.
+    /// Names of the columns; `None` for JSON.
     columns: Option<Vec<String>>,
     open: Option<OpenRequest>,
     is_coarse: bool,
@@ -73,11 +76,11 @@ const PHASES: [&str; 6] = [
     "http_req_receiving",
 ];
 
-/// A request whose samples are still coming.
+/// A request with samples that may still follow.
 struct OpenRequest {
     end: u64,
     tags: Tags,
-    /// In milliseconds.
+    /// Milliseconds per phase.
     phases: [f64; PHASES.len()],
 }
 
@@ -97,7 +100,7 @@ impl K6 {
         }
     }
 
-    /// Takes a sample. `tags` are those of the first one of a request.
+    /// Adds a sample. `tags` are those of the request's first sample.
     fn sample(
         &mut self,
         metric: &str,
@@ -124,7 +127,7 @@ impl K6 {
         if let Some(phase) = PHASES.iter().position(|name| *name == metric) {
             open.phases[phase] = value;
         } else if !matches!(metric, "http_req_duration" | "http_req_failed") {
-            // another metric: the request is told
+            // another metric ends the request
             return Ok(self.finish());
         }
         Ok(None)
@@ -190,7 +193,7 @@ impl OpenRequest {
         let step = |ms: f64| phase(ms).filter(|&nanos| nanos > 0);
         let [blocked, connecting, tls, send, wait, receive] = self.phases;
         let timings = Timings {
-            // waiting for a free connection, and the name lookup
+            // the wait for a free connection, and the lookup
             blocked: step(blocked - connecting - tls),
             dns: None,
             connect: step(connecting),
@@ -214,7 +217,7 @@ impl OpenRequest {
     }
 }
 
-/// k6's codes of errors (its documentation, "Error codes").
+/// The outcome of k6's error codes (k6 documentation, "Error codes").
 fn failure(code: u64) -> (Outcome, Option<SetupPhase>) {
     use Failure as F;
     use SetupPhase::{Connect, Dns, Ssl};
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_samples_of_a_request_are_put_together() {
+    fn the_samples_of_a_request_are_joined() {
         let tags = ",,,,true,,GET,https://localhost:18443/x,HTTP/2.0,default,,200,,tls1.3,https://localhost:18443/x,,";
         let text = [
             ("http_reqs", "1.0"),
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_dial_is_one() {
+    fn a_refused_dial_is_a_failed_request() {
         let row = "http_reqs,1795259227,1.000000,,dial: connection refused,1212,false,,GET,http://127.0.0.1:1/x,,default,,0,,,http://127.0.0.1:1/x,,";
         let entries = read(&format!("{HEAD}\n{row}\n"));
         assert_eq!(entries[0].outcome, Outcome::Failed(Failure::Refused));

@@ -1,6 +1,8 @@
-//! Results of load generators, a row or a line for each request: hey, oha, k6, vegeta. None names the connection that carried a
-//! request, so reuse is inferred from the time for connecting where a tool measures it, and is unknown where it does not.
-//! Results that hold no requests, only sums, are told apart and refused with the way to get the requests.
+//! Results of load generators with one row or line per request: hey, oha, k6, vegeta.
+//!
+//! None of them names the connection of a request. Reuse is inferred from the time for connecting
+//! where a tool measures it, and is unknown otherwise. Results with sums only are refused, with the
+//! command that writes requests.
 
 mod csv_row;
 mod hey;
@@ -18,28 +20,28 @@ use crate::format::LoadGenerator;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 
-/// Takes lines, gives requests.
+/// Converts lines to requests.
 trait Rows {
-    /// Takes a line, and gives the request that is complete with it, if one is.
+    /// Reads a line. Returns the request that it completes.
     ///
     /// # Errors
-    /// The line cannot be understood.
+    /// If the line cannot be parsed.
     fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow>;
-    /// The file is over: the request that was still open, if it is complete.
+    /// Ends the file. Returns the last request if it is complete.
     fn finish(&mut self) -> Option<Entry> {
         None
     }
-    /// Whether times were told to the second.
+    /// Whether the times have whole seconds only.
     fn is_coarse(&self) -> bool {
         false
     }
 }
 
-/// A line that is no row of its tool, and the request that is complete before it, if one is.
+/// A line that is no row of its tool, with the request that was complete before it.
 #[derive(Debug, Default)]
 struct NotARow(Option<Box<Entry>>);
 
-/// Where each line but the head is a request.
+/// A format in which each line except the header is a request.
 struct Each {
     head: &'static str,
     read: fn(&str) -> Option<Entry>,
@@ -58,16 +60,16 @@ fn each(head: &'static str, read: fn(&str) -> Option<Entry>) -> Box<dyn Rows> {
     Box::new(Each { head, read })
 }
 
-/// How the rows of a load generator are told and read.
+/// How the rows of a load generator are detected and read.
 struct RowFormat {
     tool: LoadGenerator,
     writer: &'static str,
-    /// Whether a file with this first line is one.
+    /// Whether a line is the first one of such a file.
     is_first: fn(&str) -> bool,
     rows: fn() -> Box<dyn Rows>,
-    /// Its times count from the start of its run.
+    /// Its times count from the start of the run.
     is_relative: bool,
-    /// What is not in its rows, as far as that matters here.
+    /// Facts that its rows do not hold and that limit the result.
     missing: Option<&'static str>,
 }
 
@@ -128,8 +130,8 @@ const FORMATS: [RowFormat; 6] = [
 ];
 
 impl LoadGenerator {
-    /// The tool that a file with these first bytes is from.
-    pub(crate) fn tell(prefix: &[u8]) -> Option<LoadGenerator> {
+    /// The load generator that wrote a file with these first bytes.
+    pub(crate) fn detect(prefix: &[u8]) -> Option<LoadGenerator> {
         let end = memchr::memchr(b'\n', prefix).unwrap_or(prefix.len());
         let first = std::str::from_utf8(&prefix[..end]).ok()?.trim();
         let format = FORMATS.iter().find(|format| (format.is_first)(first));
@@ -140,7 +142,8 @@ impl LoadGenerator {
         &FORMATS[self as usize]
     }
 
-    /// When its first requests began, in nanoseconds since 1970; 0 for those that count from their own start.
+    /// Start of the first requests, in nanoseconds since 1970; 0 if times count from the start of
+    /// the run.
     pub(crate) fn begins_at(self, prefix: &[u8]) -> Option<u64> {
         let format = self.row_format();
         if format.is_relative {
@@ -150,13 +153,13 @@ impl LoadGenerator {
         first
     }
 
-    /// Whether the first times have whole seconds.
+    /// Whether the first times have whole seconds only.
     pub(crate) fn is_coarse(self, prefix: &[u8]) -> bool {
         let (rows, _) = self.first_rows(prefix);
         rows.is_coarse()
     }
 
-    /// Reads the rows of the first bytes; the earliest time in them, in nanoseconds since 1970.
+    /// Reads the rows of the prefix. Returns the earliest time in them, in nanoseconds since 1970.
     fn first_rows(self, prefix: &[u8]) -> (Box<dyn Rows>, Option<u64>) {
         let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
         let mut rows = (self.row_format().rows)();
@@ -175,7 +178,7 @@ struct ReadRows {
     entries: Entries,
     lines: u64,
     skipped: u64,
-    /// Requests for which there was no room.
+    /// Number of requests above the limit.
     left_out: u64,
 }
 
@@ -188,8 +191,8 @@ impl ReadRows {
         }
     }
 
-    /// Records what is missing from the requests.
-    fn tell_limits(&self, prefix: &str, format: &RowFormat, scope: &mut EventWriter<'_>) {
+    /// Records caveats for requests that are missing.
+    fn record_limits(&self, prefix: &str, format: &RowFormat, scope: &mut EventWriter<'_>) {
         let ReadRows { lines, skipped, .. } = self;
         let read = self.entries.len();
         let words = format!("requests beyond the first {read} were not read");
@@ -202,7 +205,7 @@ impl ReadRows {
     }
 }
 
-/// Reads rows to their end.
+/// Reads rows to the end of the file.
 pub(crate) fn read(
     input: &mut Input,
     tool: LoadGenerator,
@@ -228,14 +231,14 @@ pub(crate) fn read(
         oha::name_connections(&mut read.entries);
     }
     let prefix = input.prefix();
-    read.tell_limits(&prefix, format, scope);
+    read.record_limits(&prefix, format, scope);
     let is_coarse = rows.is_coarse();
     if is_coarse {
         scope.caveat(
             "tool-coarse-times",
             format!(
                 "{prefix}times are written to the second only: requests of the same second count as overlapping, so that connections called \
-                 avoidable are the fewest (K6_CSV_TIME_FORMAT=rfc3339_nano, or --out json=FILE, tells more)"
+                 avoidable are the fewest (K6_CSV_TIME_FORMAT=rfc3339_nano, or --out json=FILE, has finer times)"
             ),
         );
     }
@@ -248,7 +251,7 @@ pub(crate) fn read(
         better: "`intact watch -- COMMAND` around the tool shows it",
         prefix: &prefix,
     };
-    let evidence = client::tell(&source, scope);
+    let evidence = client::record(&source, scope);
     let count = read.entries.len() as u64 + read.left_out;
     Ok(InputSummary {
         evidence: Some(evidence),

@@ -1,5 +1,8 @@
-//! oha: seven columns in seconds. In HTTP/1 a request's time includes the time for connecting, which is 0 where the connection was there. In
-//! HTTP/2 it does not, and every request repeats the time of its connection, to the nanosecond: that names the connection.
+//! oha: seven columns in seconds.
+//!
+//! In HTTP/1 the time of a request includes the time for connecting, which is 0 on an open
+//! connection. In HTTP/2 it does not include it. Every HTTP/2 request repeats the times of its
+//! connection's setup in nanoseconds, which identify the connection.
 
 use super::csv_row::seconds;
 use crate::client::{Entry, Timings};
@@ -20,7 +23,7 @@ pub(super) fn row(line: &str) -> Option<Entry> {
     let inside = if dialup <= first_byte { dialup } else { 0 };
     entry.timings = Timings {
         dns: step(dns),
-        // TLS is in it, too
+        // includes TLS
         connect: step(dialup.saturating_sub(dns)),
         wait: Some(first_byte.saturating_sub(inside)),
         receive: Some(entry.time.saturating_sub(first_byte)),
@@ -31,7 +34,8 @@ pub(super) fn row(line: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// Where requests repeat the setup of their connection, it becomes the connection's name, and only the first has waited for it.
+/// Uses the repeated setup times as the connection's id, and keeps the setup on the first request
+/// only.
 pub(super) fn name_connections(entries: &mut [Entry]) {
     let setup = |entry: &Entry| Some((entry.timings.dns, entry.timings.connect?));
     let mut seen = HashMap::new();
@@ -88,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn in_http_2_it_names_the_connection() {
+    fn in_http_2_the_time_for_connecting_identifies_the_connection() {
         let entries = rows(
             "0.021472196,0.0000216,0.017586973,0.00039372,0.00039417,100,200\n0.021476126,0.0000216,0.017586973,0.00039405,0.00039415,100,200\n\
              0.021941596,0.000035431,0.021697876,0.001268721,0.001269081,100,200\n",

@@ -1,15 +1,16 @@
-//! Results that hold sums and no requests: what wrote them, and how the requests are to be had.
+//! Results with sums and no requests: the tool that wrote them, and the command that writes
+//! requests.
 
 /// A summary of a load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// What it is.
+    /// Description of the file.
     pub(crate) what: &'static str,
-    /// How its requests are to be had, one by one.
+    /// The command that writes one row per request.
     pub(crate) instead: &'static str,
 }
 
-/// What only such files begin with, after blanks are left out.
+/// First bytes of each summary, without blanks; its description; the command that writes requests.
 const BEGINNINGS: [(&str, &str, &str); 7] = [
     (
         "{\"summary\":{\"successRate\"",
@@ -37,8 +38,8 @@ const BEGINNINGS: [(&str, &str, &str); 7] = [
 ];
 
 impl Summary {
-    /// The summary that a file with these first bytes is.
-    pub(crate) fn tell(prefix: &[u8]) -> Option<Summary> {
+    /// Detects a summary by its first bytes.
+    pub(crate) fn detect(prefix: &[u8]) -> Option<Summary> {
         let start: String = String::from_utf8_lossy(&prefix[..prefix.len().min(256)])
             .chars()
             .filter(|letter| !letter.is_whitespace())
@@ -56,17 +57,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summaries_are_told_however_they_are_indented() {
-        let told = |text: &str| Summary::tell(text.as_bytes()).map(|summary| summary.what);
+    fn summaries_are_detected_with_any_indentation() {
+        let what = |text: &str| Summary::detect(text.as_bytes()).map(|summary| summary.what);
         assert_eq!(
-            told("{\n  \"summary\": {\n    \"successRate\": 1.0"),
+            what("{\n  \"summary\": {\n    \"successRate\": 1.0"),
             Some("oha's summary")
         );
         assert_eq!(
-            told("\nSummary:\n  Total:\t0.1 secs"),
+            what("\nSummary:\n  Total:\t0.1 secs"),
             Some("hey's summary")
         );
-        assert_eq!(told("{\"level\":\"info\"}"), None);
-        assert_eq!(told(""), None);
+        assert_eq!(what("{\"level\":\"info\"}"), None);
+        assert_eq!(what(""), None);
     }
 }

@@ -1,5 +1,6 @@
-//! vegeta: a row or an object for each request, after its documentation of `encode`. It does not measure connecting: whether a connection was
-//! reused cannot be seen.
+//! vegeta: a row or an object per request, as its documentation of `encode` describes.
+//!
+//! It does not measure connecting, so reuse is unknown.
 
 use super::csv_row::cells;
 use crate::client::{Entry, Timings};
@@ -8,10 +9,11 @@ use crate::timestamp;
 use intact_ledger::{Failure, Outcome, SetupPhase};
 use serde::Deserialize;
 
-/// Columns of its CSV, which has no head: timestamp, code, latency, bytes out, bytes in, error, body, attack, seq, method, URL, headers.
+/// Columns of its CSV, which has no header: timestamp, code, latency, bytes out, bytes in, error,
+/// body, attack, seq, method, URL, headers.
 const COLUMNS: usize = 12;
 
-/// Whether a line is a row: nanoseconds since 1970, a status, a latency, and as many columns.
+/// Whether a line is a row: nanoseconds since 1970, a status, a latency, and `COLUMNS` columns.
 pub(super) fn is_row(line: &str) -> bool {
     let row = cells(line);
     let digits = |at: usize, len: usize| {
@@ -31,7 +33,7 @@ pub(super) fn is_object(line: &str) -> bool {
         })
 }
 
-/// A line of its JSON.
+/// A line of vegeta's JSON.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Hit {
@@ -47,12 +49,12 @@ struct Hit {
     url: Lenient,
 }
 
-/// A line of its CSV.
+/// Parses a line of its CSV.
 pub(super) fn row(line: &str) -> Option<Entry> {
     hit(line)?.entry()
 }
 
-/// A line of its JSON.
+/// Parses a line of its JSON.
 pub(super) fn object(line: &str) -> Option<Entry> {
     let hit: Hit = serde_json::from_str(line).ok()?;
     hit.entry()
@@ -97,7 +99,7 @@ impl Hit {
     }
 }
 
-/// What Go's words mean.
+/// The outcome of an error message of Go.
 fn failure(error: &str) -> (Outcome, Option<SetupPhase>) {
     use Failure as F;
     use SetupPhase::{Connect, Dns, Ssl};
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_and_objects_say_the_same() {
+    fn rows_and_objects_give_the_same_request() {
         let row = "1795259227123456789,200,1500000,0,100,,aGk=,,0,GET,http://a.example:81/x?y=1,Q29udGVudA==";
         let object = r#"{"attack":"","seq":0,"code":200,"timestamp":"2026-11-21T11:07:07.123456789Z","latency":1500000,"bytes_out":0,"bytes_in":100,"error":"","body":"aGk=","method":"GET","url":"http://a.example:81/x?y=1","headers":{"A":["b"]}}"#;
         assert!(is_row(row) && is_object(object));
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tables_are_none_of_it() {
+    fn other_tables_are_not_vegetas() {
         assert!(!is_row("1,2,3"));
         assert!(!is_row(&",".repeat(11)));
         assert!(!is_object(r#"{"status":200,"timestamp":"x"}"#));

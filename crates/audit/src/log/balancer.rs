@@ -1,13 +1,14 @@
-//! Logs of load balancers with a format of their own: HAProxy's HTTP log, the access and connection logs of AWS's ALB.
+//! Logs of load balancers with formats of their own: HAProxy's HTTP log, the access log and the
+//! connection log of AWS's ALB.
 
 use super::line::{Field, Line};
 use crate::fields::{protocol, tls_version, whole};
 use crate::timestamp;
 use std::borrow::Cow;
 
-/// A line of HAProxy's `option httplog`, behind a syslog head or without one.
+/// Parses a line of HAProxy's `option httplog`, with or without a syslog header.
 pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
-    // a head ends with `haproxy[PID]: `; the client is the first word behind it
+    // the header ends with `haproxy[PID]: `; the client is the first word after it
     let text = match text.find("]: ") {
         Some(at) if text[..at].contains("haproxy[") => &text[at + 3..],
         _ => text,
@@ -39,7 +40,7 @@ pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
     Some(line)
 }
 
-/// A line of an ALB's access log.
+/// Parses a line of an ALB's access log.
 pub(super) fn alb(text: &str) -> Option<Line<'_>> {
     let mut words = Words(text);
     let kind = words.next()?;
@@ -57,7 +58,7 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
     words.next()?;
     let parts = [words.next()?, words.next()?, words.next()?];
     let seconds: Vec<f64> = parts.iter().filter_map(|part| part.parse().ok()).collect();
-    // -1 where the target did not answer
+    // -1 if the target did not respond
     if seconds.len() == 3 && seconds.iter().all(|part| *part >= 0.0) {
         line.took = whole(seconds.iter().sum::<f64>() * 1e9);
     }
@@ -84,7 +85,7 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
     Some(line)
 }
 
-/// A line of an ALB's connection log: a connection without its requests.
+/// Parses a line of an ALB's connection log: a connection without its requests.
 pub(super) fn alb_connection(text: &str) -> Option<Line<'_>> {
     let mut words = Words(text);
     let at = timestamp::read(words.next()?)?;
@@ -110,7 +111,7 @@ pub(super) fn alb_connection(text: &str) -> Option<Line<'_>> {
     traced.then_some(line)
 }
 
-/// Words parted by blanks, those in quotes whole.
+/// Words separated by blanks; a quoted text is one word.
 struct Words<'a>(&'a str);
 
 impl<'a> Iterator for Words<'a> {
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn haproxys_lines_are_read_with_and_without_a_head() {
+    fn haproxys_lines_are_read_with_and_without_a_header() {
         let bare = r#"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in~ static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1""#;
         let headed = format!("Feb  6 12:14:14 localhost haproxy[14389]: {bare}");
         for text in [bare, headed.as_str()] {

@@ -1,4 +1,4 @@
-//! Which lines of a log came on the same connection, and what is told of it. State is bounded.
+//! Assigns the lines of a log to connections, and records the connections. State is bounded.
 
 use super::line::Line;
 use super::serials::Serials;
@@ -15,35 +15,37 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-/// Connections that are followed at once.
+/// Limit of connections that are followed at the same time.
 const MAX_LIVE: usize = 32_000;
-/// No connection is taken to be silent for longer. Where only the port tells connections apart, one that was is another; and one
-/// that is first seen later than this after the log's beginning was opened in between. Nanoseconds.
+/// Longest silence of a connection, in nanoseconds. A port after a longer silence is a new
+/// connection, if only the port identifies connections. A connection that is first seen later than
+/// this after the log's beginning was opened during the log.
 const SILENCE: u64 = 300_000_000_000;
-/// For so long the kernel of a client that closed keeps the port of a connection to itself (TIME_WAIT of Linux). After a longer
-/// silence the port may be that of another connection. Nanoseconds.
+/// The kernel of a client that closed reserves the port for this time (TIME_WAIT of Linux), in
+/// nanoseconds. After a longer silence the port may belong to another connection.
 const PORT_HELD: u64 = 60_000_000_000;
-/// A server that closes first leaves the port free at once, and a client that opened so many other connections since may have come to
-/// the same port again: systems take ports in turn or by chance, out of 16,000 and more.
+/// A server that closes first leaves the client's port free. After this number of other connections
+/// the client may use the same port again: systems assign 16,000 ports or more, in turn or at
+/// random.
 const PORTS_TAKEN: u64 = 256;
-/// Clients whose connections are counted, each for itself.
+/// Limit of clients whose connections are counted separately.
 const CLIENTS: usize = 65_536;
-/// What is lost where connections are let go.
+/// Caveat for connections that were dropped.
 const LET_GO: &str =
     "connections were let go to bound memory: what came later on them counts as other connections";
-/// What stands for a request that the client gave up (nginx).
+/// Status that nginx logs for a request that the client gave up.
 const CLIENT_CLOSED: u16 = 499;
 
-/// What connections are told apart by.
+/// What identifies a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    /// The server's own id, or a hash of it.
+    /// The server's id, or a hash of it.
     Id(u64),
     /// The client's address and port.
     Port(IpAddr, u16),
 }
 
-/// A connection as far as the log tells.
+/// The facts that the log shows about a connection.
 #[derive(Debug)]
 struct LogConnection {
     id: ConnectionId,
@@ -51,16 +53,17 @@ struct LogConnection {
     carried: u64,
     most: u32,
     first_seen: bool,
-    /// It was opened after the log's beginning, by inference: the first request that is seen is its first.
+    /// Inferred: it was opened after the log's beginning, and its first request in the log is its
+    /// first one.
     is_new: bool,
-    /// The port may have been free, so that this may be another connection than the one before, or the same.
+    /// The port may have been free, so this may be a new connection or the one before.
     may_be_same: bool,
-    /// The connections of this client, up to the last request.
+    /// Number of connections of this client up to the last request.
     of_client: u64,
     certainty: Certainty,
 }
 
-/// How lines told of their connection.
+/// Counts of lines by the evidence for their connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence {
     pub(super) by_id: u64,
@@ -69,33 +72,34 @@ pub(crate) struct Evidence {
     pub(super) none: u64,
     /// Connections whose first request may have come before the log began.
     pub(super) maybe_older: u64,
-    /// Connections that may be the one that had the same port before.
+    /// Connections that may be the one before on the same port.
     pub(super) maybe_same: u64,
-    /// Times told to the second.
+    /// Lines with times in whole seconds.
     pub(super) coarse: u64,
-    /// Requests whose duration is told.
+    /// Requests with a duration.
     pub(super) timed: u64,
 }
 
-/// The connections of a log, and of those that go on from it.
+/// The connections of a log, and of the logs that continue it.
 #[derive(Default)]
 pub(crate) struct LogConnections {
     live: HashMap<Key, LogConnection>,
     hasher: RandomState,
-    /// Of the log under way.
+    /// Evidence of the log that is being read.
     pub(super) evidence: Evidence,
     let_go: u64,
-    /// When the log under way began, or the one that it continues; nanoseconds since 1970.
+    /// Start of this log or of the first log that it continues, in nanoseconds since 1970.
     since: Option<u64>,
-    /// The end of the last request.
+    /// End of the last request.
     until: u64,
-    /// The ids so far, where they are numbers.
+    /// The ids so far, if they are numbers.
     serials: Serials,
-    /// Connections of each client so far, where ports tell them apart. Those beyond the limit are counted together (`None`).
+    /// Number of connections per client, if ports identify connections. Clients above the limit
+    /// share one count (`None`).
     of_clients: HashMap<Option<IpAddr>, u64>,
 }
 
-/// When a request was under way, in nanoseconds since 1970.
+/// Span of a request, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct Time {
     start: u64,
@@ -103,7 +107,8 @@ struct Time {
 }
 
 impl LogConnections {
-    /// Another log follows, which begins at this time. It goes on from the one before if it begins where that one ended.
+    /// Starts another log, which begins at this time. It continues the log before if it begins
+    /// where that one ended.
     pub(super) fn begin(&mut self, at: Option<u64>) {
         self.evidence = Evidence::default();
         let goes_on = at.is_some_and(|at| at.abs_diff(self.until) <= SILENCE);
@@ -113,7 +118,7 @@ impl LogConnections {
         }
     }
 
-    /// Takes a line; tells whether it was of use.
+    /// Reads a line. Returns whether it was used.
     pub(super) fn take(&mut self, line: &Line<'_>, scope: &mut EventWriter<'_>) -> bool {
         let Some(time) = self.time(line) else {
             return false;
@@ -122,7 +127,8 @@ impl LogConnections {
         let key = self.key(line);
         let id = key.map(|key| self.connection(key, line, time, scope));
         if !line.is_request() {
-            // a connection without a request: an ALB's connection log, a client that went away
+            // a connection without a request: an ALB's connection log, or a client that closed
+            // without a request
             return id.is_some();
         }
         let number = scope.next_exchange();
@@ -166,9 +172,11 @@ impl LogConnections {
         Some(Key::Port(line.client?, line.port?))
     }
 
-    /// Whether a connection that is first seen now was opened after the log began. Within the time that a connection may be
-    /// silent only a number shows that: a log of new connections and one of old ones that are used in turn are the same log.
-    /// Later it is inferred; a number must also be larger than all before.
+    /// Whether a connection that is first seen now was opened after the log began.
+    ///
+    /// Before `SILENCE` has passed, only an id shows that. The log of a pool that takes its open
+    /// connections in turn looks like a log of new connections. Later it is inferred, and a numeric
+    /// id must also be larger than all before.
     fn is_new(&mut self, key: Key, line: &Line<'_>, time: Time) -> bool {
         let is_late = self
             .since
@@ -176,12 +184,12 @@ impl LogConnections {
         match key {
             Key::Id(number) if is_number(line) => self.serials.is_new(number, is_late),
             Key::Id(_) => is_late,
-            // one that was let go may come again
+            // a dropped connection may return
             Key::Port(..) => is_late && self.let_go == 0,
         }
     }
 
-    /// The connection of a line; told of if it is new.
+    /// The connection of a line, recorded if it is new.
     fn connection(
         &mut self,
         key: Key,
@@ -230,7 +238,7 @@ impl LogConnections {
         }
         let may_be_same = line.nth.is_none() && before.is_some_and(|silence| silence <= SILENCE);
         let is_new = self.is_new(key, line, time) && !may_be_same;
-        // requests side by side end in any order, so the first one may still come
+        // concurrent requests end in any order, so the first one may still follow
         let is_later_request = line.nth.is_some_and(|nth| nth > 1) && !multiplexes(line);
         connection.open_before = is_later_request && before.is_none() && !is_new;
         let of_client = self.of_client_mut(key).map_or(0, |count| {
@@ -253,7 +261,7 @@ impl LogConnections {
         connection.id
     }
 
-    /// How many connections of the client of `key` there were so far; 0 where ids tell connections apart.
+    /// Number of connections of the client of `key` so far; 0 if ids identify connections.
     fn of_client(&self, key: Key) -> u64 {
         let Key::Port(client, _) = key else { return 0 };
         let counts = &self.of_clients;
@@ -271,7 +279,7 @@ impl LogConnections {
         Some(self.of_clients.entry(counted).or_default())
     }
 
-    /// Puts an exchange on its connection.
+    /// Records an exchange on its connection.
     fn carry(
         &mut self,
         key: Key,
@@ -310,7 +318,7 @@ impl LogConnections {
                 );
             }
             None if live.may_be_same => self.evidence.maybe_same += 1,
-            // the first that is seen may not be the first
+            // an earlier request may not be in the log
             None => self.evidence.maybe_older += 1,
         }
         if line.closes {
@@ -322,7 +330,7 @@ impl LogConnections {
         }
     }
 
-    /// Tells that a connection is over.
+    /// Records the end of a connection.
     fn end(&mut self, key: Key, moment: Option<ClosePoint>, scope: &mut EventWriter<'_>) {
         let Some(live) = self.live.remove(&key) else {
             return;
@@ -342,7 +350,7 @@ impl LogConnections {
         scope.close(live.id, close);
     }
 
-    /// Lets go of those that were silent for long, else of the quarter that was silent longest.
+    /// Drops connections that were silent for long, or the quarter that was silent longest.
     fn make_room(&mut self, now: u64, scope: &mut EventWriter<'_>) {
         let mut silent: Vec<(u64, Key)> = self
             .live
@@ -361,7 +369,7 @@ impl LogConnections {
         }
     }
 
-    /// The logs are over.
+    /// Ends all connections; the logs are complete.
     pub(crate) fn finish(&mut self, scope: &mut EventWriter<'_>) {
         let let_go = (self.let_go, "too-many-connections", LET_GO);
         scope.caveats("", &[let_go]);
@@ -375,12 +383,12 @@ fn is_number(line: &Line<'_>) -> bool {
     id.is_some_and(|id| id.parse::<u64>().is_ok())
 }
 
-/// Whether a line came on another connection than the one that had its id or its port before, or may have: that one was silent for
-/// `silence`, while the client opened `others`.
+/// Whether a line belongs to a new connection with a known id or port, or may belong to one. The
+/// known connection was silent for `silence`, while the client opened `others`.
 fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, silence: u64, others: u64) -> bool {
     let is_port_held = silence <= PORT_HELD && others < PORTS_TAKEN;
     match line.nth {
-        // requests side by side end in any order, so only the first one tells
+        // concurrent requests end in any order, so only the first one shows it
         Some(nth) if multiplexes(line) => nth == 1 && live.first_seen,
         Some(nth) => nth <= live.most,
         None => matches!(key, Key::Port(..)) && !is_port_held,
@@ -422,7 +430,7 @@ pub(crate) fn exchange(
     one
 }
 
-/// Where the client wanted to go; `None` unless both scheme and host are told.
+/// The origin of a request; `None` unless both scheme and host are known.
 pub(crate) fn origin(line: &Line<'_>) -> Option<Origin> {
     let scheme = if line.secure? {
         Scheme::Https

@@ -1,4 +1,5 @@
-//! Lines of JSON: nginx with any names, Envoy, Caddy, Traefik. Names show what a value is, see [`super::json_names`].
+//! Lines of JSON: nginx with any names, Envoy, Caddy, Traefik. The names show the meaning of a
+//! value, see [`super::json_names`].
 
 use super::json_names::{self, Dialect, SHARED};
 use super::line::Line;
@@ -6,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use std::borrow::Cow;
 use std::fmt;
 
-/// Reads a line; `None` where it is no object, or says nothing of a request.
+/// Reads a line; `None` if it is no object or shows no request.
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
     let mut found = Found {
         line: Line::default(),
@@ -32,7 +33,7 @@ struct Found<'a> {
 /// An object whose values go into a line.
 struct Object<'f, 'p, 'a> {
     found: &'f mut Found<'a>,
-    /// The names of the objects around its values, with dots between; empty at the top.
+    /// Names of the enclosing objects, separated by dots; empty at the top.
     path: &'p str,
 }
 
@@ -67,7 +68,7 @@ impl<'de> Visitor<'de> for Object<'_, '_, 'de> {
     }
 }
 
-/// The name of a value, borrowed where it can be.
+/// The name of a value, borrowed where possible.
 pub(crate) struct Name<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for Name<'de> {
@@ -92,7 +93,7 @@ impl<'de> serde::Deserialize<'de> for Name<'de> {
     }
 }
 
-/// A value under a name.
+/// A value with its name.
 struct Value<'f, 'p, 'a> {
     found: &'f mut Found<'a>,
     path: &'p str,
@@ -106,7 +107,7 @@ impl<'a> Value<'_, '_, 'a> {
 }
 
 impl Found<'_> {
-    /// Takes the server from a name that only it writes.
+    /// Detects the server by a name that only that server writes.
     fn notice(&mut self, path: &str) {
         self.dialect = json_names::writer(path).unwrap_or(self.dialect);
     }
@@ -161,7 +162,7 @@ impl<'de> Visitor<'de> for Value<'_, '_, 'de> {
         Ok(())
     }
 
-    /// Of several values of a field of the header section the first one counts.
+    /// The first of several values of a header field is used.
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         if list.next_element_seed(self)?.is_some() {
             while list.next_element::<IgnoredAny>()?.is_some() {}
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nginx_and_envoy_are_told_by_their_names() {
+    fn nginx_and_envoy_are_detected_by_their_names() {
         let nginx = read(
             r#"{"time_iso8601":"2024-01-01T00:00:00+00:00","remote_addr":"::1","connection":"12","connection_requests":"3","request":"GET / HTTP/1.1","status":"200","request_time":"0.002"}"#,
         )
@@ -242,16 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_could_not_be_parsed_was_responded_to() {
+    fn a_request_that_could_not_be_parsed_got_a_response() {
         let envoy = r#"{"start_time":"2026-11-21T08:00:00.000Z","connection_id":5,"method":null,"path":null,"protocol":"HTTP/1.1","response_code":400}"#;
         assert_eq!(read(envoy).unwrap().status, Some(400));
-        // of a TCP proxy
+        // from a TCP proxy
         let tcp = r#"{"start_time":"2026-11-21T08:00:00.000Z","connection_id":5,"protocol":null,"response_code":0}"#;
         assert_eq!(read(tcp), None);
     }
 
     #[test]
-    fn json_of_something_else_is_none() {
+    fn other_json_is_not_a_line() {
         for text in [
             "{}",
             "[]",

@@ -1,12 +1,13 @@
-//! The names under which servers write JSON, a table for each. To read another server's lines, add a row.
+//! The names that servers use in JSON, one table per server. To read the lines of another server,
+//! add a row.
 
 use super::line::Field;
 
-/// A server whose names are its own. Names within an object have a dot between.
+/// A server with names of its own. A dot separates the names of an object and its values.
 pub(super) struct Dialect {
     /// A name that no other server writes at the top level.
     mark: &'static str,
-    /// Objects that are looked into.
+    /// Objects whose values are read.
     objects: &'static [&'static str],
     names: &'static [(&'static str, Field)],
     /// Nanoseconds in one unit of `duration`.
@@ -21,7 +22,8 @@ pub(super) static SHARED: Dialect = Dialect {
     duration_unit: 1e6,
 };
 
-/// A client behind a trusted proxy is Caddy's `client_ip`: its connection is that of `remote_ip`.
+/// Caddy. Behind a trusted proxy, `client_ip` is the client, and the connection is that of
+/// `remote_ip`.
 static CADDY: Dialect = Dialect {
     mark: "request",
     objects: &["request", "request.headers", "request.tls"],
@@ -64,7 +66,7 @@ static TRAEFIK: Dialect = Dialect {
 
 static DIALECTS: [&Dialect; 2] = [&CADDY, &TRAEFIK];
 
-/// What a value of this name holds.
+/// The field that a name stands for.
 pub(super) fn field(name: &str) -> Field {
     let names = DIALECTS.iter().flat_map(|dialect| dialect.names);
     let own = names
@@ -75,7 +77,7 @@ pub(super) fn field(name: &str) -> Field {
         .unwrap_or(Field::Other)
 }
 
-/// Whether an object of this name is looked into.
+/// Whether the values of an object with this name are read.
 pub(super) fn is_read(name: &str) -> bool {
     DIALECTS
         .iter()

@@ -1,4 +1,4 @@
-//! One line of an access log as what it tells, and the names under which logs tell it.
+//! One line of an access log as values, and the names that logs use for them.
 
 use crate::fields::{protocol, tls_version, whole};
 use crate::timestamp::{self, Timestamp};
@@ -6,31 +6,33 @@ use intact_ledger::{Protocol, TlsVersion};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-/// A thing that a log may tell of a request. The same whichever server calls it what.
+/// A value that a log may hold about a request, under any server's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     /// Address of the client, perhaps with its port.
     Client,
     ClientPort,
-    /// What the server calls the connection.
+    /// The server's id of the connection.
     Connection,
     /// Position on the connection, from 1.
     Nth,
     /// Position on the connection, from 0 (Apache's `%k`).
     Before,
-    /// What becomes of the connection (Apache's `%X`: `X` aborted, `+` kept, `-` closed).
+    /// State of the connection after the response (Apache's `%X`: `X` aborted, `+` kept, `-`
+    /// closed).
     Fate,
-    /// `Connection` of the answer as it was sent; nginx's `$sent_http_connection` is none, it says `close` when the log is written.
+    /// `Connection` of the response as it was sent. nginx's `$sent_http_connection` is not: it is
+    /// `close` when the log is written.
     ConnectionSent,
     /// When the line was written: at the end of the request.
     End,
-    /// When the request came.
+    /// When the request arrived.
     Start,
     Seconds,
     Millis,
     Micros,
     Nanos,
-    /// Seconds in Caddy, milliseconds in Envoy.
+    /// In seconds (Caddy) or milliseconds (Envoy).
     Duration,
     /// Method, target and version.
     Request,
@@ -45,15 +47,15 @@ pub(super) enum Field {
     Scheme,
     Tls,
     Cipher,
-    /// Anything that only a request over TLS has.
+    /// Any value that only a request over TLS has.
     Secure,
     Resumed,
-    /// Nothing that matters here.
+    /// A value that is not used.
     Other,
 }
 
 impl Field {
-    /// By the name of nginx's variable, of a key in JSON, or of a `key=value`.
+    /// The field of a name of nginx's variables, of a JSON key, or of a `key=value` pair.
     pub(super) fn named(name: &str) -> Field {
         match name {
             "remote_addr"
@@ -95,20 +97,20 @@ impl Field {
     }
 }
 
-/// What a line tells.
+/// The values of a line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line<'a> {
     pub(crate) client: Option<IpAddr>,
     pub(crate) port: Option<u16>,
     pub(crate) connection: Option<Cow<'a, str>>,
     pub(crate) nth: Option<u32>,
-    /// The server says that it closes, or that it is closed.
+    /// The server reports that it closes, or that the connection is closed.
     pub(crate) closes: bool,
     pub(crate) end: Option<Timestamp>,
     pub(crate) start: Option<Timestamp>,
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     pub(crate) took: Option<u64>,
-    /// Not known yet in what unit.
+    /// Duration in a unit that is not known yet.
     pub(crate) duration: Option<f64>,
     pub(crate) method: Option<Cow<'a, str>>,
     pub(crate) target: Option<Cow<'a, str>>,
@@ -122,14 +124,14 @@ pub(crate) struct Line<'a> {
     pub(crate) secure: Option<bool>,
     pub(crate) tls: Option<TlsVersion>,
     pub(crate) resumed: Option<bool>,
-    /// How long the TLS handshake took, in nanoseconds.
+    /// Duration of the TLS handshake in nanoseconds.
     pub(crate) handshake: Option<u64>,
 }
 
 impl<'a> Line<'a> {
-    /// Takes a value; what cannot be understood is left out.
+    /// Sets a value; a value that cannot be parsed is ignored.
     pub(super) fn set(&mut self, field: Field, value: Cow<'a, str>) {
-        // in Apache's %X a hyphen means something
+        // a hyphen is a value of Apache's %X
         if value.is_empty() || (value == "-" && field != Field::Fate) {
             return;
         }
@@ -146,7 +148,7 @@ impl<'a> Line<'a> {
             }
             Field::Fate => self.closes |= value != "+",
             Field::ConnectionSent => self.closes |= value.eq_ignore_ascii_case("close"),
-            // of several ways to tell the time the finest counts
+            // the time with the finest unit is used
             Field::End => self.end = finer(self.end, timestamp::read(&value)),
             Field::Start => self.start = finer(self.start, timestamp::read(&value)),
             Field::Seconds => self.took = nanos(&value, 1e9),
@@ -174,15 +176,17 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Settles what depends on several values. `duration_unit`: nanoseconds in one unit of a `duration`.
+    /// Computes what depends on several values. `duration_unit`: nanoseconds in one unit of
+    /// `duration`.
     pub(super) fn settle(&mut self, duration_unit: f64) {
         if let (None, Some(duration)) = (self.took, self.duration) {
             self.took = whole(duration * duration_unit);
         }
     }
 
-    /// Whether the line is about a request. A server responds to a request that it cannot parse, too, and logs no method then. A
-    /// 408 without a method ended a connection that carried nothing.
+    /// Whether the line is about a request. A server also responds to a request that it cannot
+    /// parse, and logs it without a method. A 408 without a method ended a connection without a
+    /// request.
     pub(super) fn is_request(&self) -> bool {
         let responded = self.status.is_some_and(|status| status != 408)
             && (self.protocol.is_some() || self.sent > 0);
@@ -220,7 +224,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Method, target and version of a request line; nothing of what is none.
+/// Method, target and version of a request line; `None` if it is malformed.
 fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
     let mut words = text.split(' ');
     let is_method = |word: &&str| {
@@ -251,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_line_is_taken_apart_and_nonsense_is_not() {
+    fn a_request_line_is_split_and_a_malformed_one_is_not() {
         let mut line = Line::default();
         line.set(Field::Request, "GET /a?b=1 HTTP/2.0".into());
         assert_eq!(line.method.as_deref(), Some("GET"));
@@ -263,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_without_a_request_line_is_that_to_a_request() {
+    fn a_response_without_a_request_line_is_one_to_a_request() {
         let with = |status: &str, sent: &str| {
             let mut line = Line::default();
             line.set(Field::Request, "-".into());
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_finest_time_counts() {
+    fn the_finest_time_is_used() {
         let mut line = Line::default();
         line.set(Field::End, "971211336.250".into());
         line.set(Field::End, "10/Oct/2000:20:55:36 +0000".into());

@@ -1,21 +1,21 @@
-//! Which of the known formats a log is written in, told by its first lines.
+//! Detects which of the known formats a log has, by its first lines.
 
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
 use super::w3c::Columns;
 use super::{balancer, json};
 
-/// Lines that a format is told by.
+/// Number of lines that the detection reads.
 const LOOKED_AT: usize = 32;
 /// nginx and Apache with the virtual host in front.
 const WITH_HOST: &str = r#"$host $remote_addr $identity $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
 
-/// A way to write lines.
+/// A format of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// As `--log-format` says.
+    /// The format of `--log-format`.
     Given(Pattern),
-    /// nginx's and Apache's usual formats, perhaps with `key=value` behind.
+    /// A usual format of nginx and Apache, perhaps with `key=value` pairs at the end.
     Usual(Pattern),
     Envoy(Pattern),
     Json,
@@ -26,10 +26,10 @@ pub(crate) enum LogFormat {
 }
 
 impl LogFormat {
-    /// The one that at least half of the first lines are written in.
-    pub(crate) fn tell(prefix: &[u8]) -> Option<LogFormat> {
+    /// The format of at least half of the first lines.
+    pub(crate) fn detect(prefix: &[u8]) -> Option<LogFormat> {
         let text = String::from_utf8_lossy(prefix);
-        // the last line of the prefix may be cut
+        // the last line of the prefix may be incomplete
         let whole = match text.rfind('\n') {
             Some(end) => &text[..end],
             None => &text,
@@ -60,14 +60,14 @@ impl LogFormat {
         })
     }
 
-    /// Takes a line that begins with `#`: it may change the columns of those behind it.
+    /// Reads a line that begins with `#`: it may change the columns of the lines after it.
     pub(super) fn take_directive(&mut self, text: &str) {
         if let LogFormat::W3c(columns) = self {
             columns.take(text);
         }
     }
 
-    /// Takes a line apart; `None` where it does not fit, or tells no time.
+    /// Parses a line; `None` if it does not match, or has no time.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
         let line = match self {
             LogFormat::Given(pattern) | LogFormat::Usual(pattern) | LogFormat::Envoy(pattern) => {
@@ -82,7 +82,7 @@ impl LogFormat {
         (line.end.is_some() || line.start.is_some()).then_some(line)
     }
 
-    /// What a person calls it.
+    /// The name that users see.
     pub(super) fn name(&self) -> &'static str {
         match self {
             LogFormat::Given(_) => "in the format given",
@@ -96,7 +96,8 @@ impl LogFormat {
         }
     }
 
-    /// The fields that name the connection of a request, as the end of a sentence; empty where the format cannot have any.
+    /// The fields that name the connection of a request, as the end of a sentence; empty if the
+    /// format cannot have any.
     pub(super) fn connection_fields(&self) -> &'static str {
         match self {
             LogFormat::Usual(_) => {
@@ -111,8 +112,9 @@ impl LogFormat {
         }
     }
 
-    /// The field that holds a request's position on its connection, as the end of a sentence; empty where the server has none.
-    /// `has_ids`: connections have ids of the server, as in logs of nginx and Envoy.
+    /// The field for a request's position on its connection, as the end of a sentence; empty if the
+    /// server has none. `has_ids`: connections have ids of the server, as in logs of nginx and
+    /// Envoy.
     pub(super) fn position_field(&self, has_ids: bool) -> &'static str {
         match self {
             LogFormat::Usual(_) => {
@@ -129,7 +131,7 @@ impl LogFormat {
         }
     }
 
-    /// What to put into the server's configuration so that its log tells which connection carried what.
+    /// Configuration lines that make the server log the connection of each request.
     pub(super) fn advice(&self) -> Vec<String> {
         let all: &[&str] = match self {
             LogFormat::Usual(_) => &[NGINX, APACHE],
@@ -183,21 +185,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_their_lines() {
+    fn formats_are_detected_by_their_lines() {
         let combined =
             "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\"\n";
         assert!(matches!(
-            LogFormat::tell(combined.as_bytes()),
+            LogFormat::detect(combined.as_bytes()),
             Some(LogFormat::Usual(_))
         ));
         let common = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
         assert!(matches!(
-            LogFormat::tell(common.as_bytes()),
+            LogFormat::detect(common.as_bytes()),
             Some(LogFormat::Usual(_))
         ));
         let hosted = "a.example:80 ::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
         assert!(matches!(
-            LogFormat::tell(hosted.as_bytes()),
+            LogFormat::detect(hosted.as_bytes()),
             Some(LogFormat::Usual(_))
         ));
         for text in [
@@ -207,12 +209,12 @@ mod tests {
             "{\"a\":1}\n",
             "a,b,c\n1,2,3\n",
         ] {
-            assert_eq!(LogFormat::tell(text.as_bytes()), None, "{text}");
+            assert_eq!(LogFormat::detect(text.as_bytes()), None, "{text}");
         }
     }
 
     #[test]
-    fn what_is_recommended_is_understood() {
+    fn the_recommended_formats_are_read() {
         let directive = NGINX.split_once('\n').unwrap().1;
         let directive = directive.split_once(";\n").unwrap().0;
         let nginx = Pattern::new(directive).unwrap();
@@ -220,7 +222,7 @@ mod tests {
             rt=0.125 conn=7 reqs=2 scheme=https host=a.example tls=TLSv1.3 resumed=r";
         for dialect in [
             LogFormat::Given(nginx),
-            LogFormat::tell(line.as_bytes()).unwrap(),
+            LogFormat::detect(line.as_bytes()).unwrap(),
         ] {
             let read = dialect.read(line).unwrap();
             assert_eq!((read.connection.as_deref(), read.nth), (Some("7"), Some(2)));
@@ -230,7 +232,7 @@ mod tests {
         assert!(Pattern::new(APACHE.lines().nth(1).unwrap()).is_ok());
         let line = "127.0.0.1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\" \
             start_usec=1795248000123456 usec=250 port=5000 k=0 X=+ host=a";
-        let read = LogFormat::tell(line.as_bytes())
+        let read = LogFormat::detect(line.as_bytes())
             .unwrap()
             .read(line)
             .unwrap();

@@ -1,5 +1,7 @@
-//! Access logs of servers and proxies: lines to connections and exchanges, as far as a log tells which request came on which
-//! connection. Where it does not, the directive that makes it tell is given.
+//! Access logs of servers and proxies: lines to connections and exchanges.
+//!
+//! A log may show which request used which connection. Otherwise the summary recommends the
+//! directive that logs it.
 
 mod balancer;
 mod connections;
@@ -24,14 +26,14 @@ use crate::input_summary::{InputSummary, Unit};
 use connections::Evidence;
 use intact_units::plural::counted;
 
-/// The fields that show times below a second, as the end of a sentence.
+/// The fields with times below a second, as the end of a sentence.
 const TIME_FIELDS: &str =
     ". Add `msec=$msec` to nginx's log_format, or `start_usec=%{usec}t` to Apache's LogFormat";
 
-/// What is wrong with lines that come before the base.
+/// Caveat for lines that begin before the base.
 const EARLY: &str = "lines are earlier than its first ones: they are put at its beginning";
 
-/// When the first lines begin, in nanoseconds since 1970.
+/// Start of the first lines, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
     let text = String::from_utf8_lossy(prefix);
     let starts = text.lines().filter_map(|text| {
@@ -43,20 +45,21 @@ pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
     starts.min()
 }
 
-/// Whether the first lines tell how long requests took, if there are requests in them.
-pub(crate) fn tells_durations(prefix: &[u8], dialect: &LogFormat) -> bool {
+/// Whether the first lines have durations of requests, or hold no requests.
+pub(crate) fn shows_durations(prefix: &[u8], dialect: &LogFormat) -> bool {
     let text = String::from_utf8_lossy(prefix);
     let lines = text.lines().filter_map(|text| dialect.read(text.trim()));
     let timed =
         |line: Line<'_>| line.took.is_some() || (line.start.is_some() && line.end.is_some());
-    let (mut requests, mut told) = (false, false);
+    let (mut requests, mut is_timed) = (false, false);
     for line in lines.filter(Line::is_request) {
-        (requests, told) = (true, told || timed(line));
+        (requests, is_timed) = (true, is_timed || timed(line));
     }
-    told || !requests
+    is_timed || !requests
 }
 
-/// Whether one of the first lines has its time to the second only. The last line of the prefix may be cut.
+/// Whether one of the first lines has a time in whole seconds. The last line of the prefix may be
+/// incomplete.
 pub(crate) fn is_coarse(prefix: &[u8], dialect: &LogFormat) -> bool {
     let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
     let text = String::from_utf8_lossy(&prefix[..whole]);
@@ -85,7 +88,8 @@ pub(crate) fn read(
         }
         lines += 1;
         let line = dialect.read(text);
-        // others than requests are in some logs, too: only what looks like one is missing
+        // some logs also hold lines that are not requests; only a line that looks like a request is
+        // missing
         unread += u64::from(line.is_none() && text.contains("HTTP/"));
         let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < scope.base));
@@ -104,7 +108,7 @@ pub(crate) fn read(
         );
     }
     scope.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
-    let (evidence, advice) = tell(dialect, pools.evidence, &prefix, scope);
+    let (evidence, advice) = describe(dialect, pools.evidence, &prefix, scope);
     Ok(InputSummary {
         evidence: Some(evidence),
         advice,
@@ -112,8 +116,8 @@ pub(crate) fn read(
     })
 }
 
-/// The evidence in words, and what to configure where it does not do.
-fn tell(
+/// Describes the evidence, and the configuration that improves it.
+fn describe(
     dialect: &LogFormat,
     evidence: Evidence,
     prefix: &str,
@@ -165,8 +169,8 @@ fn tell(
         );
     }
     if evidence.none == requests && requests > 0 {
-        let told = format!("{}; nothing in it identifies connections", dialect.name());
-        return (told, dialect.advice());
+        let evidence = format!("{}; nothing in it identifies connections", dialect.name());
+        return (evidence, dialect.advice());
     }
     let by = match (evidence.by_id, evidence.by_port) {
         (0, 0) => "each line is a connection",

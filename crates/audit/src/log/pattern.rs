@@ -1,13 +1,14 @@
-//! Log formats as configuration files spell them (nginx `log_format`, Apache `LogFormat`, Envoy), turned into readers of lines.
+//! Log formats as configuration files spell them (nginx `log_format`, Apache `LogFormat`, Envoy),
+//! parsed into readers of lines.
 
 use super::line::{Field, Line};
 use std::borrow::Cow;
 
-/// A format, ready to read lines.
+/// A parsed format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     items: Vec<Item>,
-    /// Behind what it names, `key=value` pairs may follow.
+    /// `key=value` pairs may follow the named values.
     tail: bool,
 }
 
@@ -17,32 +18,32 @@ enum Item {
     Value(Field),
 }
 
-/// Why a format cannot be read.
+/// Why a format cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PatternError {
-    /// Nothing in it names a value.
+    /// It names no value.
     #[error(
         "it names no values: give the text of nginx's log_format, Apache's LogFormat or Envoy's format"
     )]
     NoValues,
-    /// Two values touch, so that nothing tells where the first ends.
+    /// Two values touch, so the end of the first one is unknown.
     #[error("nothing stands between two values near {0:?}, so that a line cannot be taken apart")]
     Touching(String),
-    /// A quoted string is not closed.
+    /// A quoted text is not closed.
     #[error("a quote is not closed")]
     Quote,
 }
 
-/// nginx's and Apache's `combined`, with `key=value` pairs behind it as `docs/audit.md` recommends.
+/// `combined` of nginx and Apache, with `key=value` pairs after it as `docs/audit.md` recommends.
 pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
-/// The same without the last two.
+/// `combined` without its last two values.
 pub(super) const COMMON: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
-/// Envoy's default.
+/// Envoy's default format.
 pub(super) const ENVOY: &str = r#"[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%""#;
 
 impl Pattern {
-    /// Reads a format: its text alone, or the whole directive as it stands in the configuration.
+    /// Parses a format: its text alone, or the whole directive as in the configuration.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let text = unwrap(text.trim())?;
         let items = if text.contains("%START_TIME") || text.contains("%RESPONSE_CODE") {
@@ -64,14 +65,14 @@ impl Pattern {
         Ok(Pattern { items, tail: false })
     }
 
-    /// One of the formats that are known by heart.
+    /// A built-in format.
     pub(super) fn known(text: &str) -> Pattern {
         let mut pattern = Pattern::new(text).expect("a format that is known by heart can be read");
         pattern.tail = true;
         pattern
     }
 
-    /// Takes a line apart; `None` where it does not fit.
+    /// Parses a line; `None` if it does not match.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
         let mut line = Line::default();
         let mut rest = text;
@@ -95,13 +96,13 @@ impl Pattern {
         } else if !rest.trim().is_empty() {
             return None;
         }
-        // Envoy's DURATION is the only one without a unit in its name
+        // Envoy's DURATION is the only name without a unit
         line.settle(1e6);
         Some(line)
     }
 }
 
-/// Reads `key=value` pairs, values perhaps in quotes; other words are passed over.
+/// Reads `key=value` pairs, also with quoted values; other words are skipped.
 fn read_pairs<'a>(mut rest: &'a str, line: &mut Line<'a>) {
     loop {
         rest = rest.trim_start();
@@ -129,7 +130,7 @@ fn read_pairs<'a>(mut rest: &'a str, line: &mut Line<'a>) {
     }
 }
 
-/// Where a literal comes next; a quote behind a backslash belongs to the value.
+/// The offset of the next literal. A quote after a backslash belongs to the value.
 fn find(text: &str, literal: &str) -> Option<usize> {
     let finder = memchr::memmem::find_iter(text.as_bytes(), literal.as_bytes());
     let is_quote = literal.starts_with('"');
@@ -140,7 +141,7 @@ fn find(text: &str, literal: &str) -> Option<usize> {
     })
 }
 
-/// The format within a directive: `log_format NAME '...' '...';`, `LogFormat "..." NAME`.
+/// The format in a directive: `log_format NAME '...' '...';`, `LogFormat "..." NAME`.
 fn unwrap(text: &str) -> Result<String, PatternError> {
     let mut rest = match text.strip_prefix("log_format") {
         Some(rest) => {
@@ -210,7 +211,7 @@ fn apache(text: &str) -> Vec<Item> {
             rest = after;
             continue;
         }
-        // conditions and redirections (%!200s, %>s) do not change what is told
+        // conditions and redirections (%!200s, %>s) do not change the value
         rest = rest
             .trim_start_matches(|letter: char| "!<>,".contains(letter) || letter.is_ascii_digit());
         let (name, after) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_behind_a_known_format_are_read() {
+    fn pairs_after_a_known_format_are_read() {
         let line = Pattern::known(COMBINED)
             .read(r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "curl \"8\"" 0.1 "x y" conn=9 reqs=2 host="a b" rt=0.5"#)
             .unwrap();
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_that_cannot_work_are_refused() {
+    fn formats_that_cannot_be_used_are_refused() {
         assert_eq!(Pattern::new("hello"), Err(PatternError::NoValues));
         let touching = Pattern::new("$remote_addr$status");
         assert!(matches!(touching, Err(PatternError::Touching(_))));

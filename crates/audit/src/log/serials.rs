@@ -1,19 +1,22 @@
-//! Numbers of connections in a log, and what they prove. nginx and Envoy count their connections, over all workers: a larger
-//! number is a later connection. Must not look at times.
+//! Connection numbers in a log, and what they prove.
+//!
+//! nginx and Envoy count their connections over all workers: a larger number is a later connection.
+//! Must not look at times.
 
-/// The numbers that a log has shown so far.
+/// The numbers in a log so far.
 #[derive(Debug, Default)]
 pub(super) struct Serials {
     largest: Option<u64>,
-    /// A connection that was opened after the log began: so was every larger one.
+    /// Smallest number of a connection that was opened after the log began. Every larger number is
+    /// new, too.
     first_new: Option<u64>,
-    /// The largest number whose connection was let go: such a number may come again.
+    /// Largest number whose connection was dropped: such a number may return.
     let_go: Option<u64>,
 }
 
 impl Serials {
-    /// Whether the connection of a number that is not known, or no more, was opened after the log began. `is_late`: the log
-    /// began so long ago that no connection is taken to have been silent since then.
+    /// Whether the connection of an unknown number was opened after the log began. `is_late`: the
+    /// log began so long ago that no older connection can have been silent since then.
     pub(super) fn is_new(&mut self, number: u64, is_late: bool) -> bool {
         let exceeds = |other: Option<u64>| other.is_none_or(|other| number > other);
         let is_largest = exceeds(self.largest);
@@ -26,7 +29,7 @@ impl Serials {
         is_new
     }
 
-    /// The connection of this number was let go.
+    /// Records that the connection of this number was dropped.
     pub(super) fn let_go(&mut self, number: u64) {
         self.let_go = self.let_go.max(Some(number));
     }
@@ -50,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_was_let_go_is_not_new_again() {
+    fn a_dropped_number_is_not_new_again() {
         let mut serials = Serials::default();
         assert!(serials.is_new(7, true));
         serials.let_go(7);

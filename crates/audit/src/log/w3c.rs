@@ -1,5 +1,5 @@
-//! The W3C extended log format: a `#Fields` directive names the columns. IIS writes it, and CloudFront. Must not guess a column
-//! that no directive names.
+//! The W3C extended log format of IIS and CloudFront: a `#Fields` directive names the columns. Must
+//! not guess a column that no directive names.
 
 use super::line::{Field, Line};
 use crate::timestamp;
@@ -15,9 +15,9 @@ pub(crate) struct Columns(Vec<Column>);
 enum Column {
     Date,
     Time,
-    /// Milliseconds in IIS; seconds with a fraction elsewhere.
+    /// In milliseconds (IIS), or in seconds with a fraction.
     TimeTaken,
-    /// With `+` for a blank in IIS.
+    /// IIS writes `+` for a blank.
     Agent,
     Value(Field),
 }
@@ -31,7 +31,7 @@ impl Column {
             "time-taken" => return Column::TimeTaken,
             "cs(user-agent)" => return Column::Agent,
             "c-ip" => Field::Client,
-            // IIS has no column for the port: these are names of a custom one
+            // IIS has no column for the port: these are names of custom ones
             "c-port" | "remote_port" | "remote-port" | "remoteport" => Field::ClientPort,
             "cs-method" => Field::Method,
             "cs-uri-stem" | "cs-uri" => Field::Target,
@@ -49,14 +49,14 @@ impl Column {
 }
 
 impl Columns {
-    /// Reads the first directive among the first lines; `None` where there is none.
+    /// Reads the first directive of the prefix; `None` if there is none.
     pub(super) fn find(prefix: &str) -> Option<Columns> {
         let mut columns = Columns::default();
         let is_found = prefix.lines().any(|line| columns.take(line));
         is_found.then_some(columns)
     }
 
-    /// Takes the columns from a directive; whether the line is one.
+    /// Reads the columns of a directive. Returns whether the line is one.
     pub(super) fn take(&mut self, line: &str) -> bool {
         let Some(names) = line.strip_prefix(FIELDS) else {
             return false;
@@ -65,7 +65,7 @@ impl Columns {
         self.0.contains(&Column::Time)
     }
 
-    /// Reads a line; `None` where it has another number of columns, or no time.
+    /// Parses a line; `None` if it has another number of columns, or no time.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
         let mut line = Line::default();
         let mut values = text.split_ascii_whitespace();

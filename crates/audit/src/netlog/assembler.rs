@@ -1,4 +1,5 @@
-//! Requests, jobs, sessions and sockets of a NetLog put together: which request came on which socket. State is bounded.
+//! Joins the requests, jobs, sessions and sockets of a NetLog: which request used which socket.
+//! State is bounded.
 
 use super::constants::{Constants, Kind, Origin as From};
 use super::event::{EventPhase, RawEvent};
@@ -10,29 +11,29 @@ use intact_ledger::{Event, Protocol};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Requests, jobs and sockets that are followed at once, each; of more, the oldest are let go.
+/// Limit of open requests, jobs and sockets, per kind. Above it, the oldest are dropped.
 const MAX_OPEN: usize = 32_768;
 
-/// What is missing where requests or sockets are let go.
+/// Caveat for requests or sockets that were dropped.
 const LET_GO: &str = "requests or sockets were let go to bound memory";
-/// What is missing where a log begins while connections are open.
+/// Caveat for connections that were open when the log began.
 const STRAYS: &str = "requests came on sockets that were open before the log began: these connections are not counted";
-/// What is left out where a log ends while requests are open.
+/// Caveat for requests that were open when the log ended.
 const UNDER_WAY: &str = "requests were under way when the log ended: they are not counted";
 
-/// What is open, by the number of its source.
+/// The open items, by the number of their source.
 pub(super) struct Assembler {
     constants: Constants,
     requests: BTreeMap<u64, Request>,
-    /// What a job found: a socket or a session, and the protocol of the latter.
+    /// The socket or session that a job found, with the protocol of a session.
     jobs: BTreeMap<u64, (u64, Option<Protocol>)>,
-    /// The socket of an HTTP/2 session.
+    /// The socket of each HTTP/2 session.
     sessions: BTreeMap<u64, u64>,
-    /// When the job began that opens a connection, and where to.
+    /// Jobs that open a connection: their start and their destination.
     connects: BTreeMap<u64, (u64, Option<intact_ledger::Origin>)>,
     sockets: BTreeMap<u64, Socket>,
-    told: u64,
-    /// Requests on sockets that the log does not have.
+    recorded: u64,
+    /// Requests on sockets that are not in the log.
     strays: u64,
     let_go: u64,
 }
@@ -46,7 +47,7 @@ impl Assembler {
             sessions: BTreeMap::new(),
             connects: BTreeMap::new(),
             sockets: BTreeMap::new(),
-            told: 0,
+            recorded: 0,
             strays: 0,
             let_go: 0,
         }
@@ -85,7 +86,7 @@ impl Assembler {
             return;
         };
         match (kind, edge) {
-            // a redirect goes on under the same number
+            // a redirect continues under the same number
             (Kind::StartJob, EventPhase::Begin) => {
                 self.restart(id, at, scope);
                 if let Some(request) = self.requests.get_mut(&id) {
@@ -119,7 +120,8 @@ impl Assembler {
         }
     }
 
-    /// Gives a request the socket that its job found by then. One that the log has not made was open before.
+    /// Assigns to a request the socket that its job found. A socket that is not in the log was open
+    /// before it.
     fn give(&mut self, id: u64, at: u64) {
         let Some(request) = self.requests.get_mut(&id) else {
             return;
@@ -132,7 +134,7 @@ impl Assembler {
             return;
         };
         let carrier = self.sessions.get(&found).copied().unwrap_or(found);
-        // a socket that was let go looks like one from before the log
+        // a dropped socket looks like one from before the log
         if self.let_go == 0
             && self.sockets.len() < MAX_OPEN
             && let Entry::Vacant(unseen) = self.sockets.entry(carrier)
@@ -149,7 +151,7 @@ impl Assembler {
         }
     }
 
-    /// What was sent under this number before is an exchange of its own.
+    /// Records what was sent under this number before as an exchange of its own.
     fn restart(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
         let Some(request) = self.requests.get(&id) else {
             return;
@@ -167,11 +169,11 @@ impl Assembler {
         };
         let number = request.carrier.map(|(number, _)| number);
         let socket = number.and_then(|number| self.sockets.get_mut(&number));
-        // from a cache, or given up before it was sent
+        // from a cache, or cancelled before it was sent
         let went_out = request.has_begun() && request.wanted.is_some();
         let mut over_at = at;
         if went_out {
-            self.told += 1;
+            self.recorded += 1;
             let carrier = match socket {
                 Some(socket) => {
                     socket.terms.timeout_s = request.terms.timeout_s.or(socket.terms.timeout_s);
@@ -183,13 +185,13 @@ impl Assembler {
                         socket.server.clone_from(&request.server);
                         socket.revise(scope);
                     }
-                    Some((socket.tell(scope), &*socket))
+                    Some((socket.record(scope), &*socket))
                 }
                 None => None,
             };
             let mut exchange = request.exchange(carrier, at, scope);
             if exchange.connection.is_none() {
-                exchange.connection = request.tell_dial(&exchange, scope);
+                exchange.connection = request.record_dial(&exchange, scope);
                 self.strays += u64::from(exchange.status.is_some());
             }
             over_at = exchange.end.0.saturating_add(scope.base);
@@ -209,7 +211,7 @@ impl Assembler {
             Kind::BoundToSocket | Kind::Http2Session | Kind::BoundToQuicSession
         );
         if let (true, Some(found)) = (finds, event.params.dependency) {
-            // the session behind a socket is found by its number, whichever comes last
+            // the number of a session leads to its socket, in either order of events
             let protocol = match kind {
                 Kind::Http2Session => Some(Protocol::Http2),
                 Kind::BoundToQuicSession => Some(Protocol::Http3),
@@ -321,7 +323,7 @@ impl Assembler {
             && ends_a_step
             && socket.is_set_up()
         {
-            socket.tell(scope);
+            socket.record(scope);
         }
     }
 
@@ -330,10 +332,10 @@ impl Assembler {
             && let Some((_, oldest)) = self.sockets.pop_first()
         {
             self.let_go += 1;
-            oldest.tell_end(scope);
+            oldest.record_end(scope);
         }
         if let Some(old) = self.sockets.insert(id, socket) {
-            old.tell_end(scope);
+            old.record_end(scope);
         }
     }
 
@@ -344,18 +346,19 @@ impl Assembler {
         self.bury(id, scope);
     }
 
-    /// Tells of a socket's end once all its requests are over: their last events come behind it.
+    /// Records the end of a socket after all its requests ended: their last events may follow the
+    /// socket's.
     fn bury(&mut self, id: u64, scope: &mut EventWriter<'_>) {
         let is_over = self
             .sockets
             .get(&id)
             .is_some_and(|socket| socket.is_gone() && socket.in_flight == 0);
         if is_over && let Some(socket) = self.sockets.remove(&id) {
-            socket.tell_end(scope);
+            socket.record_end(scope);
         }
     }
 
-    /// The file is over; what it told, in words.
+    /// Ends the file. Returns a description of the evidence.
     pub(super) fn finish(mut self, prefix: &str, scope: &mut EventWriter<'_>) -> String {
         let under_way = self.requests.values().filter(|one| one.has_begun());
         let under_way = under_way.count() as u64;
@@ -367,7 +370,7 @@ impl Assembler {
         scope.caveats(prefix, &[(under_way, "end-not-captured", UNDER_WAY)]);
         for socket in self.sockets.values_mut() {
             if socket.is_gone() {
-                socket.tell_end(scope);
+                socket.record_end(scope);
             }
         }
         let rest = match under_way {
@@ -376,12 +379,12 @@ impl Assembler {
         };
         format!(
             "sockets followed by their numbers; requests over the network: {}{rest}",
-            self.told
+            self.recorded
         )
     }
 }
 
-/// Lets go of the oldest; how many those were.
+/// Drops the oldest items. Returns their number.
 fn make_room<T>(open: &mut BTreeMap<u64, T>) -> u64 {
     let over = open.len().saturating_sub(MAX_OPEN);
     for _ in 0..over {

@@ -1,4 +1,5 @@
-//! The first line of a NetLog: what the numbers in its events mean. They change from version to version, the names rarely.
+//! The first line of a NetLog: the meaning of the numbers in its events. The numbers change with
+//! each version, the names rarely.
 
 use super::event::RawEvent;
 use crate::lenient::Lenient;
@@ -7,10 +8,10 @@ use std::collections::HashMap;
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-/// What the numbers mean.
+/// The meaning of the numbers.
 #[derive(Default)]
 pub(super) struct Constants {
-    /// Milliseconds from ticks to 1970.
+    /// Milliseconds to add to ticks, for milliseconds since 1970.
     offset_ms: u64,
     events: HashMap<u64, Kind>,
     sources: HashMap<u64, Origin>,
@@ -37,7 +38,7 @@ macro_rules! named {
 }
 
 named! {
-    /// The events that matter here.
+    /// The events that are read.
     Kind {
         RequestAlive "REQUEST_ALIVE",
         StartJob "URL_REQUEST_START_JOB",
@@ -70,7 +71,7 @@ named! {
 }
 
 named! {
-    /// The sources whose events matter here.
+    /// The sources whose events are read.
     Origin {
         Request "URL_REQUEST" | "WEB_SOCKET_TRANSPORT_CONNECT_JOB",
         Job "HTTP_STREAM_JOB",
@@ -98,11 +99,11 @@ struct Raw {
 }
 
 impl Constants {
-    /// Reads the first line, which ends in a comma; `None` where it does not hold them.
+    /// Reads the first line, which ends in a comma; `None` if it does not hold the constants.
     pub(super) fn read(line: &[u8]) -> Option<Constants> {
         let line = line.trim_ascii();
         let line = line.strip_suffix(b",").unwrap_or(line);
-        // the object goes on with the events
+        // the object continues with the events
         let whole = [line, b"}"].concat();
         let raw = serde_json::from_slice::<Line>(&whole).ok()?.constants;
         let events = raw.log_event_types.iter();
@@ -131,12 +132,12 @@ impl Constants {
         self.sources.get(&event.source.kind).copied()
     }
 
-    /// The name of an error, as `ERR_CONNECTION_REFUSED`.
+    /// The name of an error code, such as `ERR_CONNECTION_REFUSED`.
     pub(super) fn error(&self, code: i64) -> &str {
         self.errors.get(&code).map_or("", String::as_str)
     }
 
-    /// When an event happened, in nanoseconds since 1970.
+    /// The time of an event in nanoseconds since 1970.
     pub(super) fn nanos(&self, event: &RawEvent) -> Option<u64> {
         let ms = self.offset_ms.checked_add(event.time.count()?)?;
         let nanos = ms.checked_mul(NANOS_PER_MS)?;

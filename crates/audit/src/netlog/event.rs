@@ -1,19 +1,20 @@
-//! One event as it stands in the file. What is of another type than expected is nothing, so that no version breaks the reading.
+//! One event as it is stored. A value of an unexpected type counts as absent, so no version of
+//! Chromium breaks the reader.
 
 use crate::lenient::Lenient;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// How an event lies in the time of what it belongs to.
+/// Whether an event starts or ends a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventPhase {
-    /// It has no length.
+    /// The event has no duration.
     Point,
     Begin,
     End,
 }
 
-/// An event.
+/// One event of the file.
 #[derive(Debug, Default, serde::Deserialize)]
 pub(super) struct RawEvent {
     #[serde(default)]
@@ -27,7 +28,7 @@ pub(super) struct RawEvent {
     pub(super) kind: u64,
 }
 
-/// What an event belongs to.
+/// The source that an event belongs to.
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
 pub(super) struct RawSource {
     pub(super) id: u64,
@@ -35,7 +36,7 @@ pub(super) struct RawSource {
     pub(super) kind: u64,
 }
 
-/// The parameters that matter here.
+/// The parameters that are used.
 #[derive(Debug, Default)]
 pub(super) struct Params {
     pub(super) url: Lenient,
@@ -54,14 +55,14 @@ pub(super) struct Params {
     pub(super) reason: Lenient,
     pub(super) id: Lenient,
     pub(super) value: Lenient,
-    /// The source that this one depends on.
+    /// The source that this source depends on.
     pub(super) dependency: Option<u64>,
-    /// Fields of a head, each `name: value`.
+    /// Fields of a header section, each as `name: value`.
     pub(super) headers: Vec<String>,
 }
 
 impl RawEvent {
-    /// Reads a line, which ends in a comma; `None` for one that is damaged.
+    /// Reads a line, which ends in a comma; `None` if it is damaged.
     pub(super) fn read(line: &[u8]) -> Option<RawEvent> {
         let line = line.trim_ascii();
         let line = line.strip_suffix(b",").unwrap_or(line);
@@ -160,18 +161,18 @@ impl<'de> Visitor<'de> for Any {
     }
 }
 
-/// The `id` of an object; nothing of what is none.
+/// The `id` of an object; `None` for other values.
 #[derive(Default)]
 struct Dependency(Option<u64>);
 
 impl<'de> Deserialize<'de> for Dependency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dependency, D::Error> {
-        // an object's `id` is among the parameters that are read
+        // `id` is one of the parameters that are read
         Ok(Dependency(Params::deserialize(deserializer)?.id.count()))
     }
 }
 
-/// A list of texts; what is none is empty, and what is no text in it is left out.
+/// A list of texts: empty for other values, and without elements that are no text.
 #[derive(Default)]
 struct Texts(Vec<String>);
 
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_of_another_type_is_nothing() {
+    fn values_of_another_type_are_absent() {
         let event = RawEvent::read(
             br#"{"params":{"headers":{"line":""},"url":["x"],"source_dependency":7,"net_error":-105,"x":{"y":[1]}},"phase":2,"source":{"id":4},"time":5,"type":7}"#,
         )

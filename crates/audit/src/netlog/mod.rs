@@ -1,5 +1,8 @@
-//! Chromium's NetLog (`--log-net-log=FILE`, chrome://net-export): what its network stack did, socket by socket, so that reuse is
-//! known and not worked out. An event a line, as Chromium writes it; the end is missing where the browser did not end in order.
+//! Chromium's NetLog (`--log-net-log=FILE`, chrome://net-export): the events of its network stack,
+//! socket by socket.
+//!
+//! So reuse is measured and not inferred. Chromium writes one event per line. The end of the file
+//! is missing if the browser was killed.
 
 mod assembler;
 mod constants;
@@ -15,10 +18,10 @@ use assembler::Assembler;
 use constants::Constants;
 use event::RawEvent;
 
-/// The longest line that is read, in bytes: the constants are one.
+/// Longest line that is read, in bytes: the constants are one line.
 const LONGEST: usize = 8 << 20;
 
-/// Whether a file with these first bytes is a NetLog.
+/// Whether the first bytes are those of a NetLog.
 pub(crate) fn is_netlog(prefix: &[u8]) -> bool {
     let start = prefix[..prefix.len().min(256)].trim_ascii_start();
     let after_brace = start.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
@@ -26,7 +29,7 @@ pub(crate) fn is_netlog(prefix: &[u8]) -> bool {
     after_key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 
-/// When its first event happened, in nanoseconds since 1970, if the constants are that short.
+/// Time of the first event, in nanoseconds since 1970, if the prefix holds the constants.
 pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
     let mut lines = prefix.split(|&byte| byte == b'\n');
     let constants = Constants::read(lines.next()?)?;
@@ -58,7 +61,7 @@ pub(crate) fn read(
         if line.is_empty() || line.starts_with(b"\"events\"") {
             return true;
         }
-        // the list ends behind its last event; after it comes the state of the stack
+        // the list ends after its last event; the state of the stack follows
         if line.starts_with(b"\"polledData\"") || line.starts_with(b"]") {
             whole = true;
             return false;
@@ -87,16 +90,16 @@ pub(crate) fn read(
             format!("{prefix}it has no end, the browser was still writing or was killed: what was under way then is not counted"),
         );
     }
-    // the last line of one that was cut is no event
+    // the last line of a file that was cut off is no event
     if skipped > u64::from(!whole) {
         scope.incomplete(
             "lines-not-read",
             format!("{prefix}{skipped} of {events} events cannot be read: requests in them are not counted"),
         );
     }
-    let told = follow.finish(&prefix, scope);
+    let evidence = follow.finish(&prefix, scope);
     Ok(InputSummary {
-        evidence: Some(told),
+        evidence: Some(evidence),
         ..input.account(Unit::Events, events, skipped)
     })
 }
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_netlog_is_told_by_its_first_key() {
+    fn a_netlog_is_detected_by_its_first_key() {
         assert!(is_netlog(b"{\"constants\":{\"activeFieldTrialGroups\""));
         assert!(is_netlog(b" { \"constants\" : {}"));
         assert!(!is_netlog(b"{\"constants"));

@@ -1,4 +1,4 @@
-//! A request of a NetLog, and the exchange that it is. Times in nanoseconds since 1970.
+//! A request of a NetLog and its exchange. Times in nanoseconds since 1970.
 
 use super::constants::Constants;
 use super::event::Params;
@@ -13,17 +13,18 @@ use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use std::sync::Arc;
 
-/// What is known of a request so far. A redirect, a retry and an authentication each make another of it.
+/// The facts about a request so far. A redirect, a retry or an authentication starts another
+/// request.
 #[derive(Default)]
 pub(super) struct Request {
     pub(super) origin: Option<Origin>,
     full_target: Box<str>,
     method: Option<Method>,
-    /// The job that finds it a connection.
+    /// The job that finds its connection.
     pub(super) job: Option<u64>,
-    /// The socket or session that it was given, and its position there.
+    /// The socket or session of the request, and the request's position on it.
     pub(super) carrier: Option<(u64, u32)>,
-    /// When a connection was wanted.
+    /// When the request asked for a connection.
     pub(super) wanted: Option<u64>,
     send: (Option<u64>, Option<u64>),
     head_sent: Option<u64>,
@@ -32,16 +33,16 @@ pub(super) struct Request {
     status: Option<u16>,
     pub(super) terms: KeepAliveTerms,
     pub(super) close_sent_by: Option<Side>,
-    /// Bytes of the answer's body, where they were told.
+    /// Bytes of the response's body, if the log has them.
     body: u64,
     failed: Option<Failure>,
     pub(super) agent: Option<Arc<str>>,
-    /// What the server calls itself.
+    /// `Server` of the response.
     pub(super) server: Option<Arc<str>>,
 }
 
 impl Request {
-    /// The URL is known, now or anew.
+    /// Sets the URL, for the first time or again.
     pub(super) fn aim(&mut self, params: &Params) {
         if let Some((origin, path)) = params.url.text().and_then(|url| fields::split(&url)) {
             self.origin = Some(origin);
@@ -52,7 +53,7 @@ impl Request {
         }
     }
 
-    /// Another try at the same URL.
+    /// A new attempt at the same URL.
     pub(super) fn again(&self) -> Request {
         Request {
             origin: self.origin.clone(),
@@ -62,7 +63,7 @@ impl Request {
         }
     }
 
-    /// Whether it was sent, or failed to be.
+    /// Whether the request was sent, or failed before.
     pub(super) fn has_begun(&self) -> bool {
         self.head_sent.is_some() || self.failed.is_some()
     }
@@ -75,7 +76,7 @@ impl Request {
         self.send.1 = Some(at);
     }
 
-    /// Its head goes out.
+    /// Records that its header section was sent.
     pub(super) fn head_out(&mut self, params: &Params, at: u64) {
         self.head_sent.get_or_insert(at);
         for (name, value) in head_fields(params) {
@@ -87,7 +88,7 @@ impl Request {
         }
     }
 
-    /// The head of its answer is there; an interim one is followed by another.
+    /// Records a header section of the response. An interim response is followed by another one.
     pub(super) fn head_in(&mut self, params: &Params, at: u64) {
         self.first_byte.get_or_insert(at);
         let line = params.headers.first().map_or("", String::as_str);
@@ -109,13 +110,13 @@ impl Request {
         self.last_byte = Some(at);
     }
 
-    /// A part of its body was read.
+    /// Records that a part of the body was read.
     pub(super) fn body_in(&mut self, params: &Params, at: u64) {
         self.last_byte = Some(at);
         self.body += params.byte_count.count().unwrap_or(0);
     }
 
-    /// It is over with an error.
+    /// Records that it ended with an error.
     pub(super) fn fail(&mut self, params: &Params, constants: &Constants) {
         let Some(code) = params.net_error.number().filter(|&code| code < 0.0) else {
             return;
@@ -128,7 +129,7 @@ impl Request {
         }
     }
 
-    /// The exchange. `now` is when it is known to be over.
+    /// The exchange. `now` is the time at which its end is known.
     pub(super) fn exchange(
         &self,
         carrier: Option<(ConnectionId, &Socket)>,
@@ -178,8 +179,8 @@ impl Request {
         one
     }
 
-    /// Tells of the dial that failed, where that is why it has no connection.
-    pub(super) fn tell_dial(
+    /// Records the failed dial that left the request without a connection.
+    pub(super) fn record_dial(
         &self,
         exchange: &Exchange,
         scope: &mut EventWriter<'_>,
@@ -208,7 +209,7 @@ impl Request {
         let (Some(begin), Some(head)) = (self.send.0, self.head_sent) else {
             return;
         };
-        // in HTTP/2 the step ends when the answer is there
+        // in HTTP/2 the step ends with the response
         let sent = match (self.send.1, self.first_byte) {
             (Some(sent), Some(first)) if is_h1 && sent <= first => sent,
             _ => head,

@@ -1,4 +1,4 @@
-//! A socket, or a QUIC session, of a NetLog, and the connection that it is.
+//! A socket or a QUIC session of a NetLog, and its connection.
 
 use super::constants::Constants;
 use super::event::Params;
@@ -11,20 +11,22 @@ use intact_ledger::{
 };
 use std::sync::Arc;
 
-/// A first request that comes later than this behind the setup did not wait for it: the connection was opened ahead. Nanoseconds.
+/// A first request that starts later than this after the setup did not wait for it: the connection
+/// was opened ahead. Nanoseconds.
 const AHEAD: u64 = intact_ledger::OPENED_AHEAD;
-/// The end of a TLS handshake that a client may send after it has ended for itself, and a `close_notify`, in bytes.
+/// Bytes that a client may send after its TLS handshake ended: the last flight and a
+/// `close_notify`.
 const LAST_FLIGHT: u64 = 256;
 
-/// What is known of a socket so far. Times in nanoseconds since 1970.
+/// The facts about a socket so far. Times in nanoseconds since 1970.
 #[derive(Default)]
 pub(super) struct Socket {
-    /// The connection, once it was told of.
-    pub(super) told: Option<ConnectionId>,
+    /// The connection, after it was recorded.
+    pub(super) recorded: Option<ConnectionId>,
     pub(super) at: u64,
-    /// It was open when the log began.
+    /// The socket was open when the log began.
     is_from_before: bool,
-    /// When the job began that made it, if the file says so: before the name was looked up.
+    /// Start of the job that made the socket, before the lookup, if the file has it.
     pub(super) job_at: Option<u64>,
     pub(super) origin: Option<Origin>,
     pub(super) is_quic: bool,
@@ -39,15 +41,15 @@ pub(super) struct Socket {
     pub(super) agent: Option<Arc<str>>,
     pub(super) server: Option<Arc<str>>,
     pub(super) announced_by: Option<Side>,
-    /// When the server sent GOAWAY, without an error.
+    /// When the server sent GOAWAY without an error.
     shutdown_at: Option<u64>,
     closed_by: (Option<Side>, Option<CloseKind>),
-    /// Requests given to it, and those of them that are not over.
+    /// Number of requests assigned to it, and of those that are open.
     pub(super) given: u32,
     pub(super) in_flight: u32,
     last_end: u64,
     bytes: ConnectionBytes,
-    /// Bytes sent once it was set up.
+    /// Bytes sent after the setup.
     sent_ready: u64,
     gone_at: Option<u64>,
 }
@@ -60,7 +62,7 @@ impl Socket {
         }
     }
 
-    /// One that was open when the log began, and is used at `at`.
+    /// A socket that was open when the log began, and is used at `at`.
     pub(super) fn from_before(at: u64, protocol: Option<Protocol>) -> Socket {
         Socket {
             is_from_before: true,
@@ -70,12 +72,13 @@ impl Socket {
         }
     }
 
-    /// The position of its `nth` request, where none can have come before the log.
+    /// The position of its request `nth`; `None` if earlier requests may have come before the log.
     pub(super) fn ordinal(&self, nth: u32) -> Option<u32> {
         (!self.is_from_before).then_some(nth)
     }
 
-    /// Whether its `nth` request reused it; unknown for the first one in the log where earlier ones may have come before.
+    /// Whether its request `nth` reused it; `None` for the first request in the log if earlier ones
+    /// may have come before it.
     pub(super) fn reuse(&self, waited: bool, nth: u32) -> Option<Reuse> {
         match (self.is_from_before, nth) {
             (true, 0..=1) => None,
@@ -84,12 +87,12 @@ impl Socket {
         }
     }
 
-    /// TCP's handshake begins.
+    /// Starts the TCP handshake.
     pub(super) fn dial(&mut self, at: u64) {
         self.tcp.0.get_or_insert(at);
     }
 
-    /// TCP's handshake is over.
+    /// Ends the TCP handshake.
     pub(super) fn dialled(&mut self, params: &Params, at: u64, constants: &Constants) {
         self.tcp.1.get_or_insert(at);
         self.local = params.local_address.text().map(Into::into);
@@ -97,12 +100,12 @@ impl Socket {
         self.fail(params, SetupPhase::Connect, constants);
     }
 
-    /// TLS begins.
+    /// Starts the TLS handshake.
     pub(super) fn secure(&mut self, at: u64) {
         self.ssl.0.get_or_insert(at);
     }
 
-    /// TLS is there.
+    /// Ends the TLS handshake.
     pub(super) fn secured(&mut self, params: &Params, at: u64, constants: &Constants) {
         self.ssl.1.get_or_insert(at);
         let mut tls = Tls::default();
@@ -152,7 +155,7 @@ impl Socket {
         self.bytes.received += params.byte_count.count().unwrap_or(0);
     }
 
-    /// An error while reading tells who ended it.
+    /// Records a read error, which shows the side that closed.
     pub(super) fn broke(&mut self, params: &Params, constants: &Constants) {
         let code = params.net_error.number().unwrap_or(0.0);
         match constants.error(code as i64) {
@@ -162,21 +165,21 @@ impl Socket {
         }
     }
 
-    /// The pool closes it, and says why.
+    /// Records that the pool closes the socket, and the reason.
     pub(super) fn closing(&mut self, reason: &str) {
         if self.closed_by.0.is_some() {
             return;
         }
         let by = match reason {
             "Remote side closed connection" => (Some(Side::Server), Some(CloseKind::Fin)),
-            // it says only that it could not be used again
+            // this reason shows only that the socket could not be reused
             "Connection was closed when it was returned to the pool" => (None, None),
             _ => (Some(Side::Client), None),
         };
         self.closed_by = by;
     }
 
-    /// The server sends GOAWAY: `0 (NO_ERROR)` is a shutdown.
+    /// Records a GOAWAY of the server. `0 (NO_ERROR)` is a shutdown.
     pub(super) fn going_away(&mut self, params: &Params, at: u64) {
         self.announced_by = Some(Side::Server);
         let code = params.error_code.text();
@@ -186,7 +189,7 @@ impl Socket {
         }
     }
 
-    /// When the server had announced a shutdown, if that was before `at`.
+    /// When the server announced a shutdown, if that was before `at`.
     pub(super) fn shutdown_before(&self, at: u64) -> Option<u64> {
         self.shutdown_at.filter(|&announced_at| announced_at <= at)
     }
@@ -199,7 +202,7 @@ impl Socket {
         self.gone_at.is_some()
     }
 
-    /// Whether all steps of its setup are over.
+    /// Whether all phases of its setup ended.
     pub(super) fn is_set_up(&self) -> bool {
         let scheme = self.origin.as_ref().map(|origin| origin.scheme);
         match scheme {
@@ -214,14 +217,15 @@ impl Socket {
         self.ssl.1.or(self.tcp.1).unwrap_or(self.at)
     }
 
-    /// Whether a request that was wanted at a time waited for the setup; `nth` from 1.
+    /// Whether a request that asked for a connection at `wanted` waited for the setup; `nth` from
+    /// 1.
     pub(super) fn is_awaited(&self, wanted: u64, nth: u32) -> bool {
         let ready = self.set_up_at();
         let is_early = wanted < ready || (nth == 1 && wanted <= ready.saturating_add(AHEAD));
         is_early && !self.is_from_before
     }
 
-    /// Its steps on the run's clock.
+    /// The phases of its setup on the run's clock.
     pub(super) fn setup(&self, scope: &EventWriter<'_>) -> Setup {
         let span = |from: Option<u64>, to: Option<u64>| {
             let (from, to) = (from?, to?);
@@ -238,20 +242,20 @@ impl Socket {
         }
     }
 
-    /// Tells of it, unless that was done; the number of the connection.
-    pub(super) fn tell(&mut self, scope: &mut EventWriter<'_>) -> ConnectionId {
-        if let Some(id) = self.told {
+    /// Records the connection if it is not recorded yet. Returns its id.
+    pub(super) fn record(&mut self, scope: &mut EventWriter<'_>) -> ConnectionId {
+        if let Some(id) = self.recorded {
             return id;
         }
         let id = scope.next_connection();
-        self.told = Some(id);
+        self.recorded = Some(id);
         scope.record(Event::Opened(&self.connection(id, scope)));
         id
     }
 
-    /// Tells what is known by now of what was told before.
+    /// Records the connection again, with the facts that were learnt since.
     pub(super) fn revise(&self, scope: &mut EventWriter<'_>) {
-        if let Some(id) = self.told {
+        if let Some(id) = self.recorded {
             scope.record(Event::Revised(&self.connection(id, scope)));
         }
     }
@@ -281,23 +285,23 @@ impl Socket {
         connection
     }
 
-    /// Whether something other than requests was sent on it. The last flight of TLS may be sent once it is set up, and HTTP/2 and
-    /// QUIC have bytes of their own.
+    /// Whether the client sent data other than requests. It may send the last flight of TLS after
+    /// the setup, and HTTP/2 and QUIC have data of their own.
     fn is_opaque(&self) -> bool {
         let is_h1 = !self.is_quic && self.protocol != Some(Protocol::Http2);
         let own = if self.tls.is_some() { LAST_FLIGHT } else { 0 };
         self.given == 0 && is_h1 && self.sent_ready > own
     }
 
-    /// A request on it is over.
+    /// Records that a request on it ended.
     pub(super) fn carried(&mut self, end: u64) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.last_end = self.last_end.max(end);
     }
 
-    /// Tells of its end, if it was told of.
-    pub(super) fn tell_end(&self, scope: &mut EventWriter<'_>) {
-        let (Some(connection), Some(gone_at), None) = (self.told, self.gone_at, &self.failed)
+    /// Records the end of the connection, if the connection was recorded.
+    pub(super) fn record_end(&self, scope: &mut EventWriter<'_>) {
+        let (Some(connection), Some(gone_at), None) = (self.recorded, self.gone_at, &self.failed)
         else {
             return;
         };

@@ -1,4 +1,4 @@
-//! What Zeek's `conn_state` and `history` say of how a connection began and ended.
+//! How a connection began and ended, according to Zeek's `conn_state` and `history`.
 
 use intact_ledger::{CloseKind, DialFailure, Failure, SetupPhase, Side};
 
@@ -7,18 +7,19 @@ use intact_ledger::{CloseKind, DialFailure, Failure, SetupPhase, Side};
 pub(super) enum ConnState {
     /// It was never established.
     Failed(DialFailure),
-    /// Who ended it first and with what, as far as that is told.
+    /// The side that ended it first, and the kind of close, where the columns show them.
     Ended {
         by: Option<Side>,
         how: Option<CloseKind>,
     },
-    /// Its end was not seen: Zeek stopped looking.
+    /// Zeek stopped observing before the end.
     Open,
 }
 
-/// Reads both columns. In a history each letter is what was seen first or again, in time: capital of the client, small of the server.
+/// Reads both columns. A letter of the history is an event in order of time: a capital letter for
+/// the client, a small one for the server.
 pub(super) fn fate(state: &str, history: &str) -> ConnState {
-    // with one direction in sight the client goes on talking to answers that are not
+    // if one direction is observed, the client reacts to answers that Zeek did not see
     let talks = history.contains(['D', 'A', 'F']);
     let failed = match state {
         "S0" if !talks => Some((Failure::ConnectTimeout, None)),
@@ -49,21 +50,21 @@ pub(super) fn fate(state: &str, history: &str) -> ConnState {
         "RSTR" | "RSTRH" => Some((Side::Server, CloseKind::Rst)),
         _ => None,
     };
-    let told = first.or(by_state);
-    if told.is_none() && matches!(state, "S0" | "S1" | "OTH") {
+    let closed_by = first.or(by_state);
+    if closed_by.is_none() && matches!(state, "S0" | "S1" | "OTH") {
         return ConnState::Open;
     }
     ConnState::Ended {
-        by: told.map(|(by, _)| by),
-        how: told.map(|(_, how)| how),
+        by: closed_by.map(|(by, _)| by),
+        how: closed_by.map(|(_, how)| how),
     }
 }
 
-/// Whether its start was not in sight.
+/// Whether Zeek did not see the start.
 pub(super) fn is_late(state: &str, history: &str) -> bool {
     match history.is_empty() {
         true => matches!(state, "OTH" | "SHR" | "RSTRH"),
-        // a ^ in front says that Zeek has swapped the sides
+        // a ^ in front: Zeek has swapped the sides
         false => !history.contains(['S', 'H', 's', 'h']),
     }
 }
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closed_first_is_in_the_order_of_the_history() {
+    fn the_history_shows_who_closed_first() {
         let (client, server) = (Some(Side::Client), Some(Side::Server));
         assert_eq!(ended("SF", "ShADadFf"), (client, Some(CloseKind::Fin)));
         assert_eq!(ended("SF", "ShADadfF"), (server, Some(CloseKind::Fin)));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_still_open_has_no_end() {
+    fn a_connection_that_was_still_open_has_no_end() {
         for (state, history) in [("S1", "ShADad"), ("S1", ""), ("OTH", "DadA"), ("S0", "SAD")] {
             assert_eq!(fate(state, history), ConnState::Open, "{state} {history}");
         }
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_established_is_a_failed_dial() {
+    fn a_connection_that_was_never_established_is_a_failed_dial() {
         let kind = |state, history| match fate(state, history) {
             ConnState::Failed(failed) => Some(failed.kind),
             ConnState::Ended { .. } | ConnState::Open => None,
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_joined_later_is_told() {
+    fn a_connection_that_zeek_joined_later_is_detected() {
         assert!(is_late("OTH", "DadA"));
         assert!(is_late("OTH", "^dA"));
         assert!(!is_late("SF", "ShADadFf"));

@@ -1,4 +1,5 @@
-//! One connection of Zeek's logs while they are joined: what each log tells of it, and its entries in the ledger.
+//! One connection of Zeek's logs while they are joined: the facts of each log, and its rows in the
+//! ledger.
 
 use super::conn_state::{self, ConnState};
 use super::record::{Field, Record};
@@ -14,9 +15,9 @@ use intact_observe::authority::host_of;
 use intact_observe::user_agent::product;
 use std::net::SocketAddr;
 
-/// No request is taken to last longer than this: `http.log` does not tell. Nanoseconds.
+/// Longest assumed duration of a request, because `http.log` has none. Nanoseconds.
 const LONGEST: u64 = 1_000_000_000;
-/// The end of a connection, or of what Zeek saw of it.
+/// The end of a connection, or of Zeek's observation.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: u64,
@@ -35,21 +36,22 @@ pub(super) struct ZeekConnection {
     end: Option<End>,
     failed: Option<DialFailure>,
     bytes: [Option<u64>; 2],
-    /// Bytes that Zeek did not see.
+    /// Number of bytes that Zeek did not see.
     pub(super) missed: u64,
     tls: Option<Box<(Tls, Option<Protocol>)>>,
-    told: Option<Box<Connection>>,
+    recorded: Option<Box<Connection>>,
     carried: u64,
     pub(super) seen_at: u64,
     /// The last request, until its end is known.
     pending: Option<Box<Exchange>>,
     last_end: u64,
-    /// When its end is asked for next; not once a request, of which a client may pipeline any number.
+    /// Time of the next check for its end. There is one check at a time, although a client may
+    /// pipeline any number of requests.
     asked_at: Option<u64>,
 }
 
 impl ZeekConnection {
-    /// One of which nothing is known but that something came on it.
+    /// A connection of which only some traffic is known.
     pub(super) fn begun(at: u64, ends: Option<(SocketAddr, SocketAddr)>) -> ZeekConnection {
         ZeekConnection {
             start: at,
@@ -61,7 +63,7 @@ impl ZeekConnection {
             bytes: [None; 2],
             missed: 0,
             tls: None,
-            told: None,
+            recorded: None,
             carried: 0,
             seen_at: at,
             pending: None,
@@ -70,7 +72,7 @@ impl ZeekConnection {
         }
     }
 
-    /// One as a line of `conn.log` tells it.
+    /// A connection as a line of `conn.log` describes it.
     pub(super) fn of(record: &Record<'_>) -> Option<ZeekConnection> {
         let at = record.start()?;
         let mut talk = ZeekConnection::begun(at, Some(record.ends()?));
@@ -108,17 +110,17 @@ impl ZeekConnection {
         Some(talk)
     }
 
-    /// When it ended, as far as it is known.
+    /// The end of the connection, if it is known.
     pub(super) fn ended_at(&self) -> Option<u64> {
         self.end.map(|end| end.at)
     }
 
-    /// Its server.
+    /// The server's address.
     pub(super) fn server(&self) -> Option<SocketAddr> {
         self.ends.map(|(_, server)| server)
     }
 
-    /// Whether it may carry HTTP, `served` being whether others to the same server did.
+    /// Whether it may carry HTTP. `served`: other connections to the same server did.
     pub(super) fn concerns_us(&self, served: bool) -> bool {
         match self.service {
             Service::Http | Service::Tls | Service::Quic => true,
@@ -130,7 +132,7 @@ impl ZeekConnection {
         }
     }
 
-    /// Takes what `ssl.log` tells.
+    /// Adds the facts of a line of `ssl.log`.
     pub(super) fn secure(&mut self, record: &Record<'_>) {
         let resumed = record.flag(Field::Resumed);
         let alpn = record.text(Field::Alpn);
@@ -163,12 +165,12 @@ impl ZeekConnection {
         }
     }
 
-    /// Whether it has been told of.
-    pub(super) fn is_told(&self) -> bool {
-        self.told.is_some()
+    /// Whether the connection is recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recorded.is_some()
     }
 
-    /// Whether what it carried cannot be seen.
+    /// Whether its content cannot be read.
     pub(super) fn is_blind(&self) -> bool {
         self.carried == 0 && !self.is_silent() && self.failed.is_none()
     }
@@ -177,7 +179,7 @@ impl ZeekConnection {
         self.bytes == [Some(0); 2] && self.service != Service::Quic
     }
 
-    /// Tells that it was opened.
+    /// Records that the connection was opened.
     pub(super) fn open(&mut self, scope: &mut EventWriter<'_>) {
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(self.start));
         connection.open_before = self.late;
@@ -201,13 +203,14 @@ impl ZeekConnection {
             connection.tls = Some(Tls::default());
         }
         scope.record(Event::Opened(&connection));
-        self.told = Some(Box::new(connection));
+        self.recorded = Some(Box::new(connection));
     }
 
-    /// Takes a request; when to ask for its end, if that is not known yet and nobody asks before.
+    /// Adds a request. Returns when to check for its end, if the end is unknown and no check is due
+    /// before.
     pub(super) fn carry(&mut self, request: Request, scope: &mut EventWriter<'_>) -> Option<u64> {
         self.answer(request.at, scope);
-        let connection = self.told.as_deref_mut()?;
+        let connection = self.recorded.as_deref_mut()?;
         let before = connection.clone();
         if connection.origin.is_none() {
             connection.origin = self
@@ -226,7 +229,8 @@ impl ZeekConnection {
         let mut one = request.one;
         one.id = scope.next_exchange();
         one.connection = Some(connection.id);
-        // of a connection that Zeek joined later it counts what it saw; without conn.log it is not known whether it did
+        // if Zeek joined the connection later, it counts only the requests that it saw; conn.log
+        // shows whether it did
         one.ordinal = request.nth.filter(|_| !self.late);
         let is_first = request.nth.map_or(self.carried == 1, |nth| nth <= 1);
         let may_be_later = self.late || (request.nth.is_none() && self.end.is_none());
@@ -236,7 +240,7 @@ impl ZeekConnection {
             (false, _) => Some(Reuse::Reused),
         };
         let Some(end) = self.end else {
-            // nothing bounds its end
+            // no later event limits its end
             self.last_end = request.at;
             scope.record(Event::Exchange(&one));
             return None;
@@ -255,7 +259,7 @@ impl ZeekConnection {
         self.asked_at
     }
 
-    /// Tells of the last request, which was over at `by` at the latest.
+    /// Records the last request, which ended at `by` at the latest.
     pub(super) fn answer(&mut self, by: u64, scope: &mut EventWriter<'_>) {
         if let Some(mut one) = self.pending.take() {
             self.last_end = self.last_end.min(by);
@@ -264,7 +268,7 @@ impl ZeekConnection {
         }
     }
 
-    /// Asks whether the last request is over at this time, and tells of it if so; if not, when to ask again.
+    /// Records the last request if it has ended at `at`. Otherwise returns when to check again.
     pub(super) fn ask_at(&mut self, at: u64, scope: &mut EventWriter<'_>) -> Option<u64> {
         if self.asked_at == Some(at) {
             self.asked_at = None;
@@ -277,13 +281,13 @@ impl ZeekConnection {
         self.ask()
     }
 
-    /// Tells of its end, where that is known.
+    /// Records the end of the connection, if it is known.
     pub(super) fn close(mut self, scope: &mut EventWriter<'_>) {
         let Some(end) = self.end else {
             return;
         };
         self.answer(end.at, scope);
-        let (Some(connection), None) = (&self.told, &self.failed) else {
+        let (Some(connection), None) = (&self.recorded, &self.failed) else {
             return;
         };
         if end.is_open {
@@ -292,7 +296,7 @@ impl ZeekConnection {
         let (moment, exchanges) = match self.carried {
             0 if self.is_silent() => (Some(ClosePoint::Unused), Some(0)),
             0 => (None, None),
-            // at what it was ended is told by who did
+            // how the connection ended depends on the side that ended it
             carried if end.by.is_none() => (None, Some(carried)),
             carried => {
                 let idle = end.at.saturating_sub(self.last_end);
@@ -322,14 +326,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn however_many_requests_come_one_question_for_an_end_is_due() {
+    fn one_check_for_an_end_is_due_for_any_number_of_requests() {
         let mut talk = ZeekConnection::begun(0, None);
         let mut due = Vec::new();
         for last_end in [10, 20, 30, 5] {
             talk.last_end = last_end;
             due.extend(talk.ask());
         }
-        // again only for an end that comes before
+        // a second check only for an earlier end
         assert_eq!(due, [10, 5]);
     }
 }

@@ -1,5 +1,8 @@
-//! Puts together what the logs tell, in the order in which it happened: each is written in the order of ends, and none knows of
-//! the others. Connections are kept until they have been told; memory is bounded, and what that costs is said.
+//! Joins Zeek's logs in order of time. Each log is ordered by ends, and does not refer to the
+//! others.
+//!
+//! Connections are kept until they are recorded. Memory is bounded, and a caveat reports what that
+//! costs.
 
 use super::connection::ZeekConnection;
 use super::record::{Field, Record};
@@ -12,22 +15,24 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
-/// Connections that are known at once.
+/// Limit of connections that are known at the same time.
 const MAX_TALKS: usize = 150_000;
-/// Requests that wait to be put in order: a line is written when the answer is over, its time is that of the request.
+/// Limit of requests that wait to be ordered: a line is written after the response and has the time
+/// of the request.
 const MAX_WAITING: usize = 32_768;
-/// Servers that are known to speak HTTP.
+/// Limit of servers that are known to speak HTTP.
 const MAX_SERVERS: usize = 65_536;
-/// A connection whose end is not known is forgotten after this silence. Nanoseconds.
+/// A connection without a known end is dropped after this silence. Nanoseconds.
 const SILENCE: u64 = 300_000_000_000;
 
-/// What is missing where `conn.log` is cut.
+/// Caveat for connections that are not in `conn.log`.
 const STRAYS: &str = "connections that conn.log does not have (still open when it was cut?): how these ended is not known";
-/// What is missing where Zeek lost packets.
+/// Caveat for packets that Zeek lost.
 const MISSED: &str =
     "connections Zeek did not see all bytes (missed_bytes): requests in these are not counted";
 
-/// What is due at a time. At the same time a request's end comes before its connection's.
+/// What is due at a time. At the same time, the end of a request comes before the end of its
+/// connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Open,
@@ -36,9 +41,9 @@ enum What {
     Forget,
 }
 
-/// A request and when it came; the earliest is the greatest.
+/// A request and its time; the earliest one compares as the greatest.
 struct Waiting {
-    /// Which line it was: of several at the same time the first comes first.
+    /// Number of its line: at the same time, the first line comes first.
     line: u64,
     key: u64,
     request: Request,
@@ -64,39 +69,39 @@ impl Ord for Waiting {
     }
 }
 
-/// The logs so far.
+/// The state of all logs so far.
 #[derive(Default)]
 pub(crate) struct Joiner {
-    /// Boxed: the table has up to twice as many places as it needs.
+    /// Boxed, because the table has up to twice as many slots as it uses.
     talks: HashMap<u64, Box<ZeekConnection>>,
     due: BinaryHeap<Reverse<(u64, What, u64)>>,
     waiting: BinaryHeap<Waiting>,
     servers: HashSet<SocketAddr>,
-    /// Which logs were given.
+    /// Which logs are among the inputs.
     given: [bool; 3],
     known: u64,
-    /// Connections that were told before all was known of them.
+    /// Connections that were recorded before all their facts were known.
     hurried: u64,
-    /// Requests on connections that `conn.log` does not have.
+    /// Requests on connections that are not in `conn.log`.
     strays: u64,
     requests: u64,
     unseen: u64,
-    /// Connections of which Zeek did not see all bytes.
+    /// Connections with bytes that Zeek did not see.
     with_missing: u64,
 }
 
 impl Joiner {
-    /// A log of this kind follows.
+    /// Starts a log of this kind.
     pub(super) fn begin(&mut self, log: Log) {
         self.given[log as usize] = true;
     }
 
-    /// Whether any line was of use.
+    /// Whether any line was used.
     pub(super) fn knows_anything(&self) -> bool {
         self.known > 0
     }
 
-    /// Takes a line; whether it is of use.
+    /// Reads a line. Returns whether it was used.
     pub(super) fn take(
         &mut self,
         log: Log,
@@ -107,7 +112,7 @@ impl Joiner {
             return false;
         };
         let key = key(uid);
-        // told of now, before more is known: the earliest first
+        // recorded before all facts are known, the earliest first
         while self.talks.len() >= MAX_TALKS {
             self.hurried += 1;
             self.step(scope);
@@ -142,7 +147,7 @@ impl Joiner {
         };
         self.known += 1;
         if !self.talks.contains_key(&key) {
-            // without an end, so far
+            // no end is known so far
             self.due.push(Reverse((at, What::Open, key)));
             let talk = ZeekConnection::begun(at, record.ends());
             self.talks.insert(key, Box::new(talk));
@@ -178,7 +183,7 @@ impl Joiner {
         }
     }
 
-    /// Puts the earliest request on its connection.
+    /// Assigns the earliest request to its connection.
     fn next_request(&mut self, scope: &mut EventWriter<'_>) {
         let Some(Waiting { key, request, .. }) = self.waiting.pop() else {
             return;
@@ -195,7 +200,7 @@ impl Joiner {
                 .push(Reverse((at.saturating_add(SILENCE), What::Forget, key)));
             Box::new(ZeekConnection::begun(at, request.ends))
         });
-        if !talk.is_told() {
+        if !talk.is_recorded() {
             talk.open(scope);
         }
         if let Some(due) = talk.carry(request, scope) {
@@ -203,7 +208,7 @@ impl Joiner {
         }
     }
 
-    /// Does what is due next; false where nothing is.
+    /// Does the next due step; false if there is none.
     fn step(&mut self, scope: &mut EventWriter<'_>) -> bool {
         let Some(Reverse((at, what, key))) = self.due.pop() else {
             return false;
@@ -216,7 +221,7 @@ impl Joiner {
                 let served = talk
                     .server()
                     .is_some_and(|server| self.servers.contains(&server));
-                if !talk.is_told() && talk.concerns_us(served) {
+                if !talk.is_recorded() && talk.concerns_us(served) {
                     talk.open(scope);
                 }
                 let next = match talk.ended_at() {
@@ -236,7 +241,7 @@ impl Joiner {
             }
             What::Close | What::Forget => {
                 if let Some(talk) = self.talks.remove(&key) {
-                    self.unseen += u64::from(talk.is_told() && talk.is_blind());
+                    self.unseen += u64::from(talk.is_recorded() && talk.is_blind());
                     talk.close(scope);
                 }
             }
@@ -244,7 +249,7 @@ impl Joiner {
         true
     }
 
-    /// The logs are over.
+    /// Ends all connections; the logs are complete.
     pub(crate) fn finish(&mut self, scope: &mut EventWriter<'_>) {
         while !self.waiting.is_empty() {
             self.next_request(scope);
@@ -289,7 +294,7 @@ impl Joiner {
     }
 }
 
-/// Stands for a `uid`; the same in every run, so that the numbers of connections are.
+/// A hash of a `uid`. It is the same in every run, so the connection ids are, too.
 fn key(uid: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     uid.hash(&mut hasher);

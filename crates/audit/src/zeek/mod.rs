@@ -1,5 +1,7 @@
-//! Zeek's logs: `conn.log` tells connections and their ends, `ssl.log` their handshakes, `http.log` the requests in the clear.
-//! They are joined by `uid`. Must not guess what another log would tell.
+//! Zeek's logs: `conn.log` has connections and their ends, `ssl.log` TLS handshakes, `http.log` the
+//! unencrypted requests.
+//!
+//! They are joined by `uid`. Must not guess what a missing log would show.
 
 mod conn_state;
 mod connection;
@@ -17,31 +19,31 @@ use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 use record::RecordLayout;
 
-/// Why a file is none of the logs that its first lines announce.
+/// Error for a file that is none of the logs that its first lines announce.
 const NO_RECORD: &str = "no line of it has the columns that its head names";
-/// What is wrong with lines that come before the base.
+/// Caveat for lines that begin before the base.
 const EARLY: &str =
     "lines are about something that began before its first ones: it is put at the beginning";
 
-/// Which log begins like this.
-pub(crate) fn tell(prefix: &[u8]) -> Option<Log> {
-    RecordLayout::tell(prefix).map(|(log, _)| log)
+/// Detects the log by its first bytes.
+pub(crate) fn detect(prefix: &[u8]) -> Option<Log> {
+    RecordLayout::detect(prefix).map(|(log, _)| log)
 }
 
-/// The name of a log of Zeek's that tells nothing of connections.
+/// The name of a log of Zeek that does not describe connections.
 pub(crate) fn other_log(prefix: &[u8]) -> Option<String> {
     record::other_log(prefix)
 }
 
-/// When the first lines begin, in nanoseconds since 1970.
+/// Start of the first lines, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
-    let (_, layout) = RecordLayout::tell(prefix)?;
+    let (_, layout) = RecordLayout::detect(prefix)?;
     let text = String::from_utf8_lossy(prefix);
     let starts = text.lines().filter_map(|line| layout.read(line)?.start());
     starts.min()
 }
 
-/// Reads one of the logs to its end. What it tells comes out when all are read.
+/// Reads one of the logs to its end. Its events are written after all logs are read.
 pub(crate) fn read(
     input: &mut Input,
     log: Log,
@@ -49,7 +51,7 @@ pub(crate) fn read(
     scope: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let Some((_, layout)) = RecordLayout::tell(input.window.available()) else {
+    let Some((_, layout)) = RecordLayout::detect(input.window.available()) else {
         return Err(input.broken(NO_RECORD));
     };
     let (mut lines, mut skipped, mut early) = (0, 0, 0);

@@ -1,4 +1,5 @@
-//! One line of a Zeek log: columns between tabs named in a head, or an object of JSON. Which log it is, is told by its names.
+//! One line of a Zeek log: columns that a header names, or a JSON object. The names show which log
+//! it is.
 
 use crate::format::Log;
 use crate::lenient::Lenient;
@@ -9,24 +10,24 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// What every file with columns begins with.
+/// First line of every file with columns.
 const HEAD: &str = "#separator \\x09";
 /// Bytes of a target that are kept.
 const MAX_TARGET: usize = 8 << 10;
-/// Bytes of any other value; a name of DNS has 253.
+/// Bytes of any other value that are kept; a DNS name has at most 253.
 const MAX_VALUE: usize = 256;
-/// Lines of a file without a head that are asked which log it is.
+/// Number of lines that the detection reads in a file without a header.
 const FIRST: usize = 16;
 
 macro_rules! fields {
     ($($variant:ident $name:literal,)*) => {
-        /// The columns that are read, of all three logs.
+        /// The columns that are read, over all three logs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Field {
             $($variant,)*
         }
 
-        /// Their names, in that order.
+        /// Their names, in the same order.
         const NAMES: &[&str] = &[$($name,)*];
 
         impl Field {
@@ -79,7 +80,7 @@ pub(super) struct Record<'a> {
 
 impl<'a> Record<'a> {
     fn set(&mut self, field: Field, value: Cow<'a, str>) {
-        // unset, and an empty set
+        // an unset value, and an empty set
         if !value.is_empty() && value != "-" && value != "(empty)" {
             let most = match field {
                 Field::Target => MAX_TARGET,
@@ -89,27 +90,27 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A value; `None` where it is unset.
+    /// A value; `None` if it is unset.
     pub(super) fn text(&self, field: Field) -> Option<&str> {
         self.values[field as usize].as_deref()
     }
 
-    /// A value that is a number.
+    /// A value as a number.
     pub(super) fn number<T: std::str::FromStr>(&self, field: Field) -> Option<T> {
         self.text(field)?.parse().ok()
     }
 
-    /// Whether a value says yes.
+    /// A value as a boolean.
     pub(super) fn flag(&self, field: Field) -> Option<bool> {
         self.text(field).map(|flag| flag == "T")
     }
 
-    /// When it began, in nanoseconds since 1970.
+    /// The start in nanoseconds since 1970.
     pub(super) fn start(&self) -> Option<u64> {
         timestamp::nanos(self.text(Field::Start)?)
     }
 
-    /// The client's end and the server's.
+    /// The addresses of the client and the server.
     pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         let end = |host, port| {
             let address = self.text(host)?.parse().ok()?;
@@ -121,7 +122,7 @@ impl<'a> Record<'a> {
         ))
     }
 
-    /// The log that it is a line of, without a head that says so.
+    /// The log of the line, for files without a header.
     fn log(&self) -> Option<Log> {
         let has = |field| self.values[field as usize].is_some();
         [Log::Connections, Log::Tls, Log::Requests]
@@ -130,7 +131,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What clients make up may be long, and waits in memory.
+/// Limits a text that clients choose: it may be long, and stays in memory.
 fn clip(value: Cow<'_, str>, most: usize) -> Cow<'_, str> {
     if value.len() <= most {
         return value;
@@ -143,7 +144,8 @@ fn clip(value: Cow<'_, str>, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Whether lines with these columns may be of this log. Others of Zeek's have some of those of `http.log`: `sip.log` all but the host.
+/// Whether these columns can be those of `log`. Other logs of Zeek have columns of `http.log`;
+/// `sip.log` has all but the host.
 fn has_columns_of(log: Log, has: impl Fn(Field) -> bool) -> bool {
     let both = |one, other| has(one) && has(other);
     both(Field::Start, Field::Uid)
@@ -154,21 +156,21 @@ fn has_columns_of(log: Log, has: impl Fn(Field) -> bool) -> bool {
         }
 }
 
-/// How the lines of a file are written.
+/// The layout of the lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecordLayout {
-    /// As objects of JSON.
+    /// JSON objects.
     Objects,
-    /// As columns in this order; those that are not read have no name.
+    /// Columns in this order; `None` for a column that is not read.
     Columns(Vec<Option<Field>>),
 }
 
 impl RecordLayout {
-    /// Which log it is and how it is written, by its first lines.
-    pub(super) fn tell(prefix: &[u8]) -> Option<(Log, RecordLayout)> {
+    /// Detects the log and its layout by the first lines.
+    pub(super) fn detect(prefix: &[u8]) -> Option<(Log, RecordLayout)> {
         let text = String::from_utf8_lossy(prefix);
         if !text.starts_with(HEAD) {
-            // what is unset is left out: the first request may be one without a host
+            // JSON omits unset values: the first request may be one without a host
             let log = text
                 .lines()
                 .filter(|line| !line.trim().is_empty())
@@ -193,7 +195,7 @@ impl RecordLayout {
         Some((log, RecordLayout::Columns(columns)))
     }
 
-    /// Takes a line apart.
+    /// Parses a line.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Record<'a>> {
         let RecordLayout::Columns(columns) = self else {
             return object(text);
@@ -210,7 +212,7 @@ impl RecordLayout {
     }
 }
 
-/// The name of another of Zeek's logs.
+/// The name of a log of Zeek that is not read.
 pub(super) fn other_log(prefix: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(prefix);
     if !text.starts_with(HEAD) {
@@ -221,7 +223,7 @@ pub(super) fn other_log(prefix: &[u8]) -> Option<String> {
     (path.len() < 64 && path.bytes().all(is_name)).then(|| path.to_owned())
 }
 
-/// What a head calls its log.
+/// The name of the log in a header.
 fn path(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("#path\t"))
 }
@@ -265,9 +267,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_and_objects_tell_the_same() {
+    fn columns_and_objects_give_the_same_record() {
         let columns = "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tservice\tduration\tconn_state\tlocal_orig\thistory\n";
-        let (log, layout) = RecordLayout::tell(columns.as_bytes()).unwrap();
+        let (log, layout) = RecordLayout::detect(columns.as_bytes()).unwrap();
         assert_eq!(log, Log::Connections);
         let line = "1389719059.311687\tCa\t192.0.2.1\t5000\t2001:db8::1\t80\ttcp\thttp\t0.5\tSF\tT\tShADadFf";
         let record = layout.read(line).unwrap();
@@ -275,20 +277,20 @@ mod tests {
         let object = r#"{"ts":1389719059.311687,"uid":"Ca","id.orig_h":"192.0.2.1","id.orig_p":5000,"id.resp_h":"2001:db8::1","id.resp_p":80,
             "proto":"tcp","service":"http","duration":0.5,"conn_state":"SF","local_orig":true,"history":"ShADadFf","tunnel_parents":["x"]}"#
             .replace('\n', " ");
-        let (log, layout) = RecordLayout::tell(object.as_bytes()).unwrap();
+        let (log, layout) = RecordLayout::detect(object.as_bytes()).unwrap();
         assert_eq!((log, &layout), (Log::Connections, &RecordLayout::Objects));
         assert_eq!(layout.read(&object), Some(record));
     }
 
     #[test]
-    fn logs_are_told_by_their_columns() {
-        let tell = |text: &str| RecordLayout::tell(text.as_bytes()).map(|(log, _)| log);
+    fn logs_are_detected_by_their_columns() {
+        let log = |text: &str| RecordLayout::detect(text.as_bytes()).map(|(log, _)| log);
         let tls = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","version":"TLSv13","cipher":"TLS_AES_128_GCM_SHA256","established":true}"#;
-        assert_eq!(tell(tls), Some(Log::Tls));
+        assert_eq!(log(tls), Some(Log::Tls));
         let old = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"method":"GET","uri":"/"}"#;
-        assert_eq!(tell(old), None);
+        assert_eq!(log(old), None);
         let request = old.replace('}', r#","host":"a.example"}"#);
-        assert_eq!(tell(&format!("{old}\n{request}\n")), Some(Log::Requests));
+        assert_eq!(log(&format!("{old}\n{request}\n")), Some(Log::Requests));
         for text in [
             "",
             "{",
@@ -298,15 +300,15 @@ mod tests {
             "ts\tuid\tconn_state\n",
             "#separator \\x09\n#path\tdns\n#fields\tts\tuid\tproto\n",
             "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tproto\n",
-            // a program's own log
+            // a log of another program
             r#"{"ts":1.5,"uid":"7","method":"GET","uri":"/","host":"a.example","status_code":200}"#,
         ] {
-            assert_eq!(tell(text), None, "{text}");
+            assert_eq!(log(text), None, "{text}");
         }
     }
 
     #[test]
-    fn logs_with_columns_of_http_log_are_not_taken_for_it() {
+    fn logs_with_columns_of_http_log_are_not_detected_as_http_log() {
         let ends = "ts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\ttrans_depth";
         for (name, columns) in [
             ("smtp", "helo\tmailfrom\tlast_reply\tuser_agent\ttls"),
@@ -314,13 +316,13 @@ mod tests {
         ] {
             let head =
                 format!("#separator \\x09\n#path\t{name}\n#fields\t{ends}\t{columns}\thost\n");
-            assert_eq!(RecordLayout::tell(head.as_bytes()), None);
+            assert_eq!(RecordLayout::detect(head.as_bytes()), None);
             assert_eq!(other_log(head.as_bytes()).as_deref(), Some(name));
         }
         let sip = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":0,"method":"INVITE","uri":"sip:a@b","status_code":200}"#;
         let smtp = r#"{"ts":1.5,"uid":"Ca","id.orig_h":"192.0.2.1","trans_depth":1,"helo":"a","tls":false}"#;
         for line in [sip, smtp] {
-            assert_eq!(RecordLayout::tell(line.as_bytes()), None);
+            assert_eq!(RecordLayout::detect(line.as_bytes()), None);
         }
     }
 
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_cut_is_none() {
+    fn a_truncated_line_is_none() {
         let columns = RecordLayout::Columns(vec![Some(Field::Start), None, Some(Field::Uid)]);
         assert_eq!(columns.read("1.5\tx"), None);
         assert_eq!(columns.read("1.5\tx\t-").unwrap().text(Field::Uid), None);

@@ -1,4 +1,4 @@
-//! A request of Zeek's `http.log`, until it is put on its connection.
+//! A request of Zeek's `http.log`, until it is assigned to its connection.
 
 use super::record::{Field, Record};
 use crate::event_writer::EventWriter;
@@ -7,7 +7,7 @@ use crate::log::{self, Line};
 use intact_ledger::{Exchange, Origin, Protocol};
 use std::net::SocketAddr;
 
-/// A request as it waits for its turn.
+/// A request that waits to be ordered.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) at: u64,
@@ -20,7 +20,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// One as a line of `http.log` has it; its time is that of its first byte.
+    /// A request as a line of `http.log` describes it. Its time is that of the first byte.
     pub(super) fn of(record: &Record<'_>, scope: &EventWriter<'_>) -> Option<Request> {
         let at = record.start()?;
         let text = |field| record.text(field);
@@ -45,7 +45,7 @@ impl Request {
         })
     }
 
-    /// Where a request in the clear wanted to go; the port is the connection's.
+    /// The origin of an unencrypted request; `port` is that of the connection.
     pub(super) fn origin(&self, port: u16) -> Option<Origin> {
         let line = Line {
             secure: Some(false),

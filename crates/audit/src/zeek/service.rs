@@ -1,24 +1,24 @@
-//! What a connection of Zeek's logs is for, by its `service` column.
+//! The purpose of a connection, by the `service` column of Zeek's logs.
 
 use super::record::{Field, Record};
 
-/// Where servers of HTTP listen.
+/// Ports on which servers of HTTP usually listen.
 pub(super) const PORTS: [u16; 8] = [80, 443, 3000, 8000, 8008, 8080, 8443, 8888];
 
-/// What a connection is for, as `service` says.
+/// The protocol of a connection, according to `service`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Service {
     Http,
     Tls,
     Quic,
-    /// Zeek did not find out; so it is where nothing was said.
+    /// Zeek did not detect it. The default, if no log has the column.
     Unknown,
-    /// Nothing that concerns us.
+    /// A protocol without HTTP.
     Other,
 }
 
 impl Service {
-    /// What `conn.log` says that a connection is for.
+    /// The protocol according to `conn.log`.
     pub(super) fn of(record: &Record<'_>) -> Service {
         let names = record.text(Field::Service).unwrap_or("");
         let has = |wanted: &str| {

@@ -1,11 +1,11 @@
-//! Captures that others recorded, held against what tshark says of each stream.
+//! Captures that others recorded, compared with what tshark counts per stream.
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
 use intact_ledger::{CloseKind, ClosePoint, Connection, Outcome as Ended, Protocol, Reuse, Side};
 use std::collections::BTreeMap;
 
-/// One stream as tshark saw it.
+/// One stream according to tshark.
 #[derive(Debug, Default)]
 struct Stream {
     client: u16,
@@ -125,7 +125,7 @@ fn an_old_request_of_one_line_is_an_exchange_too() {
 }
 
 #[test]
-fn an_interim_response_is_no_answer() {
+fn an_interim_response_is_not_the_response() {
     let outcome = audited("100-continue.pcap");
     let one = outcome.exchanges().next().unwrap();
     assert_eq!(one.status, Some(200));
@@ -141,7 +141,7 @@ fn a_connection_that_leaves_http_carried_one_exchange() {
 }
 
 #[test]
-fn a_connection_joined_late_does_not_know_whether_its_first_exchange_was_fresh() {
+fn the_first_exchange_of_a_connection_joined_late_is_neither_fresh_nor_reused() {
     let outcome = audited("get_nosyn.pcap");
     let one = outcome.exchanges().next().unwrap();
     assert_eq!((one.reuse, one.ordinal), (None, None));
@@ -149,7 +149,7 @@ fn a_connection_joined_late_does_not_know_whether_its_first_exchange_was_fresh()
 }
 
 #[test]
-fn pipelined_requests_are_told_apart() {
+fn pipelined_requests_are_separate() {
     let outcome = audited("pipelined-requests.pcap");
     let reuse: Vec<_> = outcome.exchanges().map(|one| one.reuse.unwrap()).collect();
     let reused = Reuse::Reused;
@@ -162,7 +162,7 @@ fn pipelined_requests_are_told_apart() {
 }
 
 #[test]
-fn connections_that_were_never_used_say_so() {
+fn unused_connections_are_recorded_as_unused() {
     let outcome = audited("bro.org.pcap");
     let unused = outcome
         .connections()
@@ -174,7 +174,7 @@ fn connections_that_were_never_used_say_so() {
 }
 
 #[test]
-fn without_keys_a_tls_connection_is_blind_and_not_unused() {
+fn without_keys_a_tls_connection_is_opaque_and_not_unused() {
     let outcome = reading::file("captures/tls-1.2-stream-keylog.pcap", KeyLog::default());
     let connection = outcome.connections()[0];
     let close = &outcome.end_of(connection.id).unwrap().close;
@@ -206,7 +206,8 @@ fn spans_of_an_exchange_are_disjoint_and_within_it() {
     }
 }
 
-/// What is in the packets of the capture's first connection that carries a request, `>` from the client.
+/// The contents of the packets of the capture's first connection with a request; `>` marks packets
+/// of the client.
 fn ladder(name: &str) -> Vec<String> {
     let ladder = audited(name).ladder.unwrap();
     let steps = ladder.steps.iter().map(|step| {
@@ -248,7 +249,7 @@ fn every_truncation_ends_cleanly() {
     for name in truth().into_keys().chain(["quic.pcapng".to_owned()]) {
         let whole = std::fs::read(reading::fixture(&format!("captures/{name}"))).unwrap();
         let requests = audited(&name).exchanges().count();
-        // every byte of the small ones, a prime stride through the others
+        // every byte of the small captures, a prime stride through the others
         let step = if whole.len() < 8_000 {
             1
         } else {
@@ -267,7 +268,8 @@ fn every_truncation_ends_cleanly() {
 fn quic_connections_are_named_by_the_hello_that_their_first_packets_hold() {
     let outcome = audited("quic.pcapng");
     let all = outcome.connections();
-    // aioquic with version 1 and, refused by the server, 2; Chromium, whose hello comes in two packets
+    // aioquic with version 1, and with version 2, which the server refused; Chromium, whose hello
+    // spans two packets
     assert_eq!(all.len(), 3);
     for one in &all {
         assert_eq!(one.transport, intact_ledger::Transport::Quic);
@@ -283,7 +285,8 @@ fn quic_connections_are_named_by_the_hello_that_their_first_packets_hold() {
     assert_eq!(outcome.exchanges().count(), 0);
 }
 
-/// The packets of a little-endian pcap file with microseconds, as Solaris' `snoop` writes them (RFC 1761).
+/// The packets of a little-endian pcap file with microseconds, as a file of Solaris' `snoop` (RFC
+/// 1761).
 fn as_snoop(pcap: &[u8]) -> Vec<u8> {
     let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
     assert_eq!((word(0), word(20)), (0xa1b2_c3d4, 1));
@@ -320,7 +323,7 @@ fn a_capture_of_snoop_gives_the_same_rows_as_one_of_tcpdump() {
     assert_eq!(outcome.accounts[0].format, intact_audit::Format::Snoop);
     let cut = reading::bytes(&snoop[..snoop.len() - 3], KeyLog::default()).unwrap();
     assert!(cut.caveat("input-cut").unwrap().incomplete);
-    // a link type that is not Ethernet, and a length that does not fit
+    // a link type that is not Ethernet, and a false length
     let mut other = snoop.clone();
     other[15] = 5;
     let error = reading::bytes(&other, KeyLog::default()).unwrap_err();

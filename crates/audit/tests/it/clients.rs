@@ -1,4 +1,5 @@
-//! What clients' own tools wrote of runs against servers that counted too: NetLogs of Chromium, rows of load generators.
+//! Files of clients' own tools, from runs against servers that counted too: NetLogs of Chromium,
+//! rows of load generators.
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
@@ -8,7 +9,7 @@ fn audited(name: &str) -> Outcome {
     reading::file(name, KeyLog::default())
 }
 
-/// Paths on each connection that carried something, whatever the order.
+/// Paths on each connection that carried requests, in any order of connections.
 fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
     let paths = |connection: &intact_ledger::Connection| {
         let all = outcome.exchanges_on(connection.id);
@@ -46,7 +47,7 @@ fn a_netlog_and_the_servers_log_of_the_same_page_agree() {
 }
 
 #[test]
-fn a_netlog_tells_of_tls_and_of_who_closed() {
+fn a_netlog_shows_tls_and_who_closed() {
     let browser = audited("netlog/http2.json.gz");
     let carrying = browser
         .exchanges()
@@ -73,7 +74,7 @@ fn a_netlog_tells_of_tls_and_of_who_closed() {
         .iter()
         .filter(|row| matches!(row, Row::Closed(end) if end.close.ended_by() == EndedBy::Client));
     assert_eq!(by_client.count(), 5);
-    // the browser's own requests: there was no network
+    // the browser's own requests failed, because there was no network
     let lookups = plain
         .exchanges()
         .filter(|one| one.outcome.failure() == Some(Failure::Lookup));
@@ -97,7 +98,7 @@ fn requests_that_a_shutdown_cuts_in_a_netlog_follow_its_announcement() {
 }
 
 #[test]
-fn a_netlog_that_was_cut_anywhere_is_read_so_far() {
+fn a_netlog_that_was_cut_anywhere_is_read_up_to_the_cut() {
     let whole = reading::unpacked("netlog/plain.json.gz");
     let constants = whole.iter().position(|&byte| byte == b'\n').unwrap();
     let mut most = 0;
@@ -113,7 +114,8 @@ fn a_netlog_that_was_cut_anywhere_is_read_so_far() {
     assert!(most >= 11);
 }
 
-/// A NetLog of these events: milliseconds, phase (1 begins, 2 ends), source, its kind, the event's kind, parameters.
+/// A NetLog of these events: milliseconds, phase (1 begins, 2 ends), source, its kind, the event's
+/// kind, parameters.
 fn netlog(events: &[(u64, u64, u64, &str, &str, &str)]) -> Outcome {
     let mut names: Vec<&str> = events.iter().flat_map(|one| [one.3, one.4]).collect();
     names.sort_unstable();
@@ -142,7 +144,7 @@ fn netlog(events: &[(u64, u64, u64, &str, &str, &str)]) -> Outcome {
 }
 
 #[test]
-fn a_socket_that_sent_something_else_than_requests_is_not_unused() {
+fn a_socket_that_sent_other_data_than_requests_is_not_unused() {
     let sockets = |sent: &str| {
         netlog(&[
             (
@@ -224,7 +226,7 @@ fn requests_on_sockets_from_before_a_netlog_are_reported() {
 
 #[test]
 fn a_socket_from_before_a_netlog_was_not_opened_in_it() {
-    // two requests, one after the other, on socket 9, which the log has not made
+    // two consecutive requests on socket 9, which the log did not open
     let request = |from: u64, id: u64, job: u64| {
         let url = "\"url\":\"http://a.example/\",\"method\":\"GET\"";
         let to = |id: u64| format!("\"source_dependency\":{{\"id\":{id},\"type\":0}}");
@@ -290,9 +292,10 @@ fn a_socket_from_before_a_netlog_was_not_opened_in_it() {
     assert!(outcome.caveat("netlog-strays").is_none());
 }
 
-/// The server ended connections after seven requests: 40 requests on two clients need six or seven.
+/// The server closed each connection after seven requests: 40 requests of two clients need six or
+/// seven.
 #[test]
-fn tools_without_ids_are_told_by_their_time_for_connecting() {
+fn connections_without_ids_are_inferred_from_the_time_for_connecting() {
     for (name, opened) in [("oha.csv", 6), ("k6.json.gz", 7), ("k6.csv.gz", 7)] {
         let outcome = audited(&format!("tools/{name}"));
         assert_eq!(outcome.exchanges().count(), 40, "{name}");
@@ -304,9 +307,9 @@ fn tools_without_ids_are_told_by_their_time_for_connecting() {
             |one: &&intact_ledger::Connection| matches!(one.certainty, Certainty::Inferred(_));
         assert!(outcome.connections().iter().all(inferred), "{name}");
     }
-    // 0.1 ms is as long as a connection on one machine takes to open: not all are seen
+    // hey's 0.1 ms is as long as a connection on one machine takes to open, so it misses some
     let hey = audited("tools/hey.csv");
-    // by address
+    // a request to an IP address has no lookup
     let is_lookup = |row: &&Row| matches!(row, Row::Lookup(_));
     assert_eq!(hey.rows.iter().filter(is_lookup).count(), 0);
     let head = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset";
@@ -341,7 +344,8 @@ fn where_a_tool_measures_no_connecting_reuse_is_unknown() {
     let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
     assert_eq!(outcome.exchanges().count(), 20);
     assert!(outcome.exchanges().all(|one| one.reuse.is_none()));
-    // the connections are those that the overlap needs, not those that were opened: no gate passes on them
+    // these are the connections that the overlap needs, not those that were opened: no gate passes
+    // on them
     assert!(outcome.caveat("tool-without-evidence").unwrap().incomplete);
     let text = text + "no such row\n";
     let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
@@ -349,7 +353,7 @@ fn where_a_tool_measures_no_connecting_reuse_is_unknown() {
 }
 
 #[test]
-fn a_summary_is_refused_with_the_way_to_the_requests() {
+fn a_summary_is_refused_with_the_command_that_writes_requests() {
     let bytes = std::fs::read(reading::fixture("tools/oha-summary.json")).unwrap();
     let error = reading::bytes(&bytes, KeyLog::default()).unwrap_err();
     assert!(error.to_string().contains("--output-format csv"), "{error}");

@@ -1,5 +1,5 @@
-//! Captures of which something is missing: what cannot be decoded, was lost, cut off or passed elsewhere is reported, and nothing
-//! is concluded from it.
+//! Incomplete captures: packets that cannot be decoded, were lost, cut off or sent on another path
+//! are reported, and no conclusion is drawn from them.
 
 use crate::packets::{Capture, ETHERNET, End, RAW, Tcp, ethernet, ip, plain, udp};
 use crate::reading::{self, Outcome};
@@ -10,12 +10,12 @@ fn audited(capture: &[u8]) -> Outcome {
     reading::bytes(capture, KeyLog::default()).unwrap()
 }
 
-/// The packets of a connection as they are.
+/// The outcome of a capture with all packets of a connection.
 fn of(tcp: &Tcp) -> Outcome {
     audited(&Capture::of(RAW, &tcp.all(), plain))
 }
 
-/// The ids of the caveats that say that traffic is missing.
+/// The ids of the caveats that report missing traffic.
 fn incomplete(outcome: &Outcome) -> Vec<&str> {
     let missing = outcome.rows.iter().filter_map(|row| match row {
         Row::Caveat(caveat) if caveat.incomplete => Some(caveat.id.as_str()),
@@ -79,7 +79,7 @@ fn packets_within_tunnels_are_read() {
 }
 
 #[test]
-fn a_capture_of_which_nothing_can_be_decoded_is_refused_by_the_name_of_what_hides_it() {
+fn a_capture_without_a_packet_that_can_be_decoded_is_refused_with_the_reason() {
     let http = two_requests().all();
     let esp = |packet: &[u8]| ip(50, 1, 2, packet);
     let macsec = |packet: &[u8]| ethernet(0x88e5, packet);
@@ -130,7 +130,7 @@ fn packets_that_cannot_be_decoded_among_others_are_counted_as_missing() {
 }
 
 #[test]
-fn a_capture_without_tcp_is_read_and_says_that_there_is_none() {
+fn a_capture_without_tcp_is_read_and_reports_that_there_is_none() {
     let arp = ethernet(0x0806, &[0; 28]);
     let query = [
         &[0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..],
@@ -141,12 +141,12 @@ fn a_capture_without_tcp_is_read_and_says_that_there_is_none() {
     let outcome = audited(&Capture::of(ETHERNET, &[arp, dns], plain));
     let caveat = outcome.caveat("no-connections").unwrap();
     assert_eq!(caveat.message, "no TCP or QUIC connection in 2 packets");
-    // it may have passed elsewhere
+    // the traffic may have taken another path
     assert!(caveat.incomplete);
     let nothing = audited(&Capture::new(ETHERNET).bytes());
     let words = &nothing.caveat("no-connections").unwrap().message;
     assert_eq!(words, "no TCP or QUIC connection in 0 packets");
-    // open before the capture, and silent in it
+    // opened before the capture, and silent in it
     let silent = of(&Tcp::joined(40_000)
         .say(End::Client, b"")
         .say(End::Server, b""));
@@ -156,7 +156,7 @@ fn a_capture_without_tcp_is_read_and_says_that_there_is_none() {
         "no TCP or QUIC connection that can be counted in 2 packets"
     );
     assert!(of(&two_requests()).caveat("no-connections").is_none());
-    // a dial that the end of the capture cuts off is no connection
+    // a dial that is open at the end of the capture is no connection
     let dialled = &two_requests().all()[..1];
     let words = audited(&Capture::of(RAW, dialled, plain));
     let words = &words.caveat("no-connections").unwrap().message;
@@ -178,7 +178,7 @@ fn a_connection_that_carried_another_protocol_is_not_unused() {
         .say(End::Client, b"EHLO a.example\r\n")
         .say(End::Server, b"250 mail.example\r\n")
         .close();
-    // what comes through the tunnel is not known either
+    // the content of the tunnel is unknown, too
     let tunnel = Tcp::opened(40_002)
         .say(End::Client, b"CONNECT a.example:22 HTTP/1.1\r\n\r\n")
         .say(End::Server, b"HTTP/1.1 200 OK\r\n\r\n")
@@ -209,7 +209,7 @@ fn a_connection_that_carried_no_request_is_unused() {
     let id = silent.connections()[0].id;
     let close = &silent.end_of(id).unwrap().close;
     assert_eq!(close.moment, Some(ClosePoint::Unused));
-    // a server that gives up waiting for a request says so before it closes
+    // a server sends 408 before it closes an unused connection
     let given_up = of(&Tcp::opened(40_000)
         .say(
             End::Server,
@@ -242,11 +242,11 @@ fn packets_that_the_capture_lost_are_reported() {
     let without = |text| audited(&Capture::of(RAW, &whole.without(text), plain));
     let first = without("GET /a");
     assert_eq!(incomplete(&first), ["packets-missing"]);
-    // the first request that is there may have been the second or the first
+    // the first captured request may have been the first or the second
     assert_eq!(fresh(&first)[0], None);
     assert!(fresh(&first)[1..].iter().all(|fresh| *fresh == Some(false)));
     assert!(first.exchanges().all(|one| one.ordinal.is_none()));
-    // the responses passed while the requests waited for the lost one
+    // the responses were captured while the requests waited for the lost one
     assert!(first.exchanges().all(|one| one.outcome.is_ok()));
     let last = without("GET /c");
     assert_eq!(incomplete(&last), ["packets-missing"]);
@@ -278,20 +278,20 @@ fn one_direction_is_reported_and_what_it_lacks_did_not_fail() {
             "{end:?}"
         );
     }
-    // who closed first is not known
+    // the side that closed first is unknown
     for end in [End::Client, End::Server] {
         let outcome = audited(&Capture::of(RAW, &tcp.only(end), plain));
         let close = &outcome.end_of(outcome.connections()[0].id).unwrap().close;
         assert_eq!(close.by, None, "{end:?}");
     }
-    // without a handshake the first one may be either
+    // without a handshake, the reuse of the first request is unknown
     let late = Tcp::joined(40_000).exchange("/a").exchange("/b").close();
     for end in [End::Client, End::Server] {
         let outcome = audited(&Capture::of(RAW, &late.only(end), plain));
         assert_eq!(incomplete(&outcome), ["one-direction"], "{end:?}");
         assert_eq!(fresh(&outcome), [None, Some(false)], "{end:?}");
     }
-    // a dial that the client knows to be answered did not fail
+    // a dial did not fail if the client shows that it was answered
     let unused = Tcp::opened(40_000);
     let outcome = audited(&Capture::of(RAW, &unused.only(End::Client), plain));
     assert!(outcome.connections()[0].failed.is_none());
@@ -299,7 +299,7 @@ fn one_direction_is_reported_and_what_it_lacks_did_not_fail() {
 }
 
 #[test]
-fn a_handshake_of_which_one_direction_is_there_did_not_fail() {
+fn a_handshake_with_one_captured_direction_did_not_fail() {
     let name = "captures/tls-1.2-stream-keylog.pcap";
     let whole = reading::file(name, KeyLog::default());
     let client = whole.connections()[0].local.unwrap().port();
@@ -309,7 +309,7 @@ fn a_handshake_of_which_one_direction_is_there_did_not_fail() {
     while let Some(len) = rest.get(8..12) {
         let len = 16 + u32::from_le_bytes(len.try_into().unwrap()) as usize;
         let (record, behind) = rest.split_at(len);
-        // behind Ethernet and IPv4
+        // after Ethernet and IPv4
         let source = u16::from_be_bytes([record[16 + 34], record[16 + 35]]);
         if source == client {
             one_way.extend(record);
@@ -323,7 +323,7 @@ fn a_handshake_of_which_one_direction_is_there_did_not_fail() {
 }
 
 #[test]
-fn a_request_that_was_under_way_at_the_end_is_not_missing() {
+fn a_request_that_was_open_at_the_end_is_not_missing() {
     let pending = Tcp::opened(40_000).say(End::Client, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     let late = Tcp::joined(40_000).say(End::Client, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     for tcp in [pending, late] {
@@ -373,7 +373,7 @@ fn packets_that_were_dropped_while_capturing_are_reported() {
 }
 
 #[test]
-fn captures_that_are_whole_lack_nothing() {
+fn complete_captures_lack_nothing() {
     for name in [
         "100-continue.pcap",
         "get_nosyn.pcap",
@@ -389,7 +389,7 @@ fn captures_that_are_whole_lack_nothing() {
         let outcome = reading::file(&format!("captures/{name}"), KeyLog::default());
         assert_eq!(incomplete(&outcome), [""; 0], "{name}");
     }
-    // 7240 bytes of a response are not in this one
+    // 7240 bytes of a response are missing in this capture
     let outcome = reading::file("captures/bro.org.pcap", KeyLog::default());
     assert_eq!(incomplete(&outcome), ["packets-missing"]);
     let words = &outcome.caveat("packets-missing").unwrap().message;
@@ -403,7 +403,7 @@ fn segments_that_were_sent_again_and_late_acknowledgements_belong_to_their_excha
         .say(End::Client, b"GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n");
     let again = tcp.packets.last().unwrap().1.clone();
     tcp.packets.push((End::Client, again));
-    // the body comes when the head was acknowledged
+    // the body follows after the header section was acknowledged
     let tcp = tcp
         .say(End::Server, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
         .say(End::Client, b"")

@@ -1,4 +1,5 @@
-//! HAR files that browsers and proxies exported: each is read by the evidence that holds for it.
+//! HAR files that browsers and proxies exported: each is read by the evidence that its program
+//! provides.
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
@@ -9,7 +10,7 @@ fn audited(name: &str) -> Outcome {
     reading::file(&format!("har/{name}"), KeyLog::default())
 }
 
-/// Connections opened, exchanges, fresh ones, reused ones.
+/// Numbers of opened connections, exchanges, fresh and reused exchanges.
 fn totals(outcome: &Outcome) -> (usize, usize, usize, usize) {
     let with = |wanted: bool| {
         let exchanges = outcome.exchanges();
@@ -27,9 +28,9 @@ fn totals(outcome: &Outcome) -> (usize, usize, usize, usize) {
 }
 
 #[test]
-fn ids_tell_connections_apart_and_one_that_connects_again_is_another() {
+fn ids_identify_connections_and_an_id_that_connects_again_is_a_new_one() {
     let outcome = audited("browsertime_h2_filamentgroup.com.har");
-    // five ids, six times for connecting: the second page load begins to count anew
+    // five ids, six times for connecting: the second page load counts from 1 again
     assert_eq!(totals(&outcome), (6, 44, 6, 38));
     let evidence = outcome.accounts[0].evidence.as_deref().unwrap();
     assert!(evidence.contains("44 of 44"), "{evidence}");
@@ -44,7 +45,8 @@ fn ids_tell_connections_apart_and_one_that_connects_again_is_another() {
 #[test]
 fn a_port_is_not_taken_for_an_id() {
     let outcome = audited("humanssuck.har");
-    // of one connection the file has the setup; the first request on the other one may be reused or opened ahead
+    // the file has the setup of one connection; the first request on the other one may be reused or
+    // preconnected
     assert_eq!(totals(&outcome), (2, 4, 1, 2));
     assert!(outcome.caveat("har-without-ids").is_some());
     let outcome = audited("mitm-firefox.har");
@@ -71,10 +73,10 @@ fn a_dns_time_is_a_lookup_which_requests_at_the_same_time_share() {
     };
     let found = lookups(&[
         entry("a.example", 1, 40),
-        // they wait for the same response
+        // both wait for the same response
         entry("a.example", 1, 35),
         entry("b.example", 1, 20),
-        // the browser knew the name, and an address needs no lookup
+        // the browser had the name in its cache, and an IP address needs no lookup
         entry("a.example", 2, 0),
         entry("192.0.2.1", 3, 1),
         entry("[2001:db8::1]", 3, 1),
@@ -126,7 +128,7 @@ fn the_first_request_that_is_seen_of_an_id_is_unknown_without_its_connecting() {
             .map(|one| (one.reuse.map(|reuse| !reuse.is_reused()), one.ordinal));
         all.collect::<Vec<_>>()
     };
-    // open before the file, or ahead; opened in the file
+    // open before the file or opened ahead; opened in the file
     let both = har(&[
         entry(700, 1, -1),
         entry(700, 2, -1),
@@ -143,12 +145,12 @@ fn the_first_request_that_is_seen_of_an_id_is_unknown_without_its_connecting() {
             (reused, Some(2))
         ]
     );
-    // a tool that measures no connecting
+    // a tool that does not measure connecting
     let none = har(&[entry(700, 1, -1), entry(700, 2, -1)]);
     assert_eq!(none, [(None, None), (reused, None)]);
 }
 
-/// An entry of a HAR on an HTTP/2 connection, with members of its own at the end.
+/// An entry of a HAR on an HTTP/2 connection, with additional members at the end.
 fn entry_with(second: &str, timings: &str, response: &str, members: &str) -> String {
     format!(
         r#"{{"startedDateTime":"2026-11-21T08:00:{second}Z","time":50,
@@ -168,7 +170,7 @@ const NO_SETUP: &str = r#""dns":-1,"connect":-1,"ssl":-1"#;
 #[test]
 fn what_a_cache_or_a_service_worker_answered_uses_no_connection() {
     let outcome = audited("chrome-devtools.har");
-    // the server saw nine requests on six connections, four of them from before the recording
+    // the server counted nine requests on six connections, four of them from before the recording
     let (opened, requests, fresh, reused) = totals(&outcome);
     assert_eq!((opened, requests, fresh, reused), (2, 9, 2, 7));
     let open_before = outcome.connections();
@@ -180,7 +182,7 @@ fn what_a_cache_or_a_service_worker_answered_uses_no_connection() {
 }
 
 #[test]
-fn each_browsers_mark_of_its_cache_is_known() {
+fn the_cache_mark_of_each_browser_is_known() {
     let sent = entry_with("01", SETUP, "", r#","connection":"1""#);
     for (response, members) in [
         ("", r#","connection":"2","_fetchType":"Memory Cache""#),
@@ -194,7 +196,7 @@ fn each_browsers_mark_of_its_cache_is_known() {
         let outcome = har(&[sent.clone(), local]);
         assert_eq!(totals(&outcome), (1, 1, 1, 0), "{response}{members}");
     }
-    // stored after a request that was sent
+    // stored in the cache after a request was sent
     let stored = r#","connection":"1","_fetchType":"Network Load","cache":{"afterRequest":{}}"#;
     let outcome = har(&[sent, entry_with("02", NO_SETUP, "", stored)]);
     assert_eq!(totals(&outcome), (1, 2, 1, 1));
@@ -208,7 +210,7 @@ fn streams_that_wait_for_one_setup_are_on_one_connection() {
         entry_with("01.000", SETUP, "", on_seven),
         entry_with("01.008", later, "", on_seven),
         entry_with("02.000", NO_SETUP, "", on_seven),
-        // counted from 1 in another run
+        // another run counts from 1 again
         entry_with("30.000", SETUP, "", on_seven),
     ]);
     assert_eq!(totals(&outcome), (2, 4, 3, 1));
@@ -248,7 +250,7 @@ fn a_connection_without_a_setup_in_the_file_is_of_unknown_age() {
 fn without_evidence_reuse_is_unknown_and_not_zero() {
     let outcome = audited("mitm-chrome.har");
     assert_eq!(totals(&outcome), (2, 3, 0, 0));
-    // the fewest connections that are possible pass no gate
+    // a minimum of connections satisfies no gate
     assert!(outcome.caveat("har-without-evidence").unwrap().incomplete);
     let failed = outcome
         .connections()
@@ -281,7 +283,7 @@ fn spans_add_up_to_the_latency() {
 }
 
 #[test]
-fn every_truncation_of_a_har_gives_what_came_before() {
+fn every_truncation_of_a_har_gives_the_entries_before_it() {
     let whole = std::fs::read(reading::fixture("har/mitm-chrome.har")).unwrap();
     let mut before = 0;
     for len in (0..whole.len()).step_by(97) {
@@ -295,12 +297,12 @@ fn every_truncation_of_a_har_gives_what_came_before() {
             Err(error) => assert_eq!(before, 0, "{len}: {error}"),
         }
     }
-    // the third entry is whole only a few bytes before the end
+    // the third entry is complete only a few bytes before the end
     assert_eq!(before, 2);
 }
 
 #[test]
-fn what_is_no_har_is_refused_with_its_reason() {
+fn a_file_that_is_no_har_is_refused_with_the_reason() {
     for text in ["{\"log\":{\"entries\":[{]}}", "{\"log\":{\"entries\":7}}"] {
         let error = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap_err();
         assert!(error.to_string().contains("HAR"), "{error}");

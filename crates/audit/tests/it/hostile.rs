@@ -1,4 +1,4 @@
-//! Inputs that lie: whatever bytes come, an audit answers, and what it tells holds together.
+//! Damaged and hostile inputs: for any bytes, an audit ends, and its events are consistent.
 
 use crate::reading::{self, Outcome};
 use intact_audit::KeyLog;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 use std::io::Write;
 
-/// Inputs that are damaged, one of each kind.
+/// One damaged input per format.
 const SEEDS: [&str; 13] = [
     "captures/one_http_stream_rst.pcap",
     "captures/websocket.pcap",
@@ -25,7 +25,7 @@ const SEEDS: [&str; 13] = [
     "tools/k6.json.gz",
 ];
 
-/// What is true of every stream of events.
+/// Asserts the invariants of every stream of events.
 pub(crate) fn holds_together(outcome: &Outcome) {
     let mut opened = HashSet::new();
     let mut closed = HashSet::new();
@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn damaged_inputs_are_read_as_far_as_they_go(
+    fn damaged_inputs_are_read_up_to_the_damage(
         seed in 0..SEEDS.len(),
         places in vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
         cut in any::<prop::sample::Index>(),
@@ -96,8 +96,8 @@ proptest! {
 }
 
 #[test]
-fn a_bomb_is_read_piece_by_piece() {
-    // 64 MB of blanks behind the start of a HAR, in less than one
+fn a_compression_bomb_is_read_piece_by_piece() {
+    // 64 MB of blanks after the start of a HAR, compressed to less than one
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(b"{\"log\":{\"entries\":[").unwrap();
     let blanks = vec![b' '; 1 << 20];
@@ -111,7 +111,7 @@ fn a_bomb_is_read_piece_by_piece() {
 }
 
 #[test]
-fn times_at_the_end_of_all_times_are_no_reason_to_stop() {
+fn times_at_the_end_of_the_range_do_not_stop_the_audit() {
     let mut bytes = std::fs::read(reading::fixture("captures/nginx-curl.pcapng")).unwrap();
     let word =
         |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;

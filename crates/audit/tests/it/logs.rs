@@ -1,4 +1,4 @@
-//! Logs that real servers wrote, and the capture of the same traffic.
+//! Logs that real servers wrote, and captures of the same traffic.
 
 use crate::reading::{self, Outcome};
 use intact_audit::{Input, InputOptions, KeyLog, Pattern};
@@ -10,7 +10,7 @@ fn audited(name: &str) -> Outcome {
     reading::file(&format!("logs/{name}"), KeyLog::default())
 }
 
-/// Requests on each connection, as lists of paths, whatever the connections' order.
+/// Requests on each connection, as lists of paths, in any order of connections.
 fn paths(outcome: &Outcome) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<String>> = outcome
         .connections()
@@ -77,7 +77,7 @@ fn a_capture_and_the_servers_log_of_the_same_traffic_agree() {
     assert_eq!(reused(&json), 5);
 }
 
-/// Of the requests of this log at least and at most so many reused a connection.
+/// The smallest and the largest number of requests of this log that reused a connection.
 fn reuse_range(outcome: &Outcome) -> (usize, usize) {
     let unknown = outcome.exchanges().filter(|one| one.reuse.is_none());
     let least = reused(outcome);
@@ -85,7 +85,7 @@ fn reuse_range(outcome: &Outcome) -> (usize, usize) {
 }
 
 #[test]
-fn what_the_capture_shows_is_in_the_range_of_a_log_without_positions() {
+fn the_reuse_in_a_capture_is_in_the_range_of_a_log_without_positions() {
     let capture = reading::file("captures/nginx-curl.pcapng", KeyLog::default());
     let whole = std::fs::read_to_string(reading::fixture("logs/nginx-intact.log")).unwrap();
     let without: String = whole.replace(" reqs=", " other=");
@@ -138,7 +138,7 @@ fn requests_that_envoy_could_not_parse_are_counted() {
     let text = line("GET / HTTP/1.1", "200 - 0 5")
         + &line("- - HTTP/1.1", "400 DPE 0 11")
         + &line("- - HTTP/2", "400 DPE 0 0")
-        // a TCP proxy's connection carries no request
+        // the connection of a TCP proxy carries no request
         + &line("- - -", "0 UF 0 0");
     let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
     let status: Vec<_> = outcome.exchanges().map(|one| one.status).collect();
@@ -147,7 +147,7 @@ fn requests_that_envoy_could_not_parse_are_counted() {
 }
 
 #[test]
-fn traefiks_log_tells_connections_apart_by_the_clients_port() {
+fn traefiks_connections_are_identified_by_the_clients_port() {
     let line = |nth: u32, port: u32| {
         format!(
             "{{\"ClientAddr\":\"192.0.2.1:{port}\",\"DownstreamStatus\":200,\"Duration\":1250000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/{nth}\",\"RequestProtocol\":\"HTTP/1.1\",\"StartUTC\":\"2026-11-21T08:00:0{nth}.250000001Z\",\"level\":\"info\",\"time\":\"2026-11-21T08:00:0{nth}Z\"}}\n"
@@ -162,13 +162,13 @@ fn traefiks_log_tells_connections_apart_by_the_clients_port() {
 }
 
 #[test]
-fn a_log_that_cannot_tell_says_what_to_configure() {
+fn a_log_without_connections_gives_the_configuration_that_logs_them() {
     let outcome = audited("nginx-combined.log");
     assert_eq!(outcome.exchanges().count(), 15);
     assert!(outcome.connections().is_empty());
     assert!(outcome.exchanges().all(|one| one.reuse.is_none()));
     let caveat = outcome.caveat("log-without-connections").unwrap();
-    // no request is missing; that their connections are unknown shows in each of them
+    // no request is missing; each of them shows that its connection is unknown
     assert!(!caveat.incomplete);
     let words = &caveat.message;
     assert!(
@@ -185,7 +185,8 @@ fn a_log_that_cannot_tell_says_what_to_configure() {
     assert!(audited("nginx-intact.log").accounts[0].advice.is_empty());
 }
 
-/// A log in the format of nginx, of a line for each of these: seconds since its beginning, and the pairs behind.
+/// A log in nginx's format with one line for each pair: seconds since its beginning, and the
+/// `key=value` pairs.
 fn log_of(lines: &[(u64, String)]) -> Outcome {
     let line = |(second, pairs): &(u64, String)| {
         let at = 1_795_248_000 + second;
@@ -206,7 +207,7 @@ fn fresh(outcome: &Outcome) -> Vec<Option<bool>> {
 
 #[test]
 fn without_positions_the_first_request_of_a_connection_is_unknown_at_the_logs_beginning() {
-    // twenty connections with two requests each: one after the other, and in turn as a pool of open ones does
+    // twenty connections with two requests each: consecutive, and in turn as from a pool
     let after = (0..40).map(|nth| (nth / 4, format!("conn={}", 101 + nth / 2)));
     let in_turn = (0..40).map(|nth| (nth / 4, format!("conn={}", 101 + nth % 20)));
     for lines in [after.collect::<Vec<_>>(), in_turn.collect()] {
@@ -247,7 +248,7 @@ fn a_connection_that_is_first_seen_long_after_the_logs_beginning_is_new() {
         .exchanges()
         .filter(|one| one.certainty != Certainty::Exact);
     assert_eq!(inferred.count(), 2);
-    // where only ports are logged it is the time alone
+    // where only ports are logged, the time alone decides
     let line = |second, port: u32| (second, format!("port={port}"));
     let outcome = log_of(&[
         line(0, 5000),
@@ -268,7 +269,7 @@ fn with_positions_the_first_request_is_known() {
 }
 
 #[test]
-fn a_log_that_goes_on_from_another_knows_what_came_before() {
+fn a_log_that_continues_another_one_knows_its_connections() {
     let log = |from: u64, ids: [u32; 2]| {
         let line = |(second, id): (u64, u32)| {
             format!("::1 - - [x] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" msec={second}.5 conn={id}\n")
@@ -283,13 +284,13 @@ fn a_log_that_goes_on_from_another_knows_what_came_before() {
         fresh(&reading::inputs(inputs, KeyLog::default()).unwrap())
     };
     let new = Some(true);
-    // ten seconds after the first one ended, and at the same time: that of another server
+    // ten seconds after the first log ended, and at the same time: a log of another server
     assert_eq!(audited(begin + 301), [None, None, new, new]);
     assert_eq!(audited(begin + 7200), [None, None, None, None]);
 }
 
 #[test]
-fn a_port_at_the_beginning_of_a_log_may_be_of_an_older_connection() {
+fn a_port_at_the_beginning_of_a_log_may_belong_to_an_older_connection() {
     let outcome = audited("caddy.log");
     let count = |wanted| fresh(&outcome).iter().filter(|one| **one == wanted).count();
     assert_eq!([None, Some(false)].map(count), [3, 2]);
@@ -299,9 +300,9 @@ fn a_port_at_the_beginning_of_a_log_may_be_of_an_older_connection() {
 }
 
 #[test]
-fn a_port_that_was_silent_for_a_minute_may_be_of_another_connection() {
+fn a_port_that_was_silent_for_a_minute_may_belong_to_another_connection() {
     let line = |second| (second, "port=5000".to_owned());
-    // within the time for which a closed port is held; later; and so late that no connection is silent for so long
+    // while a closed port is reserved; later; and after the longest silence of a connection
     let outcome = log_of(&[line(0), line(50), line(115), line(116), line(500)]);
     let (reused, new) = (Some(false), Some(true));
     assert_eq!(fresh(&outcome), [None, reused, None, reused, new]);
@@ -311,7 +312,7 @@ fn a_port_that_was_silent_for_a_minute_may_be_of_another_connection() {
 }
 
 #[test]
-fn a_port_that_comes_again_after_many_others_of_its_client_may_be_of_another_connection() {
+fn a_port_that_returns_after_many_others_of_its_client_may_belong_to_another_connection() {
     let again_after = |others: u32| {
         let lines = (0..others).map(|nth| (u64::from(nth / 100), format!("port={}", 6000 + nth)));
         let first = (0, "port=5000".to_owned());
@@ -321,7 +322,8 @@ fn a_port_that_comes_again_after_many_others_of_its_client_may_be_of_another_con
         (fresh(&outcome).pop().unwrap(), outcome.connections().len())
     };
     assert_eq!(again_after(255), (Some(false), 256));
-    // a server that closes first leaves the client's port free: 257 connections at least, and whether it was 258 is unknown
+    // a server that closes first leaves the client's port free: 257 connections at least, perhaps
+    // 258
     assert_eq!(again_after(256), (None, 258));
 }
 
@@ -335,7 +337,7 @@ fn connections_that_carried_requests_before_the_log_are_not_opened_in_it() {
         .map(|one| one.open_before)
         .collect();
     assert_eq!(before, [true, false]);
-    // a position that starts again is another connection on the same port, opened in the log
+    // a position that starts at 1 again is a new connection on the same port, opened in the log
     let line = |nth: u32| (0, format!("port=5000 reqs={nth}"));
     let outcome = log_of(&[line(7), line(8), line(1), line(3), line(2)]);
     let before: Vec<bool> = outcome
@@ -347,14 +349,14 @@ fn connections_that_carried_requests_before_the_log_are_not_opened_in_it() {
 }
 
 #[test]
-fn a_part_of_the_requests_without_a_connection_is_reported() {
+fn requests_without_a_connection_among_others_are_reported() {
     let outcome = log_of(&[
         (0, "conn=1 reqs=1".to_owned()),
         (1, "conn=1 reqs=2".to_owned()),
         (2, "other=1".to_owned()),
     ]);
     let caveat = outcome.caveat("log-without-connections").unwrap();
-    // no request is missing; that their connections are unknown shows in each of them
+    // no request is missing; each of them shows that its connection is unknown
     assert!(!caveat.incomplete);
     assert!(
         caveat.message.contains("1 of 3 requests"),
@@ -385,7 +387,7 @@ fn lines_that_look_like_requests_and_cannot_be_read_are_reported() {
 }
 
 #[test]
-fn a_client_port_stands_for_a_connection_and_that_is_said() {
+fn a_client_port_stands_for_a_connection_and_a_caveat_says_so() {
     let outcome = audited("caddy.log");
     assert_eq!(paths(&outcome).len(), 3);
     assert_eq!(reused(&outcome), 2);
@@ -405,7 +407,7 @@ fn a_client_port_stands_for_a_connection_and_that_is_said() {
 }
 
 #[test]
-fn a_format_that_is_given_is_read() {
+fn a_given_format_is_read() {
     let pattern =
         Pattern::new("log_format x '$connection:$connection_requests $msec \"$request\" $status';");
     let hints = InputOptions {
@@ -416,7 +418,7 @@ fn a_format_that_is_given_is_read() {
     let reader = Box::new(std::io::Cursor::new(text));
     let input = Input::from_reader(Path::new("log"), reader, None, &hints).unwrap();
     let outcome = reading::inputs(vec![input], KeyLog::default()).unwrap();
-    // the counter began anew: another connection under the same number
+    // the counter started again: another connection with the same id
     assert_eq!(paths(&outcome), [vec!["/a", "/b"], vec!["/c"]]);
     assert_eq!(outcome.accounts[0].skipped, 1);
     let mut failed = outcome.exchanges().filter(|one| one.outcome != Ended::Ok);
@@ -447,7 +449,7 @@ fn zeeks_requests_are_read_as_columns_and_as_json() {
 }
 
 #[test]
-fn streams_side_by_side_end_in_any_order_on_one_connection() {
+fn concurrent_streams_end_in_any_order_on_one_connection() {
     let line = |nth: u32| {
         format!(
             "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET /{nth} HTTP/2.0\" 200 5 \"-\" \"-\" conn=9 reqs={nth}\n"
@@ -459,7 +461,7 @@ fn streams_side_by_side_end_in_any_order_on_one_connection() {
 }
 
 #[test]
-fn compression_is_seen_through() {
+fn compressed_logs_are_read() {
     use std::io::Write;
     let plain = std::fs::read(reading::fixture("logs/nginx-intact.log")).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -470,7 +472,7 @@ fn compression_is_seen_through() {
     ] {
         let outcome = reading::bytes(&packed, KeyLog::default()).unwrap();
         assert_eq!(outcome.exchanges().count(), 15);
-        // cut in the middle: told, and what came before is there
+        // cut in the middle: a caveat, and the lines before the cut
         let cut = reading::bytes(&packed[..packed.len() - 9], KeyLog::default());
         if let Ok(outcome) = cut {
             assert!(outcome.caveat("input-damaged").is_some());

@@ -1,4 +1,4 @@
-//! Real inputs and hostile ones, held against what others say of them.
+//! Real inputs, compared with what other programs report about them, and hostile inputs.
 
 mod captures;
 mod clients;

@@ -1,4 +1,5 @@
-//! Captures made byte by byte: packets of TCP and UDP, connections that count their sequence numbers, files of pcap around them.
+//! Captures built byte by byte: packets of TCP and UDP, connections with sequence numbers, pcap
+//! files.
 
 /// Link types, as tcpdump numbers them.
 pub(crate) const ETHERNET: u32 = 1;
@@ -9,7 +10,7 @@ pub(crate) const FIN: u8 = 0x01;
 pub(crate) const RST: u8 = 0x04;
 pub(crate) const ACK: u8 = 0x10;
 
-/// A capture in the format of tcpdump, a millisecond between packets and what passes in addition.
+/// A pcap capture. A millisecond passes between packets, plus the time of `pass`.
 pub(crate) struct Capture {
     bytes: Vec<u8>,
     at_us: u64,
@@ -26,7 +27,7 @@ impl Capture {
         }
     }
 
-    /// Of these IP packets, each within what `wrap` puts around it.
+    /// A capture of these IP packets, each inside the frame that `wrap` builds.
     pub(crate) fn of(link: u32, packets: &[Vec<u8>], wrap: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
         let mut capture = Capture::new(link);
         for packet in packets {
@@ -35,7 +36,7 @@ impl Capture {
         capture.bytes
     }
 
-    /// Of these IP packets, of each of which the first `kept` bytes were captured.
+    /// A capture of the first `kept` bytes of each of these IP packets.
     pub(crate) fn cut(packets: &[Vec<u8>], kept: usize) -> Vec<u8> {
         let mut capture = Capture::new(RAW);
         for packet in packets {
@@ -44,7 +45,7 @@ impl Capture {
         capture.bytes
     }
 
-    /// Lets time pass before the next packet, in microseconds.
+    /// Lets this number of microseconds pass before the next packet.
     pub(crate) fn pass(&mut self, us: u64) {
         self.at_us += us;
     }
@@ -73,7 +74,7 @@ impl Capture {
     }
 }
 
-/// A capture of tcpdump, of each packet of which the first `kept` bytes are there.
+/// A pcap file with the first `kept` bytes of each packet of `file`.
 pub(crate) fn cut_file(file: &[u8], kept: usize) -> Vec<u8> {
     let (head, mut rest) = file.split_at(24);
     let mut cut = head.to_vec();
@@ -88,14 +89,14 @@ pub(crate) fn cut_file(file: &[u8], kept: usize) -> Vec<u8> {
     cut
 }
 
-/// A capture of Wireshark, of whose frames those that `keeps` wants are there.
+/// A pcapng file with the frames of `file` for which `keeps` returns true.
 pub(crate) fn filter_pcapng(file: &[u8], keeps: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut rest = file;
     let mut kept = Vec::new();
     while let Some(head) = rest.first_chunk::<8>() {
         let word = |at: usize| u32::from_le_bytes(*head[at..].first_chunk().unwrap());
         let (block, behind) = rest.split_at(word(4) as usize);
-        // an enhanced packet block has 28 bytes in front of the frame
+        // an enhanced packet block has 28 bytes before the frame
         if word(0) != 6 || keeps(&block[28..]) {
             kept.extend(block);
         }
@@ -104,7 +105,7 @@ pub(crate) fn filter_pcapng(file: &[u8], keeps: impl Fn(&[u8]) -> bool) -> Vec<u
     kept
 }
 
-/// The same packet with another address in place of 192.0.2.`host`.
+/// The same packet with `address` in place of 192.0.2.`host`.
 pub(crate) fn readdressed(packet: &[u8], host: u8, address: [u8; 4]) -> Vec<u8> {
     let mut packet = packet.to_vec();
     for at in [12, 16] {
@@ -115,7 +116,7 @@ pub(crate) fn readdressed(packet: &[u8], host: u8, address: [u8; 4]) -> Vec<u8> 
     packet
 }
 
-/// Packets as they are, without anything around them.
+/// The packet without a frame.
 pub(crate) fn plain(packet: &[u8]) -> Vec<u8> {
     packet.to_vec()
 }
@@ -152,17 +153,17 @@ pub(crate) enum End {
     Server,
 }
 
-/// A TCP connection whose packets are made one after another.
+/// Builds the packets of one TCP connection, in order.
 pub(crate) struct Tcp {
     port: u16,
     server_port: u16,
-    /// The next sequence numbers of client and server.
+    /// The next sequence numbers of the client and the server.
     next: [u32; 2],
     pub(crate) packets: Vec<(End, Vec<u8>)>,
 }
 
 impl Tcp {
-    /// One from this port of the client to port 80, whose handshake is over.
+    /// A connection from this port to port 80, after its handshake.
     pub(crate) fn opened(port: u16) -> Tcp {
         let mut tcp = Tcp::joined(port);
         tcp.send(End::Client, SYN, b"");
@@ -171,7 +172,7 @@ impl Tcp {
         tcp
     }
 
-    /// One whose handshake came before the capture.
+    /// A connection whose handshake came before the capture.
     pub(crate) fn joined(port: u16) -> Tcp {
         Tcp {
             port,
@@ -181,16 +182,16 @@ impl Tcp {
         }
     }
 
-    /// Goes on with other sequence numbers.
+    /// Continues with another sequence number of the client.
     pub(crate) fn skip_to(&mut self, client: u32) {
         self.next[0] = client;
     }
 
-    /// To another port of the server.
+    /// Changes the port of the server.
     pub(crate) fn to(mut self, server_port: u16) -> Tcp {
         self.server_port = server_port;
         for (end, packet) in &mut self.packets {
-            // behind 20 bytes of IP
+            // after 20 bytes of IP
             let at = if *end == End::Client { 22 } else { 20 };
             packet[at..at + 2].copy_from_slice(&server_port.to_be_bytes());
         }
@@ -203,7 +204,7 @@ impl Tcp {
         self
     }
 
-    /// A request and its response, each acknowledged by what follows.
+    /// Sends a request and its response, each acknowledged by the next packet.
     pub(crate) fn exchange(self, path: &str) -> Tcp {
         let request = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n\r\n");
         self.say(End::Client, request.as_bytes())
@@ -214,7 +215,7 @@ impl Tcp {
             .say(End::Client, b"")
     }
 
-    /// Ends it, the client first.
+    /// Closes the connection, the client first.
     pub(crate) fn close(mut self) -> Tcp {
         self.send(End::Client, FIN | ACK, b"");
         self.send(End::Server, FIN | ACK, b"");
@@ -236,7 +237,7 @@ impl Tcp {
         of_end.map(|(_, packet)| packet.clone()).collect()
     }
 
-    /// All packets but those whose payload contains this text.
+    /// All packets except those whose payload contains `text`.
     pub(crate) fn without(&self, text: &str) -> Vec<Vec<u8>> {
         let mut packets = self.all();
         let found = |packet: &Vec<u8>| {

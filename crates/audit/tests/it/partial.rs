@@ -1,5 +1,5 @@
-//! Captures that have a part of what passed: packets that were cut off, in another order, under other addresses, without responses,
-//! and messages that are malformed. What is there counts, and the rest is unknown.
+//! Incomplete captures: packets cut off, out of order, with other addresses, without responses, and
+//! malformed messages. The captured part counts, and the rest is unknown.
 
 use crate::packets::{
     ACK, Capture, End, RAW, SYN, Tcp, cut_file, filter_pcapng, ip, plain, readdressed, udp,
@@ -24,7 +24,7 @@ fn incomplete(outcome: &Outcome) -> Vec<&str> {
     missing.collect()
 }
 
-/// Requests on connections in the clear: the client's port, the reuse, the status.
+/// Unencrypted requests: the client's port, the reuse, the status.
 fn in_the_clear(outcome: &Outcome) -> Vec<(u16, Option<Reuse>, Option<u16>)> {
     let of = |one: &intact_ledger::Exchange| {
         let all = outcome.connections();
@@ -64,7 +64,7 @@ fn packets_that_were_cut_off_show_the_requests_that_begin_in_them() {
         assert!(caveat.message.contains("`tcpdump -s 0`"));
         assert!(outcome.caveat("end-not-captured").is_none());
         assert_eq!(outcome.connections().len(), whole.connections().len());
-        // who closed shows in the flags
+        // the flags show who closed
         for connection in outcome.connections() {
             let by = |outcome: &Outcome| outcome.end_of(connection.id).map(|end| end.close.by);
             assert_eq!(by(&outcome), by(&whole), "{kept} {connection:?}");
@@ -85,7 +85,7 @@ fn a_response_that_was_cut_off_ends_before_the_next_request() {
     let outcome = audited(&Capture::cut(&tcp.all(), 96));
     let all: Vec<_> = outcome.exchanges().collect();
     assert_eq!(all.len(), 2);
-    // a millisecond between packets: the request is the fourth, the response the fifth and the sixth
+    // a millisecond between packets: the request is packet 4, the response packets 5 and 6
     assert_eq!(all[0].end.since(all[0].spans.send.unwrap().end), 2_000_000);
     assert!(
         all.iter()
@@ -96,7 +96,7 @@ fn a_response_that_was_cut_off_ends_before_the_next_request() {
 
 #[test]
 fn a_request_line_that_was_cut_off_is_a_request_by_its_method() {
-    // 40 bytes of headers, 56 of the request
+    // 40 bytes of headers, 56 bytes of the request
     let long = format!("/{}", "a".repeat(60));
     let tcp = Tcp::opened(40_000).exchange(&long).exchange("/b").close();
     let outcome = audited(&Capture::cut(&tcp.all(), 96));
@@ -107,7 +107,7 @@ fn a_request_line_that_was_cut_off_is_a_request_by_its_method() {
         (all[0].reuse, all[0].ordinal),
         (Some(Reuse::Fresh), Some(1))
     );
-    // another request may stand behind the cut
+    // another request may follow in the part that was cut off
     assert_eq!((all[1].reuse, all[1].ordinal), (Some(Reuse::Reused), None));
     assert!(
         all.iter()
@@ -115,7 +115,7 @@ fn a_request_line_that_was_cut_off_is_a_request_by_its_method() {
     );
     assert_eq!(incomplete(&outcome), ["packets-cut"]);
     assert!(outcome.caveat("not-http").is_none());
-    // without a byte of them there are none
+    // without any byte of a request there is no request
     let nothing = audited(&Capture::cut(&tcp.all(), 40));
     assert_eq!(nothing.exchanges().count(), 0);
     assert_eq!(nothing.connections().len(), 1);
@@ -204,7 +204,7 @@ fn a_response_with_an_odd_length_keeps_its_status() {
 }
 
 #[test]
-fn behind_a_lost_packet_responses_belong_to_their_requests() {
+fn after_a_lost_packet_responses_belong_to_their_requests() {
     let mut tcp = Tcp::opened(40_000);
     for status in 200..206 {
         let request = format!("GET /{status} HTTP/1.1\r\nHost: a.example\r\n\r\n");
@@ -223,7 +223,7 @@ fn behind_a_lost_packet_responses_belong_to_their_requests() {
 }
 
 #[test]
-fn a_syn_behind_its_answer_is_the_same_connection() {
+fn a_syn_after_its_answer_is_the_same_connection() {
     let mut packets = Tcp::opened(40_000).exchange("/a").close().all();
     packets.swap(0, 1);
     let outcome = of(&packets);
@@ -232,7 +232,7 @@ fn a_syn_behind_its_answer_is_the_same_connection() {
     let all: Vec<_> = outcome.exchanges().map(|one| one.reuse).collect();
     assert_eq!(all, [Some(Reuse::Fresh)]);
     assert_eq!(incomplete(&outcome), [""; 0]);
-    // the same ports again are another connection
+    // the same ports in a new connection
     let again = Tcp::opened(40_000).exchange("/a");
     let mut second = Tcp::joined(40_000);
     second.skip_to(9_000_000);
@@ -245,7 +245,7 @@ fn a_syn_behind_its_answer_is_the_same_connection() {
 #[test]
 fn halves_under_other_addresses_are_one_connection() {
     let tcp = Tcp::opened(40_000).exchange("/a").exchange("/b").close();
-    // the server's packets come from the address behind a load balancer
+    // the server's packets have the address behind a load balancer
     let half = tcp.packets.iter().map(|(end, packet)| match end {
         End::Client => packet.clone(),
         End::Server => readdressed(packet, 2, [10, 0, 0, 7]),
@@ -293,7 +293,7 @@ fn dns(id: u8, name: &str, is_answer: bool) -> Vec<u8> {
     message
 }
 
-/// The lookups: `true` where it failed, absent where that is unknown.
+/// The lookups: `true` if it failed, `None` if that is unknown.
 fn lookups(outcome: &Outcome) -> Vec<Option<bool>> {
     let lookups = outcome.rows.iter().filter_map(|row| match row {
         Row::Lookup(lookup) => Some(lookup.answer.as_ref().map(Result::is_err)),
@@ -332,7 +332,7 @@ fn lookups_without_a_response_failed_only_where_responses_are_captured() {
 }
 
 #[test]
-fn a_response_of_dns_that_was_cut_off_has_no_addresses() {
+fn a_truncated_dns_response_has_no_addresses() {
     let question = udp(50_000, 53, &dns(1, "name", false));
     let answer = ip(17, 2, 1, &udp(53, 50_000, &dns(1, "name", true))[20..]);
     let kept = answer.len() - 1;
@@ -342,7 +342,7 @@ fn a_response_of_dns_that_was_cut_off_has_no_addresses() {
 }
 
 #[test]
-fn a_dial_without_an_answer_failed_only_where_servers_are_heard() {
+fn a_dial_without_an_answer_failed_only_where_packets_of_servers_are_captured() {
     let mut dial = Tcp::joined(40_000);
     dial.send(End::Client, SYN, b"");
     let syn = dial.all();
@@ -357,7 +357,7 @@ fn a_dial_without_an_answer_failed_only_where_servers_are_heard() {
     assert_eq!(failed(&outcome), 0);
     let caveat = &outcome.caveat("dials-without-answers").unwrap().message;
     assert!(caveat.starts_with("1 dial "), "{caveat}");
-    // a second SYN shows that there was no answer; so does another connection that has one
+    // a second SYN shows that there was no answer, as does an answered connection
     let again: Vec<_> = syn.iter().chain(&syn).cloned().chain(silence()).collect();
     let other = Tcp::opened(40_001).exchange("/a").all();
     let other: Vec<_> = syn.iter().cloned().chain(other).chain(silence()).collect();
@@ -369,14 +369,14 @@ fn a_dial_without_an_answer_failed_only_where_servers_are_heard() {
 }
 
 #[test]
-fn quic_of_which_one_direction_is_there_did_not_fail() {
+fn quic_with_one_captured_direction_did_not_fail() {
     let whole = std::fs::read(reading::fixture("captures/quic.pcapng")).unwrap();
-    // behind Ethernet and IPv4 or IPv6
+    // after Ethernet and IPv4 or IPv6
     let source = |frame: &[u8]| {
         let at = if frame[14] >> 4 == 4 { 34 } else { 54 };
         u16::from_be_bytes([frame[at], frame[at + 1]])
     };
-    // a server's version negotiation alone shows no connection
+    // a version negotiation of the server alone shows no connection
     for (is_client, expected) in [(true, 2), (false, 2)] {
         let one_way = filter_pcapng(&whole, |frame| (source(frame) != 19443) == is_client);
         let outcome = audited(&one_way);

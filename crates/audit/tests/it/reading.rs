@@ -1,4 +1,4 @@
-//! Running an audit over bytes or files, and finding things in what came out.
+//! Runs an audit over bytes or files, and finds events in its outcome.
 
 use intact_audit::{
     Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, Ladder, LadderSelection, Options,
@@ -7,7 +7,7 @@ use intact_ledger::{Caveat, Closed, Connection, ConnectionId, Exchange, Row};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// What an audit gave.
+/// The events and summaries of an audit.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
@@ -22,7 +22,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The content of a fixture, unpacked if it is packed.
+/// The content of a fixture, decompressed if it is compressed.
 pub(crate) fn unpacked(name: &str) -> Vec<u8> {
     let bytes = std::fs::read(fixture(name)).unwrap();
     if !name.ends_with(".gz") {
@@ -35,7 +35,7 @@ pub(crate) fn unpacked(name: &str) -> Vec<u8> {
     plain
 }
 
-/// The secrets in a key log beside a capture.
+/// The secrets in the key log of a capture.
 pub(crate) fn keys(name: &str) -> KeyLog {
     let mut keys = KeyLog::default();
     let text = std::fs::read_to_string(fixture(name)).unwrap();
@@ -87,7 +87,7 @@ pub(crate) fn inputs(mut inputs: Vec<Input>, keys: KeyLog) -> Result<Outcome, Au
 }
 
 impl Outcome {
-    /// Every connection as it was last told, in the order of their numbers.
+    /// Every connection in its last version, ordered by number.
     pub(crate) fn connections(&self) -> Vec<&Connection> {
         let mut last: Vec<&Connection> = Vec::new();
         for row in &self.rows {
@@ -98,7 +98,7 @@ impl Outcome {
                 }
                 Row::Revised(connection) => {
                     let known = last.iter_mut().find(|other| other.id == connection.id);
-                    *known.expect("only what was told can be revised") = connection;
+                    *known.expect("only a recorded connection can be revised") = connection;
                 }
                 _ => {}
             }

@@ -1,4 +1,5 @@
-//! Cipher suites and versions of TLS that OpenSSL has: what is decrypted, and how the page names what is not.
+//! TLS versions and cipher suites of OpenSSL: which are decrypted, and how the page names the
+//! others.
 
 use crate::packets::cut_file;
 use crate::reading::{self, Outcome};
@@ -8,7 +9,8 @@ use std::net::SocketAddr;
 
 const FILE: &str = "captures/tls-suites.pcapng";
 
-/// The server's port, the version, the suite, and the requests that tshark sees. It decrypts Camellia, too.
+/// The server's port, the version, the suite, and the number of requests that tshark counts. tshark
+/// decrypts Camellia, too.
 const SUITES: [(u16, TlsVersion, &str, usize); 17] = [
     (19100, Tls12, "TLS_RSA_WITH_AES_128_CCM", 2),
     (19101, Tls12, "TLS_RSA_WITH_AES_256_CCM_8", 2),
@@ -64,7 +66,7 @@ fn suites_are_decrypted_or_named() {
 }
 
 #[test]
-fn a_key_log_is_asked_for_only_where_there_is_none() {
+fn a_key_log_is_requested_only_where_there_is_none() {
     let file = "captures/tls-1.2-stream-keylog.pcap";
     let without = about_tls(&reading::file(file, KeyLog::default()));
     assert!(without[0].contains("pass --keylog FILE"), "{without:?}");
@@ -77,7 +79,7 @@ fn a_key_log_is_asked_for_only_where_there_is_none() {
         foreign[0].contains("the key log has no secrets for them"),
         "{foreign:?}"
     );
-    // secrets that are not the right ones
+    // secrets that do not match
     let path = reading::fixture("captures/tls-1.2-stream-keylog.keys");
     let text = std::fs::read_to_string(path).unwrap();
     let mut wrong = KeyLog::default();

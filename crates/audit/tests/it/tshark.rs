@@ -1,4 +1,4 @@
-//! tshark reads the same captures: both must count the same requests on each stream.
+//! Compares with tshark on the same captures: both must count the same requests on each stream.
 
 use crate::reading;
 use crate::skip::skip;
@@ -6,7 +6,7 @@ use intact_audit::KeyLog;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Requests by the client's port, as tshark sees them.
+/// Number of requests by the client's port, according to tshark.
 fn by_tshark(file: &str, keys: Option<&str>) -> Option<BTreeMap<u16, usize>> {
     let mut command = Command::new("tshark");
     command.args([

@@ -1,4 +1,5 @@
-//! Requests without a response in a capture: an acknowledgement shows whether the server had the request before it closed.
+//! Requests without a response in a capture: an acknowledgement shows whether the server received
+//! the request before it closed.
 
 use crate::packets::{ACK, Capture, End, FIN, RAW, RST, Tcp, plain};
 use crate::reading;
@@ -12,7 +13,8 @@ fn used() -> Tcp {
     Tcp::opened(40_000).exchange("/a")
 }
 
-/// The outcome of the last exchange, whether its detail warns of an execution, and the close point.
+/// The outcome of the last exchange, whether its detail warns that the request may have been
+/// executed, and the close point.
 fn last(tcp: &Tcp) -> (Option<Failure>, bool, Option<ClosePoint>) {
     let capture = Capture::of(RAW, &tcp.all(), plain);
     let outcome = reading::bytes(&capture, KeyLog::default()).unwrap();
@@ -33,7 +35,7 @@ fn an_end_that_acknowledges_the_request_came_after_it() {
     for (flags, kind) in [(FIN, Failure::Closed), (RST, Failure::Reset)] {
         let mut tcp = used().say(End::Client, REQUEST);
         tcp.send(End::Server, flags | ACK, b"");
-        // a millisecond after the request: the time alone would say stale
+        // a millisecond after the request: by the time alone it would be stale
         let expected = (Some(kind), true, Some(ClosePoint::MidExchange));
         assert_eq!(last(&tcp), expected);
     }
@@ -57,12 +59,12 @@ fn a_server_that_closed_while_idle_makes_the_request_stale() {
     let closed_before = tcp.packets.len();
     tcp.send(End::Server, RST, b"");
     assert_eq!(last(&tcp), expected);
-    // a server that lingers acknowledges what it never reads
+    // a server that lingers acknowledges data that it never reads
     tcp.packets.truncate(closed_before);
     tcp.send(End::Server, ACK, b"");
     tcp.send(End::Server, RST, b"");
     assert_eq!(last(&tcp), expected);
-    // the two crossed: the FIN does not acknowledge the request
+    // request and FIN crossed: the FIN does not acknowledge the request
     let mut crossed = used();
     crossed.send(End::Server, FIN | ACK, b"");
     crossed = crossed.say(End::Client, REQUEST);
@@ -70,13 +72,14 @@ fn a_server_that_closed_while_idle_makes_the_request_stale() {
     crossed.packets.swap(last_two, last_two + 1);
     crossed.send(End::Server, RST, b"");
     assert_eq!(last(&crossed), expected);
-    // nothing is there any more, and the RST says no more than that
+    // the server has no state of the connection: a RST alone, without an acknowledgement
     let mut forgotten = used().say(End::Client, REQUEST);
     forgotten.send(End::Server, RST, b"");
     assert_eq!(last(&forgotten), expected);
 }
 
-/// The outcome of the last exchange, how often it was sent again, and its latency in milliseconds.
+/// The outcome of the last exchange, its number of retransmissions, and its latency in
+/// milliseconds.
 fn cut(resent: usize, answered: bool) -> (Option<Failure>, Option<u32>, u64) {
     let mut tcp = used().say(End::Client, REQUEST);
     let request = tcp.packets.last().unwrap().clone();
@@ -102,7 +105,7 @@ fn a_capture_that_ends_while_a_request_is_sent_again_shows_that_no_acknowledgeme
     let (failure, resent, latency) = cut(3, false);
     assert_eq!((failure, resent), (Some(Failure::Aborted), Some(3)));
     assert!(latency >= 1_200, "{latency} ms");
-    // one may be a probe, and what was acknowledged before may have been sent again for another reason
+    // one may be a probe; after an acknowledgement there are other reasons for a retransmission
     assert_eq!(cut(1, false).0, None);
     assert_eq!(cut(0, true).0, None);
 }

@@ -41,14 +41,14 @@ fn as_json(columns: &str) -> String {
     let object = |line: &str| {
         let value = |(name, value): (&&str, &str)| {
             let is_number = value.parse::<f64>().is_ok();
-            let told = match value {
+            let value = match value {
                 "-" | "(empty)" => return None,
                 "T" => "true".to_owned(),
                 "F" => "false".to_owned(),
                 number if is_number && *name != "version" => number.to_owned(),
                 text => format!("\"{text}\""),
             };
-            Some(format!("\"{name}\":{told}"))
+            Some(format!("\"{name}\":{value}"))
         };
         let values: Vec<String> = names
             .iter()
@@ -70,7 +70,7 @@ fn end_of(outcome: &Outcome, port: u16) -> Close {
 }
 
 #[test]
-fn logs_are_joined_whatever_their_order_and_form() {
+fn logs_are_joined_in_any_order_and_layout() {
     let expected = joined(&ALL);
     assert_eq!(expected.connections().len(), 18);
     assert_eq!(expected.exchanges().count(), 17);
@@ -82,7 +82,7 @@ fn logs_are_joined_whatever_their_order_and_form() {
 }
 
 #[test]
-fn who_closed_and_after_what_is_told() {
+fn the_side_that_closed_and_the_close_point_are_recorded() {
     let outcome = joined(&ALL);
     let fresh = end_of(&outcome, 40_000);
     assert_eq!(
@@ -112,7 +112,7 @@ fn who_closed_and_after_what_is_told() {
 }
 
 #[test]
-fn a_quic_dial_that_nobody_answered_failed() {
+fn a_quic_dial_without_an_answer_failed() {
     let conn = text("conn");
     let head: String = conn
         .lines()
@@ -140,8 +140,8 @@ fn a_quic_dial_that_nobody_answered_failed() {
 }
 
 #[test]
-fn an_end_that_was_not_seen_is_told_of_nobody() {
-    // the same connection, still open when Zeek stopped looking, and closed by nobody knows whom
+fn an_end_that_was_not_seen_has_no_closing_side() {
+    // the same connection, still open when Zeek stopped, and closed by an unknown side
     let with = |state: &str, history: &str| {
         let of_kept = |line: &str| match line.contains("\tCkept") {
             true => line.replace("\tSF\t", &format!("\t{state}\t")),
@@ -150,8 +150,8 @@ fn an_end_that_was_not_seen_is_told_of_nobody() {
         let lines = text("conn").lines().map(of_kept).collect::<Vec<_>>();
         let conn = lines.join("\n") + "\n";
         let line = conn.lines().find(|line| line.contains("\tCkept")).unwrap();
-        let told = line.split('\t').nth(15).unwrap();
-        let changed = line.replace(told, history);
+        let old = line.split('\t').nth(15).unwrap();
+        let changed = line.replace(old, history);
         audited(&[conn.replace(line, &changed), text("http")])
     };
     let open = with("S1", "ShADad");
@@ -192,7 +192,7 @@ fn a_request_lasts_until_the_next_one_or_its_connections_end_and_no_longer_than_
 }
 
 #[test]
-fn of_a_connection_that_zeek_joined_later_the_first_request_is_unknown() {
+fn the_first_request_of_a_connection_that_zeek_joined_later_is_unknown() {
     let of_kept = |line: &str| match line.contains("\tCkept") {
         true => line.replace("\tSF\t", "\tOTH\t").replace("\tSh", "\t"),
         false => line.to_owned(),
@@ -201,13 +201,13 @@ fn of_a_connection_that_zeek_joined_later_the_first_request_is_unknown() {
     let outcome = audited(&[lines.join("\n") + "\n", text("http")]);
     let all = outcome.connections();
     let kept = all.iter().find(|one| one.local.unwrap().port() == 41_000);
-    let told: Vec<_> = outcome
+    let reuse: Vec<_> = outcome
         .exchanges_on(kept.unwrap().id)
         .iter()
         .map(|one| (one.reuse.map(|reuse| !reuse.is_reused()), one.ordinal))
         .collect();
     let reused = (Some(false), None);
-    assert_eq!(told, [(None, None), reused, reused, reused, reused]);
+    assert_eq!(reuse, [(None, None), reused, reused, reused, reused]);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn bytes_that_zeek_missed_are_reported() {
 }
 
 #[test]
-fn handshakes_bring_names_and_resumption() {
+fn handshakes_provide_names_and_resumption() {
     let outcome = joined(&["conn", "ssl"]);
     let tls: Vec<_> = outcome
         .connections()
@@ -249,7 +249,7 @@ fn handshakes_bring_names_and_resumption() {
 }
 
 #[test]
-fn a_name_that_cannot_be_a_hosts_is_none() {
+fn a_malformed_host_name_is_ignored() {
     let with = |name: &str| {
         let ssl = text("ssl").replace("\tpay.example\t", &format!("\t{name}\t"));
         let outcome = audited(&[text("conn"), ssl]);
@@ -269,7 +269,7 @@ fn a_name_that_cannot_be_a_hosts_is_none() {
 }
 
 #[test]
-fn requests_in_one_moment_are_told_once_and_in_order() {
+fn requests_at_the_same_time_are_recorded_once_and_in_order() {
     let http = text("http");
     let is_head = |line: &&str| line.starts_with('#');
     let head: String = http
@@ -300,7 +300,7 @@ fn requests_in_one_moment_are_told_once_and_in_order() {
 }
 
 #[test]
-fn each_log_alone_says_what_it_cannot_tell() {
+fn each_log_alone_reports_what_it_does_not_show() {
     let connections = joined(&["conn"]);
     assert_eq!(connections.exchanges().count(), 0);
     assert_eq!(connections.connections().len(), 18);
@@ -355,7 +355,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn damaged_logs_are_joined_as_far_as_they_go(
+    fn damaged_logs_are_joined_up_to_the_damage(
         changes in prop::collection::vec((0..3usize, any::<prop::sample::Index>(), any::<u8>()), 0..16),
         cuts in any::<[prop::sample::Index; 3]>(),
         objects in any::<bool>(),

@@ -1,4 +1,4 @@
-//! An exchange record that serves one exchange after the other, the same for every HTTP version.
+//! An exchange record that is reused for consecutive exchanges, in every HTTP version.
 
 use crate::{Due, Stopwatch};
 use intact_ledger::{Body, Exchange, KeepAliveTerms, Outcome, Setup, Spans};

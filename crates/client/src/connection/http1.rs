@@ -19,10 +19,10 @@ pub(super) struct Http1 {
     watch: Stopwatch,
     in_flight: bool,
     served: u32,
-    /// Bytes that the connection had taken before the request in flight.
+    /// Bytes that the connection had accepted before the request in flight.
     sent_before: u64,
     pub(super) announced_by: Option<Side>,
-    /// Nothing more may be sent.
+    /// No request may be sent any more.
     over: bool,
     pub(super) moment: ClosePoint,
     /// The body of a 400 names a TLS port.
@@ -33,7 +33,7 @@ pub(super) struct Http1 {
 }
 
 impl Http1 {
-    /// The state of a new connection. `blank` holds what its exchanges have in common.
+    /// The state of a new connection. `blank` holds the fields that its exchanges share.
     pub(super) fn new(blank: Exchange, detail: Detail) -> Http1 {
         Http1 {
             parser: ResponseParser::new(Limits::default()),
@@ -170,7 +170,8 @@ impl Http1 {
         }
     }
 
-    /// A response without a request, or bytes after a complete one: the connection cannot be trusted any more.
+    /// Reads a response without a request, or bytes after a complete one: the connection cannot be
+    /// trusted any more.
     fn receive_unsolicited(&mut self, mut bytes: &[u8]) {
         self.over |= !bytes.is_empty();
         while let Ok(step) = self.parser.parse(bytes) {
@@ -273,7 +274,8 @@ impl Http1 {
     }
 }
 
-/// Takes the parts of a head, because a reference to it would make the fast path copy it.
+/// Receives the parts of a header section, because a reference to it would make the fast path copy
+/// it.
 #[cold]
 fn note_fields(response: &mut ResponseInfo, version: Version, fields: Headers<'_>) {
     response.response_version = Some(match version {

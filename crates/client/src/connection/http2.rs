@@ -1,6 +1,7 @@
-//! HTTP/2 on one connection, several exchanges at once.
+//! HTTP/2 on one connection, with concurrent exchanges.
 //!
-//! The first exchange is alone in flight. The others follow its response, so that only one waits for the setup.
+//! The first exchange is alone in flight. The others follow its response, so only one waits for the
+//! setup.
 
 mod ending;
 mod receive;
@@ -19,33 +20,34 @@ use std::sync::Arc;
 
 /// The largest window (RFC 9113 section 6.9.1).
 const LARGEST_WINDOW: u32 = 0x7fff_ffff;
-/// Bytes taken from a window before it is given back.
+/// Bytes used of a window before it is extended again.
 const REFILL: u32 = 1 << 30;
-/// The largest list of header fields that is taken, in bytes.
+/// Largest accepted list of header fields, in bytes.
 const LARGEST_LIST: usize = 256 * 1024;
 /// Interim (1xx) responses that may precede a final one, as in HTTP/1.
 const MOST_INTERIM: u32 = 100;
-/// Frames in a row without a part of a response or room for a request: more are a flood (RFC 9113 section 10.5).
+/// Limit of consecutive frames without a part of a response or room for a request: more are a flood
+/// (RFC 9113 section 10.5).
 const MOST_IDLE_FRAMES: u32 = 10_000;
-/// Settings of the server that are kept. Far fewer have a meaning.
+/// Limit of the server's settings that are kept; far fewer have a meaning.
 const MOST_SETTINGS: usize = 32;
 
-/// One exchange in flight, or the place for one.
+/// A slot for one exchange in flight.
 struct Stream {
     request: Arc<Request>,
     exchange: Exchange,
     watch: Stopwatch,
-    /// Bytes that the connection had taken before its request.
+    /// Bytes that the connection had accepted before its request.
     sent_before: u64,
-    /// The send is not noted yet.
+    /// The send is not recorded yet.
     unsent: bool,
-    /// Interim (1xx) responses so far.
+    /// Number of interim (1xx) responses so far.
     interim: u32,
-    /// How much of the request body is with the kernel.
+    /// Bytes of the request body that are with the kernel.
     body_sent: usize,
     /// Bytes that the server accepts on this stream.
     window: i64,
-    /// Taken from the window that we gave.
+    /// Bytes used of the window that we gave.
     taken: u32,
 }
 
@@ -56,7 +58,8 @@ pub(super) struct Http2 {
     memo: BlockCache<ResponseFields>,
     encoder: Encoder,
     server: Settings,
-    /// Stream ids of `streams`, 0 for a free place; apart, so that a search touches little memory.
+    /// Stream ids of `streams`, 0 for a free slot; a separate list, so that a search reads little
+    /// memory.
     ids: Vec<u32>,
     streams: Vec<Stream>,
     blank: Exchange,
@@ -66,12 +69,12 @@ pub(super) struct Http2 {
     in_flight: usize,
     most: usize,
     begun: u64,
-    /// The place of the exchange that began last.
+    /// The slot of the exchange that began last.
     last_begun: usize,
     answered: bool,
     /// The header block of the last request.
     block: Vec<u8>,
-    /// The block came out twice in a row, so the next request's is the same.
+    /// The last two blocks were identical, so the next one is, too.
     repeats: bool,
     window: i64,
     taken: u32,
@@ -80,11 +83,11 @@ pub(super) struct Http2 {
     /// The last stream of the last GOAWAY.
     pub(super) goaway_stream: Option<u32>,
     over: bool,
-    /// The server broke RFC 9113 in this way: nothing more of it is read.
+    /// How the server violated RFC 9113; its bytes are not read any more.
     broken: Option<ErrorCode>,
-    /// Frames in a row that carried no part of a response.
+    /// Number of consecutive frames without a part of a response.
     idle_frames: u32,
-    /// Replies to SETTINGS and PING since the socket last took all that we had to send.
+    /// Number of replies to SETTINGS and PING since the socket last accepted all our bytes.
     unread_replies: u32,
     pub(super) moment: ClosePoint,
     pub(super) response: Option<Box<ResponseInfo>>,
@@ -93,8 +96,8 @@ pub(super) struct Http2 {
 }
 
 impl Http2 {
-    /// The state of a new connection with at most `streams` exchanges in flight. `blank` holds what they have in common.
-    /// The preface goes to `out`.
+    /// The state of a new connection with at most `streams` exchanges in flight. `blank` holds the
+    /// fields that they share. The preface goes to `out`.
     pub(super) fn new(blank: Exchange, detail: Detail, streams: usize, out: &mut Vec<u8>) -> Http2 {
         let settings = [
             (Setting::HeaderTableSize, 0),
@@ -194,7 +197,7 @@ impl Http2 {
         self.send_body(place, out);
     }
 
-    /// A place without an exchange in flight.
+    /// A slot without an exchange in flight.
     fn free_place(&mut self, request: &Arc<Request>) -> usize {
         debug_assert_eq!(
             self.ids.iter().filter(|id| **id != 0).count(),
@@ -221,8 +224,9 @@ impl Http2 {
         self.ids.len() - 1
     }
 
-    /// Makes `block` the header block of the next request. The first one fills the server's table. A block that came out twice
-    /// in a row has left the table as it was, so it stays valid.
+    /// Sets `block` to the header block of the next request. The first one fills the server's
+    /// table. A block that was identical twice in a row has not changed the table, so it stays
+    /// valid.
     fn encode(&mut self, request: &Request) {
         if self.repeats {
             return;
@@ -240,7 +244,7 @@ impl Http2 {
         self.block = block;
     }
 
-    /// Sends as much of the request body as the windows allow.
+    /// Sends the request body, up to the limit of the windows.
     fn send_body(&mut self, place: usize, out: &mut Vec<u8>) {
         let stream = &mut self.streams[place];
         let body = &stream.request.body;
@@ -338,7 +342,7 @@ impl Http2 {
         let room = self.most.min(theirs);
         match (over, self.in_flight) {
             (true, _) => State::Over,
-            // a server that lets nothing begin is of no more use
+            // a server that allows no streams is of no more use
             (false, 0) if self.answered && room == 0 => State::Over,
             (false, busy) if busy > 0 && busy >= room => State::Busy,
             (false, _) => State::Ready,
@@ -350,7 +354,7 @@ impl Http2 {
         self.ids.iter().position(|&id| id == stream && id != 0)
     }
 
-    /// The last frame before we close, with the reason where the server broke RFC 9113.
+    /// The last frame before we close, with the reason if the server violated RFC 9113.
     pub(super) fn goodbye(&self, out: &mut Vec<u8>) {
         writer::write_go_away(out, 0, self.broken.unwrap_or(ErrorCode::NO_ERROR), b"");
     }

@@ -1,10 +1,11 @@
-//! The parts of a response that the ledger does not record. They are never written as they are, because they may hold secrets.
+//! The parts of a response that the ledger does not record. They are never written unredacted,
+//! because they may hold secrets.
 
 use intact_ledger::Protocol;
 
-/// Fields that are kept per response.
+/// Limit of fields per response.
 const MOST_FIELDS: usize = 128;
-/// Bytes that are kept of a field's value.
+/// Limit of a field's value in bytes.
 const LONGEST_VALUE: usize = 1024;
 
 /// Version, persistence and fields of a response.
@@ -12,13 +13,13 @@ const LONGEST_VALUE: usize = 1024;
 pub struct ResponseInfo {
     /// The version in the status line.
     pub response_version: Option<Protocol>,
-    /// Whether the response leaves the connection open for another exchange, by its own account (RFC 9112 section 9.3).
+    /// Whether the response announces that the connection stays open (RFC 9112 section 9.3).
     pub keeps: bool,
     fields: Vec<(String, String)>,
 }
 
 impl ResponseInfo {
-    /// Adds a field. A field above the limit is left out, a long value is cut.
+    /// Adds a field. A field above the limit is dropped, and a long value is cut.
     pub fn note(&mut self, name: &[u8], value: &[u8]) {
         if self.fields.len() < MOST_FIELDS {
             let value = &value[..value.len().min(LONGEST_VALUE)];

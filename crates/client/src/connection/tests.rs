@@ -1,4 +1,5 @@
-//! The state of a connection against bytes of any kind: the same in every split, never a panic, each outcome by its kind.
+//! The state of a connection with arbitrary bytes: the same result for every split, no panic, the
+//! right kind of each outcome.
 
 use super::*;
 use crate::RequestSpec;
@@ -8,7 +9,7 @@ use intact_wire::h2::hpack::{Encoder, Indexing};
 use intact_wire::h2::{ErrorCode, Setting, writer};
 use proptest::prelude::*;
 
-/// What one exchange came to, times left out.
+/// The result of one exchange, without times.
 #[derive(Debug, PartialEq)]
 struct ExchangeSummary {
     outcome: Outcome,
@@ -49,7 +50,8 @@ fn state(protocol: Protocol, detail: Detail, streams: usize, out: &mut Vec<u8>) 
     HttpState::new(protocol, detail, streams, blank, out)
 }
 
-/// Begins an exchange and hands it the bytes in pieces of these lengths, over and over; then the stream ends if nothing came of it.
+/// Begins an exchange and passes the bytes in pieces of these lengths, repeatedly. Then the stream
+/// ends, if the exchange has not ended.
 fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSummary {
     let mut out = Vec::new();
     let mut http = state(protocol, Detail::Fields, 1, &mut out);
@@ -102,7 +104,7 @@ const HTTP1: &[&[u8]] = &[
     b"nonsense\r\n\r\n",
 ];
 
-/// An HTTP/2 server's side: SETTINGS, HEADERS, DATA, and what else.
+/// The bytes of an HTTP/2 server: SETTINGS, HEADERS, DATA, and `more`.
 fn http2(more: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     writer::write_settings(&mut out, &[(Setting::MaxConcurrentStreams, 7)]);
@@ -144,7 +146,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_response_says_of_the_connection_is_kept() {
+fn what_a_response_announces_about_the_connection_is_kept() {
     let summary = |nth: usize| converse(Protocol::Http11, HTTP1[nth], &[usize::MAX]);
     assert!(summary(0).keeps && !summary(0).over);
     assert_eq!((summary(1).status, summary(1).keeps), (Some(204), true));
@@ -157,7 +159,7 @@ fn what_a_response_says_of_the_connection_is_kept() {
 }
 
 #[test]
-fn a_response_without_a_request_spoils_the_connection() {
+fn after_a_response_without_a_request_the_connection_is_over() {
     let mut bytes = HTTP1[0].to_vec();
     bytes.extend_from_slice(b"HTTP/1.1 408 Request Timeout\r\n\r\n");
     let summary = converse(Protocol::Http11, &bytes, &[HTTP1[0].len(), usize::MAX]);
@@ -223,7 +225,7 @@ fn requests(out: &[u8]) -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
 }
 
 #[test]
-fn requests_that_change_between_each_other_and_between_settings_stay_readable() {
+fn requests_that_change_and_changed_settings_stay_readable() {
     let mut out = Vec::new();
     let mut http = state(Protocol::Http2, Detail::Outcome, 100, &mut out);
     let mut sink = FirstExchange::default();
@@ -234,7 +236,7 @@ fn requests_that_change_between_each_other_and_between_settings_stay_readable() 
         .enumerate()
     {
         if nth == 2 {
-            // the table shrinks so far that it holds one field: each block changes it
+            // the table shrinks to the size of one field, so each block changes it
             let mut settings = Vec::new();
             writer::write_settings(&mut settings, &[(Setting::HeaderTableSize, 50)]);
             http.receive(&settings, at(1), &mut sink, &mut out);
@@ -282,7 +284,7 @@ fn frames(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 const OK: (&str, &str) = (":status", "200");
 
 #[test]
-fn a_response_that_breaks_rfc_9113_is_malformed_at_once() {
+fn a_response_that_violates_rfc_9113_is_malformed_immediately() {
     let sections: &[&[(&str, &str)]] = &[
         &[],
         &[("server", "s")],
@@ -320,7 +322,8 @@ fn a_response_that_breaks_rfc_9113_is_malformed_at_once() {
     }
 }
 
-/// Frames that must not come, each without the end of the stream: nothing but the rule ends the exchange.
+/// Frames that are not allowed, each without the end of the stream: only the rule ends the
+/// exchange.
 fn wrong_frames() -> Vec<(String, Vec<u8>)> {
     let ok = block(&[OK]);
     let trailers = block(&[("x", "y")]);
@@ -413,7 +416,7 @@ fn a_response_before_its_request_ends_the_connection() {
     };
     assert_eq!(http2.state(), State::Over);
     assert!(sink.0.is_none(), "no exchange had begun");
-    // the server is sent the reason
+    // the server receives the reason
     let mut last = Vec::new();
     http2.goodbye(&mut last);
     assert_eq!(last[13..17], ErrorCode::PROTOCOL_ERROR.0.to_be_bytes());
@@ -473,7 +476,7 @@ fn frames_without_a_response_fail_with_no_progress() {
 }
 
 #[test]
-fn replies_that_the_server_does_not_read_do_not_pile_up() {
+fn replies_that_the_server_does_not_read_do_not_accumulate() {
     let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
     let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
     http.begin(&get(), 1, Nanos(0).into(), false, None, &mut sent);

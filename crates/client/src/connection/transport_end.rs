@@ -1,24 +1,26 @@
-//! The end of a connection as its transport shows it: which requests the server had received before it.
+//! The end of a connection as its transport shows it: which requests the server had received before
+//! it.
 //!
 //! Must not decide what that means: [`UnansweredRequest`] does, for all producers.
 
 use intact_ledger::{Exchange, Failure, Nanos, UnansweredRequest};
 
-/// What is known of the transport when exchanges end without a response.
+/// The facts about the transport when exchanges end without a response.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TransportEnd {
     /// When the end was read.
     pub(super) read_at: Nanos,
-    /// Bytes that the kernel took from us.
+    /// Bytes that the kernel accepted from us.
     pub(super) sent: u64,
-    /// Bytes of ours that the peer's TCP acknowledged, where that is known.
+    /// Bytes that the peer's TCP acknowledged, if that is known.
     pub(super) acknowledged: Option<u64>,
-    /// Nanoseconds of the transport handshake.
+    /// Duration of the transport handshake in nanoseconds.
     pub(super) round_trip: Option<u64>,
 }
 
 impl TransportEnd {
-    /// How an exchange failed of whose response no byte came, and its detail. Its request followed `sent_before` bytes.
+    /// The failure and the detail of an exchange without any byte of a response. Its request
+    /// followed `sent_before` bytes.
     pub(super) fn failure(
         &self,
         exchange: &Exchange,
@@ -27,7 +29,8 @@ impl TransportEnd {
         sent_before: u64,
     ) -> (Failure, Option<&'static str>) {
         let sent_at = exchange.spans.send.map_or(exchange.at, |send| send.end);
-        // an end that was read earlier came earlier, and so did one that kept the kernel from taking a byte
+        // an end that was read earlier came earlier, as did an end before the kernel accepted a
+        // byte of the request
         let is_earlier = self.read_at <= sent_at || self.sent <= sent_before;
         let request = UnansweredRequest {
             is_reused,

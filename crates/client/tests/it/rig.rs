@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// No hang: far more than any exchange here takes.
+/// Limit that detects a hang: far more than any exchange here takes.
 const HANG: Duration = Duration::from_secs(10);
 const CONNECTION: Token = Token(0);
 const RESOLVER: Token = Token(1);
 
-/// A TLS stream as a server has it.
+/// A server's TLS stream.
 pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
 
-/// Reads a request head, and a body of this many bytes.
+/// Reads the header section of a request, and a body of this number of bytes.
 pub(crate) fn read_request(stream: &mut TlsStream, body: usize) -> Option<()> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -37,13 +37,14 @@ pub(crate) fn read_request(stream: &mut TlsStream, body: usize) -> Option<()> {
     stream.read_exact(&mut vec![0; body]).ok()
 }
 
-/// A TLS server that runs a script on its only connection, in a thread that ends with the test process.
+/// A TLS server that runs a script on its only connection, in a thread that ends with the test
+/// process.
 pub(crate) fn tls_server(script: impl FnOnce(TlsStream) + Send + 'static) -> SocketAddr {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     tls_server_with(own.cert.der().clone(), &own.signing_key, script)
 }
 
-/// The same with this certificate.
+/// The same server with this certificate.
 pub(crate) fn tls_server_with(
     certificate: CertificateDer<'static>,
     key: &KeyPair,
@@ -52,7 +53,8 @@ pub(crate) fn tls_server_with(
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(intact_client::tls::provider());
     let key = provider.key_provider.load_private_key(key).unwrap();
-    // the resolver does not compare the two: a server may lack the key of the certificate that it presents
+    // the resolver does not compare the two: a server may lack the key of the certificate that it
+    // sends
     let both = SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key));
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -69,7 +71,7 @@ pub(crate) fn tls_server_with(
     address
 }
 
-/// Keeps the exchanges that ended.
+/// Stores the ended exchanges.
 #[derive(Default)]
 struct Exchanges(Vec<Exchange>);
 
@@ -91,12 +93,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Connects over TLS, without verifying the certificate.
+    /// Connects with TLS, without verifying the certificate.
     pub(crate) fn connect(address: SocketAddr) -> Driver {
         Driver::verifying(address, "localhost", &Verify::Insecure).unwrap()
     }
 
-    /// Connects over TLS to `name`, or returns why the dial failed.
+    /// Connects with TLS to `name`, or returns why the dial failed.
     pub(crate) fn verifying(
         address: SocketAddr,
         name: &str,
@@ -134,7 +136,7 @@ impl Driver {
         })
     }
 
-    /// Sends a request and reads until its exchange is over.
+    /// Sends a request and reads until its exchange ends.
     pub(crate) fn ask(&mut self, request: &Arc<Request>) -> Exchange {
         self.begin(request);
         self.answer()
@@ -147,13 +149,13 @@ impl Driver {
         self.http.send(&self.clock).unwrap();
     }
 
-    /// Reads until the exchange in flight is over.
+    /// Reads until the exchange in flight ends.
     pub(crate) fn answer(&mut self) -> Exchange {
         self.drive(|driver| !driver.exchanges.0.is_empty());
         self.exchanges.0.remove(0)
     }
 
-    /// Reads and writes until `done`, and no longer than until the limit.
+    /// Reads and writes until `done`, at most until the limit.
     pub(crate) fn drive(&mut self, done: impl Fn(&Driver) -> bool) {
         let deadline = self.clock.now().after(HANG.as_nanos() as u64);
         let mut events = Events::with_capacity(8);

@@ -1,4 +1,4 @@
-//! TLS: how it ends, and data larger than its buffers.
+//! TLS: its end, and data larger than its buffers.
 
 use crate::rig::{Driver, TlsStream, read_request, request, tls_server};
 use intact_client::State;
@@ -25,7 +25,7 @@ fn bytes_after_close_notify_are_dropped() {
     let address = tls_server(|mut stream| {
         read_request(&mut stream, 0).unwrap();
         respond_and_close(&mut stream, &[0x17; 40]);
-        // more of it in a read of its own, and the stream stays open until the client closes
+        // more of it in a separate read; the stream stays open until the client closes
         stream.sock.write_all(&[0x17; 40]).unwrap();
         let _ = stream.sock.read(&mut [0]);
     });

@@ -1,4 +1,5 @@
-//! Requests without a response: what the server had when it ended the connection decides their outcome.
+//! Requests without a response: what the server had received when it ended the connection decides
+//! their outcome.
 
 use crate::rig::{Driver, TlsStream, read_request, request, tls_server};
 use intact_ledger::{ClosePoint, Exchange, Failure, Method, Outcome};
@@ -8,14 +9,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// What the script of the server knows of the client, and the other way round.
+/// Signals between the server's script and the client.
 struct Signals {
     is_closed: Sender<()>,
     is_asked: Receiver<()>,
 }
 
-/// Sends two requests on one connection. The server responds to the first one and goes on with `script`; the second one leaves
-/// after the server's end where `waits`. The second exchange and the connection's close point.
+/// Sends two requests on one connection. The server responds to the first one and continues with
+/// `script`. With `waits`, the second one is sent after the server's end. Returns the second
+/// exchange and the connection's close point.
 fn second_request(
     waits: bool,
     script: impl FnOnce(TlsStream, &Signals) + Send + 'static,
@@ -39,7 +41,7 @@ fn second_request(
         closed.recv().unwrap();
     }
     driver.begin(&request(Method::POST, b"once"));
-    // the script may be over
+    // the script may have ended
     let _ = asked.send(());
     let second = driver.answer();
     let end = driver.http.close(second.end).close;
@@ -66,7 +68,7 @@ fn a_request_onto_a_connection_that_was_closed_while_idle_is_stale() {
 }
 
 #[test]
-fn a_request_behind_the_fin_of_a_server_that_lingers_is_stale() {
+fn a_request_after_the_fin_of_a_server_that_lingers_is_stale() {
     let (exchange, moment) = second_request(true, |mut stream, signals| {
         stream.sock.shutdown(Shutdown::Write).unwrap();
         signals.is_closed.send(()).unwrap();
@@ -82,7 +84,7 @@ fn a_request_behind_the_fin_of_a_server_that_lingers_is_stale() {
 fn a_request_that_reached_the_server_before_its_reset_is_reset() {
     let (exchange, moment) = second_request(false, |stream, signals| {
         signals.is_asked.recv().unwrap();
-        // close(2) with bytes that were not read is a RST
+        // close(2) with unread bytes sends a RST
         stream.sock.peek(&mut [0]).unwrap();
         drop(stream);
     });

@@ -1,4 +1,5 @@
-//! Which certificates are accepted: the ones that `openssl req -x509` makes carry CA:TRUE and are their own issuer.
+//! Which certificates are accepted: those of `openssl req -x509` have CA:TRUE and are their own
+//! issuer.
 
 use crate::rig::{Driver, tls_server_with};
 use intact_client::tls::Verify;
@@ -6,7 +7,7 @@ use intact_ledger::{DialFailure, Failure};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::io::Read;
 
-/// A certificate authority's certificate for `localhost`, that a server uses itself.
+/// The certificate of a certificate authority for `localhost`, which a server uses itself.
 fn ca_params() -> CertificateParams {
     let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -27,7 +28,7 @@ fn dial(
     Driver::verifying(address, name, &verify).map(drop)
 }
 
-/// The same where both are one certificate.
+/// The same, if both are one certificate.
 fn dial_itself(params: &CertificateParams, name: &str) -> Result<(), DialFailure> {
     let key = KeyPair::generate().unwrap();
     let own = params.self_signed(&key).unwrap();

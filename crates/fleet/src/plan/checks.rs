@@ -1,33 +1,33 @@
-//! Targets that are checked: what `check` is told, what it sends at most, how long it takes.
+//! Targets that are checked: the configuration, the budget and the duration of each check.
 
 use super::{Kind, Plan, Target};
 use intact_check::{Check, Config, ConfigError};
 use intact_units::duration::{self, DurationError};
 use std::time::Duration;
 
-/// The idle limit that is looked for unless the plan says another.
+/// Default limit of the idle time that is measured.
 const IDLE_LIMIT: Duration = Duration::from_secs(90);
-/// A race is run at idle limits up to this, and takes it once more.
+/// A race is run at idle limits up to this value, and takes as long again.
 const RACE: Duration = Duration::from_secs(30);
-/// The probes themselves, on a slow path.
+/// Duration of the probes on a slow path.
 const CARD: Duration = Duration::from_secs(30);
 
 /// Why a target cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckTargetError {
-    /// `idle-limit` is no time.
+    /// `idle-limit` is no duration.
     #[error("idle-limit: {0}")]
     IdleLimit(#[from] DurationError),
-    /// A key that only a bench has a use for.
+    /// A key that applies to benches only.
     #[error("{0} is for benches: a check goes where its url leads")]
     ForBenches(&'static str),
-    /// URL, header fields or roots cannot be used.
+    /// URL, header fields or roots are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
 
 impl Target {
-    /// The check of this target, at no more than so many requests a second.
+    /// The check of this target, with at most this number of requests per second.
     pub fn check(&self, requests_per_s: f64) -> Result<Check, CheckTargetError> {
         if self.plain_port.is_some() {
             return Err(CheckTargetError::ForBenches("plain-port"));
@@ -55,8 +55,8 @@ impl Target {
             .map_or(Ok(IDLE_LIMIT), duration::with_unit)
     }
 
-    /// How long a check of this target takes at most: asking at no more than so many requests a second, the idle limit, the race at it,
-    /// the card.
+    /// Limit of the duration of a check: its requests at this rate, the idle limit, the race at
+    /// that limit, and the probes.
     pub(super) fn longest_check(&self, requests_per_s: f64) -> Result<Duration, CheckTargetError> {
         let asking = Duration::try_from_secs_f64(f64::from(self.budget()?) / requests_per_s);
         let idle = self.idle_limit()?;
@@ -64,15 +64,15 @@ impl Target {
         Ok(asking.unwrap_or(Duration::MAX).saturating_add(waiting))
     }
 
-    /// Requests that a check of this target sends at most.
+    /// Limit of the requests of a check of this target.
     pub(super) fn budget(&self) -> Result<u32, CheckTargetError> {
         Ok(self.check(1.0)?.budget().requests())
     }
 }
 
 impl Plan {
-    /// Whether a target's checks fit into what the plan allows them, or the key that is in their way. `limit` is what a message may
-    /// take, where the plan says so.
+    /// Whether the checks of a target fit into the limits of the plan; otherwise the key that is
+    /// too small. `limit` is the plan's limit for a message, if it has one.
     pub(super) fn has_room_for(
         &self,
         target: &Target,

@@ -1,4 +1,4 @@
-//! The plan's file: what may stand in it, and errors that name file, line and the nearest key.
+//! Parses the file of a plan. Errors name the file, the line and the nearest key.
 
 use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
@@ -11,38 +11,39 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-/// More variants than this are a slip of the pen.
+/// Limit of variants; more are an error in the plan.
 const MOST_VARIANTS: usize = 1_000;
-/// More messages than this do not fit into a queue in reasonable time.
+/// Limit of messages; a queue cannot take more in reasonable time.
 const MOST_MESSAGES: u64 = 1_000_000;
 
-/// The shortest time of a message, and the longest of a repetition.
+/// Shortest duration of a message; `LONGEST` is the longest of a repetition.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Requests a second that a plan may ask for; a worker's share of the least is still a time between two requests.
+/// Requests per second that a plan may ask for. A worker's share of the smallest rate is still a
+/// valid interval.
 const RATES: RangeInclusive<f64> = 1e-5..=1e9;
 
 /// Why a plan cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The file is not TOML, or has a key or a value that means nothing.
+    /// The file is not TOML, or has an unknown key or value.
     #[error("{file}:{line}: {words}")]
     Source {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong, with the nearest key.
+        /// The problem, with the nearest key.
         words: String,
     },
-    /// The plan as a whole makes no sense.
+    /// The values contradict each other or exceed a limit.
     #[error("{file}: {key}: {words}")]
     Value {
         /// The file.
         file: String,
         /// The key.
         key: String,
-        /// What is wrong and what would do.
+        /// The problem and the remedy.
         words: String,
     },
 }
@@ -64,7 +65,7 @@ struct Source {
     axes: Option<SourceAxes>,
 }
 
-/// Values by axis: texts, numbers and switches.
+/// Values by axis: texts, numbers and booleans.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceAxes {
@@ -103,7 +104,7 @@ impl Word {
     }
 }
 
-/// Reads a plan. `file` is only named in errors.
+/// Parses a plan. `file` is used in errors only.
 pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     let file = file.display().to_string();
     let mut source: Source = toml::from_str(text).map_err(|error| {
@@ -149,18 +150,18 @@ pub fn parse(file: &Path, text: &str) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// Makes the error on a key.
+/// Makes the error for a key.
 type Wrong<'a> = dyn Fn(&str, &str) -> PlanError + 'a;
 
 const NAMES: &str = "letters, digits, `-` and `_`, at most 64: it becomes part of keys";
 
-/// Whether a name can be part of a key.
+/// Whether a name can be part of a key in the store.
 pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain)
 }
 
-/// The duration, and the slice if it is given.
+/// The duration, and the slice if the plan has one.
 fn times(source: &Source, wrong: &Wrong<'_>) -> Result<(Duration, Option<Duration>), PlanError> {
     let time =
         |key: &str, text: &str| with_unit(text).map_err(|error| wrong(key, &error.to_string()));
@@ -180,7 +181,7 @@ fn times(source: &Source, wrong: &Wrong<'_>) -> Result<(Duration, Option<Duratio
     Ok((duration, limit))
 }
 
-/// Labels and targets.
+/// Checks labels and targets.
 fn check_names(source: &Source, wrong: &Wrong<'_>) -> Result<(), PlanError> {
     unique("labels", source.labels.iter().map(String::as_str), wrong)?;
     if !source.labels.iter().all(|label| is_plain(label)) {
@@ -218,7 +219,7 @@ fn check_limits(source: &Source, wrong: &Wrong<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The variants of the benches, and the axes that vary.
+/// The variants of the benches, and the axes with more than one value.
 fn planned_variants(
     source: &Source,
     wrong: &Wrong<'_>,
@@ -246,7 +247,7 @@ fn planned_variants(
     variants(axes, tls).map_err(|words| wrong("axes", &words))
 }
 
-/// Whether the messages are few enough, and each target gets enough requests and time.
+/// Checks the number of messages, and that each target gets enough requests and time.
 fn check_size(plan: &Plan, limit: Option<Duration>, wrong: &Wrong<'_>) -> Result<(), PlanError> {
     if plan.len() > MOST_MESSAGES {
         return Err(wrong(
@@ -289,7 +290,7 @@ fn unique<'a>(
     Ok(())
 }
 
-/// The TLS that all URLs ask for.
+/// The TLS that all URLs imply.
 fn default_tls<'a>(targets: impl Iterator<Item = &'a Target>) -> Option<TlsChoice> {
     let (secure, plain): (Vec<_>, Vec<_>) =
         targets.partition(|target| target.url.to_ascii_lowercase().starts_with("https:"));
@@ -300,7 +301,7 @@ fn default_tls<'a>(targets: impl Iterator<Item = &'a Target>) -> Option<TlsChoic
     }
 }
 
-/// The variants, as a bench makes and names them, and the axes in which they differ.
+/// The variants with the names that a bench gives them, and the axes with more than one value.
 fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<String>), String> {
     const ON_OFF: &[(&str, bool)] = &[("on", true), ("off", false)];
     const HTTP: &[(&str, Protocol)] = &[
@@ -337,7 +338,7 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
     ))
 }
 
-/// The values of an axis; the default where none is given.
+/// The values of an axis, or its default.
 fn values<T>(
     axis: &str,
     words: &[Word],

@@ -1,5 +1,7 @@
-//! A target of a plan: where to, who acknowledged it, what is sent with each request. The plan's reader and each worker check it by
-//! the same rules, so that a message which was changed on its way sends nothing elsewhere.
+//! A target of a plan: its URL, its acknowledgement, and the header fields of each request.
+//!
+//! The parser of plans and each worker apply the same checks. So a message that was changed on its
+//! way cannot direct load to another server.
 
 use crate::secret::{self, ReadSecret, Reference, SecretError, Secrets};
 use intact_client::tls::{Credentials, Verify};
@@ -8,7 +10,7 @@ use intact_ledger::ExpectedStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A server to measure, acknowledged as one's own.
+/// A server to measure, which the user acknowledged as their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Target {
@@ -16,12 +18,14 @@ pub struct Target {
     pub name: String,
     /// Its URL.
     pub url: String,
-    /// The host again, and each address of `resolve`, as the acknowledgement that load on it is allowed.
+    /// The host again, and each address of `resolve`: the acknowledgement that load on it is
+    /// allowed.
     pub i_own_this: Acknowledged,
-    /// How it is measured.
+    /// The kind of measurement.
     #[serde(default)]
     pub measure: Kind,
-    /// For a check: the longest that an idle connection is watched, as `90s`; `0` leaves that out.
+    /// For a check: the longest time that an idle connection is observed, such as `90s`; `0` skips
+    /// this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_limit: Option<String>,
     /// Port for variants without TLS where the URL is https with a port.
@@ -30,7 +34,7 @@ pub struct Target {
     /// Port for variants with TLS where the URL is http with a port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_port: Option<u16>,
-    /// Check neither chain nor name of the certificate.
+    /// Do not verify the certificate's chain and name.
     #[serde(default)]
     pub insecure: bool,
     /// PEM text of the roots to trust.
@@ -47,7 +51,7 @@ pub struct Target {
     pub expect: Option<ExpectedStatus>,
 }
 
-/// The hosts and addresses that load is allowed on.
+/// The hosts and addresses on which load is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a host, or a list of hosts and addresses")]
 pub enum Acknowledged {
@@ -58,7 +62,7 @@ pub enum Acknowledged {
 }
 
 impl Acknowledged {
-    /// Whether it names a host or an address; brackets of IPv6 may be left out.
+    /// Whether it contains a host or an address; brackets of IPv6 are optional.
     fn names(&self, host: &str) -> bool {
         let names = match self {
             Acknowledged::One(name) => std::slice::from_ref(name),
@@ -78,19 +82,19 @@ fn bare(host: &str) -> &str {
     inner.unwrap_or(host)
 }
 
-/// How a target is measured.
+/// The kind of measurement of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Requests for some time, in every variant.
+    /// Sends requests for a given time, in every variant.
     #[default]
     Bench,
-    /// The card of the server, once a repetition; it tries the variants itself.
+    /// Runs `check` once per repetition; its probes cover the variants.
     Check,
 }
 
 impl Target {
-    /// Whom to trust.
+    /// The roots to trust.
     pub fn credentials(&self) -> Credentials {
         Credentials {
             verify: match &self.roots {
@@ -102,7 +106,7 @@ impl Target {
         }
     }
 
-    /// Where its URL leads.
+    /// The addresses for the URL's host.
     pub fn route(&self) -> ConnectOverride {
         ConnectOverride {
             resolve: self.resolve.clone(),
@@ -110,14 +114,14 @@ impl Target {
         }
     }
 
-    /// The references to secrets in its URL and header fields.
+    /// The references to secrets in the URL and the header fields.
     pub fn references(&self) -> BTreeSet<Reference> {
         let mut found = BTreeSet::new();
         let mut note = |reference: &Reference| {
             found.insert(reference.clone());
             Ok::<_, String>(String::new())
         };
-        // what cannot be read has been refused before
+        // the plan's parser refused unreadable references
         let _ = secret::fill(&self.url, &mut note);
         for header in &self.headers {
             let _ = secret::fill_field(header, &mut note);
@@ -125,7 +129,8 @@ impl Target {
         found
     }
 
-    /// The same with the value of each reference in its place, and the values, to be kept out of everything that is stored.
+    /// The target with the value of each reference in its place, and the values, which must not be
+    /// stored.
     pub(crate) fn with_secrets(
         &self,
         read: &dyn ReadSecret,
@@ -152,7 +157,7 @@ impl Target {
         Ok((filled, secrets))
     }
 
-    /// A sentence for each value that looks like a secret and stands in the plan itself.
+    /// A warning for each value of the plan that looks like a secret.
     pub(super) fn plain_secrets(&self) -> Vec<String> {
         let name = &self.name;
         let of_fields = self
@@ -168,8 +173,8 @@ impl Target {
         of_fields.chain(of_query).collect()
     }
 
-    /// Whether it can be sent to as it stands: what becomes bytes on the wire is one line without control characters, the URL holds no
-    /// credentials, and its host and each address of `resolve` are acknowledged.
+    /// Checks that the target can be used. Text that is sent has no control characters, the URL
+    /// holds no credentials, and the host and each address of `resolve` are acknowledged.
     pub(crate) fn may_be_sent_to(&self) -> Result<(), String> {
         let lines = [("url", &self.url)].into_iter();
         let lines = lines.chain(self.resolve.iter().map(|rule| ("resolve", rule)));
@@ -179,7 +184,7 @@ impl Target {
             }
         }
         for header in &self.headers {
-            // a tab may stand in a value (RFC 9110 section 5.5)
+            // a value may contain a tab (RFC 9110 section 5.5)
             if header.contains(|c: char| c.is_control() && c != '\t') {
                 return Err(format!("headers: {CONTROL}"));
             }
@@ -202,7 +207,7 @@ impl Target {
         Ok(())
     }
 
-    /// The URL as it will be dialled: another reading of it might see another host.
+    /// The URL as `client` parses it. Another parser might find another host in it.
     fn address(&self, url: &str) -> Result<ServerUrl, String> {
         let Some((_, rest)) = url.split_once("://") else {
             return Err("url: the scheme has to be http or https".to_owned());
@@ -217,7 +222,7 @@ impl Target {
         ServerUrl::parse(url).map_err(|error| format!("url: {error}"))
     }
 
-    /// Whether a rule of `resolve` is one, and leads only to addresses that are acknowledged.
+    /// Checks the format of a rule of `resolve`, and that its addresses are acknowledged.
     fn check_rule(&self, rule: &str) -> Result<(), String> {
         let route = ConnectOverride {
             resolve: vec![rule.to_owned()],

@@ -1,7 +1,8 @@
-//! The embedded queue: an SQLite file that any number of processes of one machine share. A claim is one transaction.
+//! The embedded queue: an SQLite file that any number of processes of one machine share. A claim is
+//! one transaction.
 //!
-//! The file is anybody's who can write to it, so that what its columns hold is never an error here: a body of any type is handed on as
-//! text, and the worker gives it up.
+//! Anyone who can write to the file can write any value, so the type of a value is never an error
+//! here. A body of any type is returned as text, and the worker gives the message up.
 
 use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
@@ -26,16 +27,16 @@ CREATE TABLE IF NOT EXISTS messages (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS by_state ON messages (state, until_ms, seq);
 ";
-/// How long another process may hold the file.
+/// How long another process may hold the file's lock.
 const BUSY: Duration = Duration::from_secs(30);
-/// How often an empty queue is looked at.
+/// Interval between two looks at an empty queue.
 const LOOK: Duration = Duration::from_millis(50);
-/// Between two attempts at a file that others open.
+/// Interval between two attempts to open a file that others open, too.
 const RETRY: Duration = Duration::from_millis(10);
-/// Messages that one transaction adds: it holds the file for milliseconds, however many there are.
+/// Messages per transaction, which holds the lock for milliseconds.
 const BATCH: usize = 500;
 
-/// A queue in a file.
+/// A queue in an SQLite file.
 pub struct SqliteQueue {
     name: String,
     file: Connection,
@@ -44,29 +45,31 @@ pub struct SqliteQueue {
     clock: Clock,
 }
 
-/// The messages of one plan, and how many of them may be with workers at once.
+/// The messages of one plan, and the limit of those that workers hold at the same time.
 struct Share {
-    /// What the ids of its messages begin with.
+    /// Prefix of the ids of its messages.
     prefix: String,
     at_once: u32,
 }
 
-/// The wall clock: all that processes of one machine share, except the file.
+/// The wall clock: in addition to the file, all that processes of one machine share.
 type Clock = Box<dyn Fn() -> SystemTime + Send>;
 
 impl SqliteQueue {
-    /// Opens the file, or makes one that only its user may read.
+    /// Opens the file, or creates one for its owner only.
     ///
     /// # Errors
-    /// It is no queue, or other processes hold it for too long.
+    /// If the file is no queue, or if other processes hold its lock for too long.
     pub fn open(path: &Path) -> Result<SqliteQueue, QueueError> {
         let name = format!("sqlite:{}", path.display());
-        // messages hold header fields; SQLite gives its -wal and -shm the permissions of the file
+        // messages hold header fields; SQLite copies the permissions of the file to its -wal and
+        // -shm
         private::make_file(path);
         let deadline = Instant::now() + BUSY;
         loop {
             match prepare(path) {
-                // the busy timeout does not cover locks on which two could wait for each other (sqlite3_busy_handler)
+                // the busy timeout does not cover locks that could cause a deadlock
+                // (sqlite3_busy_handler)
                 Err(error) if is_busy(&error) && Instant::now() < deadline => {
                     std::thread::sleep(RETRY);
                 }
@@ -84,8 +87,9 @@ impl SqliteQueue {
         }
     }
 
-    /// Takes and counts the messages of one plan only, with at most so many of them with workers at once: several coordinators of a plan
-    /// then stay within its rate, and none works on the messages of another plan.
+    /// Limits this queue to the messages of one plan, of which workers hold at most `at_once` at
+    /// the same time. So several coordinators of a plan keep its rate, and none processes messages
+    /// of another plan.
     #[must_use]
     pub fn of_plan(mut self, plan: &str, at_once: u32) -> SqliteQueue {
         self.share = Some(Share {
@@ -95,14 +99,14 @@ impl SqliteQueue {
         self
     }
 
-    /// How often messages that are sent from now on may be delivered.
+    /// Sets the number of deliveries of messages that are sent later.
     #[must_use]
     pub fn with_deliveries(mut self, deliveries: u32) -> SqliteQueue {
         self.deliveries = deliveries;
         self
     }
 
-    /// Takes the time from elsewhere.
+    /// Replaces the clock.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> SystemTime + Send + 'static) -> SqliteQueue {
         self.clock = Box::new(clock);
@@ -122,7 +126,7 @@ impl SqliteQueue {
     ) -> Result<T, QueueError> {
         let name = &self.name;
         let run = || {
-            // immediate: the write lock is taken before anything is read, so no other claim comes between
+            // immediate: takes the write lock before reading, so that no other claim comes between
             let transaction = self
                 .file
                 .transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -133,7 +137,7 @@ impl SqliteQueue {
         run().map_err(|error| failure(name, &error))
     }
 
-    /// What the ids of our messages begin with; absent where all are ours.
+    /// Prefix of the ids of our messages; `None` if all messages are ours.
     fn prefix(&self) -> Option<String> {
         self.share.as_ref().map(|share| share.prefix.clone())
     }
@@ -208,7 +212,7 @@ impl SqliteQueue {
     }
 }
 
-/// Opens the file and makes the table where there is none.
+/// Opens the file and creates the table if there is none.
 fn prepare(path: &Path) -> rusqlite::Result<Connection> {
     let mut file = Connection::open(path)?;
     file.busy_timeout(BUSY)?;
@@ -224,7 +228,7 @@ fn prepare(path: &Path) -> rusqlite::Result<Connection> {
     Ok(file)
 }
 
-/// A column as text, whatever was put there.
+/// A column of any type as text.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
@@ -234,7 +238,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     })
 }
 
-/// A column as a number, 0 where it is none.
+/// A column as a number; 0 if it is none.
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
     Ok(row.get_ref(column)?.as_i64().unwrap_or(0))
 }
@@ -374,7 +378,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What SQLite said, by what the caller can do.
+/// Maps an SQLite error to what the caller can do.
 fn failure(name: &str, error: &rusqlite::Error) -> QueueError {
     use rusqlite::ErrorCode;
     let name = name.to_owned();

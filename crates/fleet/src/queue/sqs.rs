@@ -1,7 +1,9 @@
-//! Amazon SQS, or whatever speaks its protocol at `AWS_ENDPOINT_URL`. Credentials and region come from the usual AWS chain.
+//! Amazon SQS, or a compatible service at `AWS_ENDPOINT_URL`. Credentials and region come from the
+//! usual AWS chain.
 //!
-//! Deliveries are counted by the queue (`ApproximateReceiveCount`); its redrive policy moves what was delivered too often to the
-//! dead-letter queue. What is given up at once is sent to `NAME-dead`, where that queue exists; its reason is in the store too.
+//! The queue counts deliveries (`ApproximateReceiveCount`), and its redrive policy moves messages
+//! with too many of them to the dead-letter queue. A message that is given up before that is sent
+//! to `NAME-dead`, if that queue exists. The store has its reason, too.
 
 use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
@@ -16,9 +18,9 @@ use aws_sdk_sqs::types::{
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Messages in one request.
+/// Messages per request.
 const BATCH: usize = 10;
-/// The longest that SQS waits for a message, and hides one.
+/// SQS's limit for waiting for a message.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const LONGEST_HOLD: Duration = Duration::from_secs(12 * 3600);
 
@@ -54,7 +56,7 @@ impl SqsQueue {
         let find = |queue: &str| {
             runtime
                 .block_on(client.get_queue_url().queue_name(queue).send())
-                .map_err(|error| told(name, &error))
+                .map_err(|error| failure(name, &error))
                 .map(|found| found.queue_url.unwrap_or_default())
         };
         let url = find(queue)?;
@@ -82,7 +84,7 @@ impl SqsQueue {
             .visibility_timeout(seconds);
         self.runtime
             .block_on(change.send())
-            .map_err(|error| told(&self.name, &error))?;
+            .map_err(|error| failure(&self.name, &error))?;
         Ok(())
     }
 
@@ -94,7 +96,7 @@ impl SqsQueue {
             .receipt_handle(receipt);
         self.runtime
             .block_on(delete.send())
-            .map_err(|error| told(&self.name, &error))?;
+            .map_err(|error| failure(&self.name, &error))?;
         Ok(())
     }
 
@@ -116,7 +118,7 @@ impl SqsQueue {
         let sent = self
             .runtime
             .block_on(request.send())
-            .map_err(|error| told(&self.name, &error))?;
+            .map_err(|error| failure(&self.name, &error))?;
         if let Some(refused) = sent.failed.first() {
             return Err(failed(format!(
                 "{} messages of a batch were refused: {}",
@@ -140,7 +142,7 @@ impl SqsQueue {
         let told_by = self
             .runtime
             .block_on(ask.send())
-            .map_err(|error| told(&self.name, &error))?;
+            .map_err(|error| failure(&self.name, &error))?;
         let of = |name: &QueueAttributeName| {
             told_by
                 .attributes()
@@ -180,7 +182,7 @@ impl Queue for SqsQueue {
         let received = self
             .runtime
             .block_on(receive.send())
-            .map_err(|error| told(&self.name, &error))?;
+            .map_err(|error| failure(&self.name, &error))?;
         let Some(message) = received.messages.unwrap_or_default().pop() else {
             return Ok(None);
         };
@@ -230,13 +232,13 @@ impl Queue for SqsQueue {
                 .message_attributes("reason", why);
             self.runtime
                 .block_on(letter.send())
-                .map_err(|error| told(&self.name, &error))?;
+                .map_err(|error| failure(&self.name, &error))?;
         }
         self.delete(&claim.receipt)
     }
 
     fn release(&mut self, claim: &Claim) -> Result<(), QueueError> {
-        // the delivery counts: SQS has no way to take it back
+        // this delivery counts: SQS cannot undo it
         self.hide(&claim.receipt, Duration::ZERO)
     }
 
@@ -262,18 +264,19 @@ impl Queue for SqsQueue {
     }
 
     fn dead(&mut self) -> Result<Vec<DeadMessage>, QueueError> {
-        // reading a dead-letter queue hides its messages from others; reasons are in the store
+        // reading a dead-letter queue hides its messages from other readers; the store has the
+        // reasons
         Ok(Vec::new())
     }
 }
 
-/// What the queue said, by what the caller can do.
-fn told<E: ProvideErrorMetadata + std::error::Error + 'static>(
+/// Maps an error of SQS to what the caller can do.
+fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     name: &str,
     error: &SdkError<E, HttpResponse>,
 ) -> QueueError {
     let name = name.to_owned();
-    // a proxy, or an endpoint that only resembles SQS, refuses without a code
+    // a proxy or a service that only resembles SQS refuses without a code
     let status = error.raw_response().map(|answer| answer.status().as_u16());
     let code = error.code().unwrap_or_default();
     let words = match (error.message(), error) {
@@ -288,7 +291,7 @@ fn told<E: ProvideErrorMetadata + std::error::Error + 'static>(
         "SignatureDoesNotMatch",
         "UnrecognizedClient",
         "ExpiredToken",
-        // a clock that is off
+        // the clock is wrong
         "RequestExpired",
         "RequestTimeTooSkewed",
     ]
@@ -308,7 +311,7 @@ fn told<E: ProvideErrorMetadata + std::error::Error + 'static>(
     }
 }
 
-/// An error with its causes: the outermost only says that something failed.
+/// An error with its causes: the outermost one only states that something failed.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! The Parquet form of exchanges: one flat table, schema in docs/fleet.md.
+//! The Parquet form of exchanges: one flat table; docs/fleet.md has the schema.
 
 use super::RowError;
 use crate::message::Message;
@@ -13,7 +13,8 @@ use parquet::schema::parser::parse_message_type;
 use std::fs::File;
 use std::sync::Arc;
 
-/// The table. Times are nanoseconds of the worker's monotonic clock, from the start of the message's run.
+/// The schema. Times are nanoseconds of the worker's monotonic clock, from the start of the
+/// message's run.
 pub(crate) const SCHEMA: &str = "message exchange {
   required binary message (STRING);
   required binary target (STRING);
@@ -41,7 +42,7 @@ pub(crate) const SCHEMA: &str = "message exchange {
   required int64 head_bytes;
   required int64 body_bytes;
 }";
-/// Rows that are held in memory before they are written as a row group.
+/// Rows per row group, which are held in memory.
 const GROUP: usize = 65_536;
 
 /// Collects exchanges and writes them in row groups.
@@ -108,7 +109,7 @@ impl Columns {
     }
 }
 
-/// One cell; absent is `None`.
+/// One cell; `None` is null.
 enum Value {
     Text(Option<String>),
     Int(Option<i32>),
@@ -116,7 +117,7 @@ enum Value {
     Truth(Option<bool>),
 }
 
-/// The name of the column at a place, as the schema has it.
+/// The name of a column in the schema.
 fn column_name(at: usize) -> &'static str {
     SCHEMA
         .lines()
@@ -178,7 +179,7 @@ fn write_column(
             for exchange in held {
                 let cell = match value(exchange) {
                     $kind(cell) => cell,
-                    // schema and `of` disagree; the test below would have said so
+                    // schema and `of` disagree; a test below checks that
                     _ => None,
                 };
                 present.push(i16::from(cell.is_some()));
@@ -211,7 +212,7 @@ mod tests {
 
     const PAGE: &str = include_str!("../../../../docs/fleet.md");
 
-    /// Name, type and whether it may be null, as the schema has them.
+    /// Name, type and nullability of each column in the schema.
     fn columns() -> Vec<(String, String, bool)> {
         let schema = parse_message_type(SCHEMA).unwrap();
         let columns = schema.get_fields().iter();
@@ -229,7 +230,7 @@ mod tests {
     #[test]
     fn the_page_names_every_column_in_order_with_its_type() {
         let table = PAGE.split("| column | type | meaning |").nth(1).unwrap();
-        let mut told = Vec::new();
+        let mut written = Vec::new();
         for line in table
             .lines()
             .skip(2)
@@ -241,14 +242,14 @@ mod tests {
                 None => (cells[2], false),
             };
             for name in cells[1].split(", ") {
-                told.push((
+                written.push((
                     name.trim_matches('`').to_owned(),
                     kind.to_owned(),
                     may_be_null,
                 ));
             }
         }
-        assert_eq!(told, columns());
+        assert_eq!(written, columns());
     }
 
     #[test]
@@ -258,7 +259,7 @@ mod tests {
             .nth(1)
             .and_then(|rest| rest.split(')').next())
             .unwrap();
-        let told: Vec<Vec<&str>> = table
+        let documented: Vec<Vec<&str>> = table
             .split(',')
             .map(|column| column.split_whitespace().collect())
             .collect();
@@ -274,9 +275,9 @@ mod tests {
                 (name, kind)
             })
             .collect();
-        assert_eq!(told.len(), wanted.len());
-        for (told, (name, kind)) in told.iter().zip(&wanted) {
-            assert_eq!(told[..], [name, *kind]);
+        assert_eq!(documented.len(), wanted.len());
+        for (column, (name, kind)) in documented.iter().zip(&wanted) {
+            assert_eq!(column[..], [name, *kind]);
         }
     }
 

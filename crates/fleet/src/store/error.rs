@@ -1,80 +1,80 @@
-//! Why a store refused, from the words of folders and of S3.
+//! Maps the errors of folders and of S3 to what the caller can do.
 
-/// Why the store could not do it. Each message names the way out.
+/// Why an operation of the store failed. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It is named in a way that means nothing here.
+    /// The name is no folder and no URL of a known scheme.
     #[error("--store {name}: {words}")]
     Name {
-        /// What was given.
+        /// The given name.
         name: String,
-        /// What would do.
+        /// The valid names.
         words: String,
     },
-    /// We may not use it.
+    /// Permission denied.
     #[error("store {name}: not permitted: {words}")]
     Forbidden {
         /// The store.
         name: String,
-        /// What it said.
+        /// The error of the store.
         words: String,
     },
-    /// There is no such bucket.
+    /// The bucket does not exist.
     #[error("store {name}: not there: {words}: make it, or name another")]
     Absent {
         /// The store.
         name: String,
-        /// What it said.
+        /// The error of the store.
         words: String,
     },
-    /// It is asked too much.
+    /// Throttled.
     #[error(
         "store {name}: throttled: {words}: fewer workers at once; nothing that was finished is lost"
     )]
     Throttled {
         /// The store.
         name: String,
-        /// What it said.
+        /// The error of the store.
         words: String,
     },
-    /// There is no room left.
+    /// No space is left.
     #[error("store {name}: full: {words}: make room; nothing that was finished is lost")]
     Full {
         /// The store.
         name: String,
-        /// What happened.
+        /// The error.
         words: String,
     },
-    /// The object is not there.
+    /// The object does not exist.
     #[error("store {name}: {words}: is this the store of a campaign?")]
     Missing {
         /// The store.
         name: String,
-        /// What it said.
+        /// The error of the store.
         words: String,
     },
-    /// An object is not what it should be.
+    /// An object has other content than expected.
     #[error("store {name}: {key}: {words}")]
     Unreadable {
         /// The store.
         name: String,
-        /// The object.
+        /// The key of the object.
         key: String,
-        /// What is wrong.
+        /// The problem.
         words: String,
     },
-    /// It failed in another way: no network.
+    /// Another failure, such as no network.
     #[error("store {name}: {words}")]
     Failed {
         /// The store.
         name: String,
-        /// What happened.
+        /// The error.
         words: String,
     },
 }
 
 impl StoreError {
-    /// The failure of a call on the store of this name.
+    /// Converts an error of the store with this name.
     pub(super) fn of(name: &str, error: &object_store::Error) -> StoreError {
         use object_store::Error;
         let name = name.to_owned();
@@ -103,7 +103,8 @@ impl StoreError {
     }
 }
 
-/// What S3 calls the ways in which credentials do not do. A clock that is off is one of them: it is part of the signature.
+/// Error codes of S3 for credentials that are refused. A wrong clock is one of them, because the
+/// time is signed.
 const FORBIDDEN: [&str; 9] = [
     "AccessDenied",
     "AllAccessDisabled",
@@ -116,7 +117,7 @@ const FORBIDDEN: [&str; 9] = [
     "UnauthorizedAccess",
 ];
 
-/// Code and words of a refusal in S3's form, which `object_store` passes on as text inside of its own.
+/// Code and message of an S3 error, which `object_store` passes on inside its own text.
 fn refusal(text: &str) -> Option<(String, String)> {
     let of = |tag: &str| {
         let after = text.split_once(&format!("<{tag}>"))?.1;
@@ -127,7 +128,7 @@ fn refusal(text: &str) -> Option<(String, String)> {
     Some((code, words))
 }
 
-/// Whether a folder's file system has no room left.
+/// Whether a folder's file system is full.
 fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind;
     let mut cause = Some(error);
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_read_out_of_what_surrounds_it() {
+    fn an_s3_error_is_read_out_of_the_text_around_it() {
         let text = "Generic S3 error: Error performing PUT http://x/ in 1ms - Server returned non-2xx status code: 404 Not Found: \
              <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
         let (code, words) = refusal(text).unwrap();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_told_from_other_failures_however_deep_it_lies() {
+    fn a_full_disk_is_detected_at_any_depth_of_the_error() {
         let error = |kind: std::io::ErrorKind| object_store::Error::Generic {
             store: "LocalFileSystem",
             source: Box::new(std::io::Error::from(kind)),

@@ -1,12 +1,13 @@
-//! The store of results: a folder, or S3, GCS, Azure in a build with the feature `aws`. Every object is written whole or not at all;
-//! a result counts from the moment that its own object is there, and that is written last.
+//! The store of results: a folder, or S3, GCS, Azure in a build with the feature `aws`. Every
+//! object is written completely or not at all. A result counts when its object exists, which is
+//! written last.
 //!
 //! ```text
-//! plans/PLAN.json                                                  what was to be done
+//! plans/PLAN.json                                                  the plan
 //! results/plan=PLAN/variant=V/label=L/MESSAGE/ATTEMPT.json         run and tally of one delivery
 //! exchanges/plan=PLAN/variant=V/label=L/MESSAGE.parquet            its requests, one row each
-//! csv/plan=PLAN/variant=V/label=L/MESSAGE.csv                      the same; apart, since SQL engines read every file of a folder
-//! dead/plan=PLAN/MESSAGE.json                                      why it was given up
+//! csv/plan=PLAN/variant=V/label=L/MESSAGE.csv                      the same; SQL engines need a separate folder
+//! dead/plan=PLAN/MESSAGE.json                                      why the message was given up
 //! ```
 
 mod error;
@@ -28,9 +29,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Objects that are fetched at once.
+/// Number of objects that are fetched concurrently.
 const AT_ONCE: usize = 16;
-/// Characters of a foreign name that become part of a key.
+/// Limit of the characters of a foreign name in a key.
 const LONGEST_PART: usize = 200;
 
 /// A store of results.
@@ -42,7 +43,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store by its name: a folder, which is made, or a URL such as `s3://BUCKET/PREFIX` in a build with the feature `aws`.
+    /// Opens a store by its name: a folder, which is created, or a URL such as `s3://BUCKET/PREFIX`
+    /// in a build with the feature `aws`.
     pub fn open(name: &str) -> Result<Store, StoreError> {
         let failed = |words: String| StoreError::Failed {
             name: name.to_owned(),
@@ -70,7 +72,7 @@ impl Store {
         })
     }
 
-    /// Writes one object, whole or not at all.
+    /// Writes one object completely or not at all.
     pub fn put(&self, key: &str, bytes: impl Into<Bytes>) -> Result<(), StoreError> {
         let bytes: Bytes = bytes.into();
         self.runtime
@@ -107,7 +109,7 @@ impl Store {
             .map_err(|error| StoreError::of(&self.name, &error))
     }
 
-    /// Reads many objects, a few at once, and hands each on as it comes, in the order of `keys`.
+    /// Reads objects, several concurrently. Passes each to `take` in the order of `keys`.
     pub fn each(&self, keys: &[String], mut take: impl FnMut(&str, Result<Bytes, StoreError>)) {
         let fetches = futures_util::stream::iter(keys).map(|key| async move {
             let path = self.key(key);
@@ -128,39 +130,39 @@ impl Store {
         });
     }
 
-    /// Writes down what is to be done.
+    /// Stores a plan.
     pub fn put_plan(&self, plan: &Plan) -> Result<(), StoreError> {
-        // header fields and roots stay in the messages; what is kept for good tells no secret
-        let mut told = plan.clone();
-        for target in &mut told.targets {
+        // header fields and roots stay in the messages, so that the store holds no secret
+        let mut stored = plan.clone();
+        for target in &mut stored.targets {
             target.headers.clear();
             target.roots = None;
             target.url = intact_ledger::redact::url(&target.url);
         }
-        self.put(&format!("plans/{}.json", plan.id), json(&told))
+        self.put(&format!("plans/{}.json", plan.id), json(&stored))
     }
 
-    /// The plans that were begun here.
+    /// The plans that were stored here.
     pub fn plans(&self) -> Result<Vec<Plan>, StoreError> {
         let keys = self.keys("plans")?;
         let mut plans = Vec::new();
-        let mut trouble = None;
+        let mut failed = None;
         self.each(&keys, |key, bytes| {
             let plan = bytes.and_then(|bytes| self.parse(key, &bytes));
             match plan {
                 Ok(plan) => plans.push(plan),
-                Err(error) => trouble = Some(error),
+                Err(error) => failed = Some(error),
             }
         });
-        trouble.map_or(Ok(plans), Err)
+        failed.map_or(Ok(plans), Err)
     }
 
-    /// Whether some delivery of a message was finished.
+    /// Whether a delivery of a message was finished.
     pub fn has(&self, message: &Message) -> Result<bool, StoreError> {
         Ok(!self.keys(&results_of(message))?.is_empty())
     }
 
-    /// How many messages of a plan have a result.
+    /// Number of messages of a plan with a result.
     pub fn finished(&self, plan: &str) -> Result<u64, StoreError> {
         let keys = self.keys(&format!("results/plan={plan}"))?;
         let messages: BTreeSet<&str> = keys
@@ -171,7 +173,7 @@ impl Store {
         Ok(messages.len() as u64)
     }
 
-    /// Writes the requests of a message; a later delivery replaces them.
+    /// Stores the requests of a message; a later delivery replaces them.
     pub fn put_rows(
         &self,
         message: &Message,
@@ -183,7 +185,7 @@ impl Store {
         self.put(&key, bytes)
     }
 
-    /// Writes the result: from now on it counts.
+    /// Stores the result. From then on it counts.
     pub fn put_outcome(
         &self,
         message: &Message,
@@ -193,9 +195,9 @@ impl Store {
         self.put(&key, json(outcome))
     }
 
-    /// Writes down that a message was given up.
+    /// Records that a message was given up.
     pub fn put_dead(&self, plan: &str, letter: &DeadLetter) -> Result<(), StoreError> {
-        // what could not be read has names that anybody may have written
+        // an unreadable message has names that anyone may have written
         let plain = |text: &str| -> String {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             let chars = text.chars().map(|c| if is_plain(c) { c } else { '_' });
@@ -205,7 +207,7 @@ impl Store {
         self.put(&format!("dead/plan={plan}/{name}.json"), json(letter))
     }
 
-    /// Reads an object of ours.
+    /// Parses an object of ours.
     pub(crate) fn parse<T: for<'a> Deserialize<'a>>(
         &self,
         key: &str,
@@ -241,7 +243,7 @@ impl Store {
     }
 }
 
-/// The folder of one variant and label: what SQL engines take as partitions.
+/// The folder of one variant and label: a partition for SQL engines.
 fn partition(kind: &str, message: &Message) -> String {
     let variant: String = message
         .variant_name
@@ -273,7 +275,7 @@ fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
         words,
     };
     let url = url::Url::parse(name).map_err(|error| wrong(error.to_string()))?;
-    // credentials, region and endpoint come from the environment, as for every tool of that platform
+    // credentials, region and endpoint come from the environment, as for every tool of the platform
     let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
     let (objects, prefix) =
         object_store::parse_url_opts(&url, settings).map_err(|error| wrong(error.to_string()))?;

@@ -1,10 +1,11 @@
-//! What a store keeps of a message: the result of a delivery, or why it was given up.
+//! The objects that a store holds per message: the result of a delivery, or the reason why the
+//! message was given up.
 
 use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::{Exchange, Run, Tally};
 use serde::{Deserialize, Serialize};
 
-/// What one delivery of one message brought.
+/// The result of one delivery of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeliveryResult {
     /// [`FORMAT`].
@@ -17,30 +18,31 @@ pub struct DeliveryResult {
     pub target: String,
     /// The label.
     pub label: String,
-    /// Index into the plan's variants; a check has none.
+    /// Index into the plan's variants; `None` for a check.
     pub variant: Option<u32>,
     /// The repetition, from 0.
     pub repetition: u32,
     /// The slice, from 0.
     pub slice: u32,
-    /// Which delivery this was, from 1.
+    /// The number of this delivery, from 1.
     pub attempt: u32,
-    /// Who worked on it.
+    /// Name of the worker.
     pub worker: String,
-    /// The head of its ledger.
+    /// The header of its ledger.
     pub run: Run,
-    /// What was counted. Of a bench: one variant, round 0 the preflight, round 1 the measurement.
+    /// The counts. For a bench: one variant, round 0 is the preflight, round 1 the measurement.
     pub tally: Tally,
-    /// What a check found out; absent for a bench.
+    /// The result of a check; `None` for a bench.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<CheckResult>,
 }
 
-/// What a check found out.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// The card of the server.
+    /// The server profile.
     pub card: ServerProfile,
-    /// The exchanges that tell what a new connection costs (tagged [`intact_ledger::card::WATERFALL`]): a handful.
+    /// The exchanges that show the cost of a new connection (tagged
+    /// [`intact_ledger::server_profile::WATERFALL`]), about ten.
     pub waterfall: Vec<Exchange>,
 }

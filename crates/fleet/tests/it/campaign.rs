@@ -32,7 +32,7 @@ impl Rig {
         }
     }
 
-    /// Lets one worker work until nothing is left.
+    /// Runs one worker until no message is left.
     fn work(&mut self, fake: &mut Fake) -> Vec<MessageOutcome> {
         let mut worker = Worker {
             queue: &mut self.queue,
@@ -89,7 +89,7 @@ fn a_message_that_was_delivered_twice_counts_once() {
         measure: &mut fake,
         secrets: &NoSecrets,
     };
-    // two workers had it at the same time: neither saw the other's result
+    // two workers held it at the same time: neither saw the other's result
     assert!(matches!(
         desk.handle(&body, 1).unwrap(),
         MessageOutcome::Measured(_)
@@ -115,12 +115,12 @@ fn a_message_that_was_delivered_twice_counts_once() {
 }
 
 #[test]
-fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
+fn a_poison_message_is_given_up_with_its_reason_and_the_rest_continues() {
     for then in [FailureAction::GivenUp, FailureAction::Again] {
         let mut rig = Rig::start(3);
         let id = rig.plan.messages().nth(1).unwrap().id;
         let mut fake = Fake {
-            trouble: Some((id.clone(), then)),
+            failure: Some((id.clone(), then)),
             ..Fake::default()
         };
         rig.work(&mut fake);
@@ -138,7 +138,7 @@ fn a_poison_message_is_given_up_with_its_reason_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_message_that_is_not_ours_goes_to_the_dead_letters() {
+fn a_foreign_message_goes_to_the_dead_letters() {
     let rig = Rig::start(1);
     let mut fake = Fake::default();
     let mut desk = MessageHandler {
@@ -184,7 +184,7 @@ fn write(rig: &Rig, statement: &str) {
 }
 
 #[test]
-fn whatever_is_in_a_row_the_worker_lives_and_the_report_counts_it_as_dead() {
+fn any_content_of_a_row_leaves_the_worker_alive_and_counts_as_dead() {
     for (body, strict) in [
         ("CAST(x'00ff41' AS TEXT)", true),
         ("'{\"format\": '", true),
@@ -198,7 +198,7 @@ fn whatever_is_in_a_row_the_worker_lives_and_the_report_counts_it_as_dead() {
     ] {
         let mut rig = Rig::start(2);
         if !strict {
-            // the table of a version without types in it
+            // the table of a version without types
             write(
                 &rig,
                 "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;",
@@ -224,7 +224,7 @@ fn whatever_is_in_a_row_the_worker_lives_and_the_report_counts_it_as_dead() {
 }
 
 #[test]
-fn a_row_whose_numbers_are_words_is_delivered_and_held() {
+fn a_row_with_text_for_numbers_is_delivered_and_held() {
     let mut rig = Rig::start(1);
     write(
         &rig,
@@ -236,12 +236,12 @@ fn a_row_whose_numbers_are_words_is_delivered_and_held() {
         let claim = rig.queue.claim("w", Duration::ZERO).unwrap().unwrap();
         assert_eq!(claim.attempt, 1);
     }
-    // neither claim has run out
+    // neither claim has expired
     assert_eq!(rig.queue.claim("v", Duration::ZERO).unwrap(), None);
 }
 
 #[test]
-fn names_that_are_no_part_of_a_key_end_no_worker() {
+fn names_that_cannot_be_part_of_a_key_end_no_worker() {
     let mut rig = Rig::start(1);
     let long = "x".repeat(300);
     write(
@@ -258,7 +258,7 @@ fn names_that_are_no_part_of_a_key_end_no_worker() {
 }
 
 #[test]
-fn a_secret_is_read_by_the_worker_and_is_in_nothing_that_is_stored() {
+fn a_secret_is_read_by_the_worker_and_never_stored() {
     let mut rig = Rig::start(1);
     let text = crate::rig::TEXT.replace("REPETITIONS", "1").replace(
         "i-own-this",
@@ -291,7 +291,7 @@ fn a_secret_is_read_by_the_worker_and_is_in_nothing_that_is_stored() {
         measure: &mut fake,
         secrets: &Token(""),
     };
-    // a worker without it ends, which says nothing about the message
+    // a worker without it ends, which is not the message's fault
     let error = desk.handle(&bodies[0], 1).unwrap_err().to_string();
     assert_eq!(error, "target t: env:TOKEN: is not set");
     desk.secrets = &Token("s3cret/&");
@@ -299,7 +299,7 @@ fn a_secret_is_read_by_the_worker_and_is_in_nothing_that_is_stored() {
         desk.handle(&bodies[0], 1).unwrap(),
         MessageOutcome::Measured(_)
     ));
-    fake.trouble = Some((
+    fake.failure = Some((
         rig.plan.messages().nth(1).unwrap().id,
         FailureAction::GivenUp,
     ));
@@ -309,7 +309,7 @@ fn a_secret_is_read_by_the_worker_and_is_in_nothing_that_is_stored() {
         measure: &mut fake,
         secrets: &Token("no luck"),
     };
-    // this measurer's error repeats the secret
+    // the error of this measurer repeats the secret
     let MessageOutcome::Failed { reason, .. } = desk.handle(&bodies[1], 1).unwrap() else {
         panic!("measured");
     };
@@ -329,7 +329,7 @@ fn a_secret_is_read_by_the_worker_and_is_in_nothing_that_is_stored() {
 }
 
 #[test]
-fn a_damaged_result_is_told_and_its_message_is_missing() {
+fn a_damaged_result_is_reported_and_its_message_is_missing() {
     let mut rig = Rig::start(2);
     rig.work(&mut Fake::default());
     let keys = rig.store.keys("results").unwrap();
@@ -339,20 +339,23 @@ fn a_damaged_result_is_told_and_its_message_is_missing() {
     assert_eq!(campaign.progress.finished, 2);
     assert_eq!(campaign.progress.unreadable, 2);
     assert_eq!(campaign.progress.missing, 2);
-    let told: Vec<&str> = campaign.groups[0]
+    let caveats: Vec<&str> = campaign.groups[0]
         .tally
         .caveats
         .iter()
         .map(|caveat| &*caveat.message)
         .collect();
-    assert!(told.iter().any(|words| words.contains("newer")), "{told:?}");
+    assert!(
+        caveats.iter().any(|words| words.contains("newer")),
+        "{caveats:?}"
+    );
 }
 
 #[test]
 fn requests_are_stored_as_csv_and_as_parquet_that_can_be_read_back() {
     let mut rig = Rig::start(1);
     rig.work(&mut Fake::default());
-    // apart: an SQL engine reads every file of the folder that it is told
+    // separate: an SQL engine reads every file of its folder
     for (folder, kind) in [("exchanges", ".parquet"), ("csv", ".csv")] {
         let keys = rig.store.keys(folder).unwrap();
         assert_eq!(keys.len(), 2);

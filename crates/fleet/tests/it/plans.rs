@@ -1,4 +1,4 @@
-//! Plans: what they expand to, and how wrong ones are refused.
+//! Plans: the messages that they expand to, and the errors of invalid ones.
 
 use crate::rig::plan;
 use intact_fleet::{BadMessage, FORMAT, Kind, Message, Plan, parse};
@@ -48,7 +48,7 @@ fn a_plan_becomes_messages_with_unique_ids_in_interleaved_order() {
 }
 
 #[test]
-fn the_cap_holds_even_if_every_message_is_delivered_as_often_as_may_be() {
+fn the_limit_holds_even_if_every_message_is_delivered_as_often_as_allowed() {
     let plan = parse(Path::new("p.toml"), GOOD).unwrap();
     let sum: u64 = plan
         .messages()
@@ -81,7 +81,7 @@ fn a_wrong_key_is_named_with_its_line_and_the_nearest() {
 }
 
 #[test]
-fn tls_is_as_the_urls_say_unless_it_is_named() {
+fn tls_follows_the_urls_unless_the_plan_names_it() {
     assert_eq!(plan(1).variants[0].axes["tls"], "none");
     let text = GOOD.replace("tls = [\"1.2\", \"1.3\"]\n", "");
     let plan = parse(Path::new("p.toml"), &text).unwrap();
@@ -95,7 +95,7 @@ fn variants_are_those_of_a_bench() {
     let plan = parse(Path::new("p.toml"), GOOD).unwrap();
     assert_eq!(plan.variants[1].name, "keepalive=off http=1.1 tls=1.2");
     assert_eq!(plan.varied, ["keepalive", "http", "tls"]);
-    // without TLS there is nothing to resume, and HTTP/1.1 has no streams
+    // without TLS there is no resumption, and HTTP/1.1 has no streams
     let axes =
         "http = [1.1]\ntls = [\"none\", \"1.3\"]\nresume = [false, true]\nstreams = [1, 8]\n";
     let (before, _) = GOOD.split_once("http = [1.1").unwrap();
@@ -111,8 +111,8 @@ fn a_value_that_an_axis_does_not_have_is_refused() {
         ("c = [\"x\"]", "axes: c = \"x\": a whole number"),
     ] {
         let (before, _) = GOOD.split_once("http = [1.1").unwrap();
-        let told = refused(&format!("{before}{values}\n"));
-        assert!(told.ends_with(wanted), "{told}");
+        let error = refused(&format!("{before}{values}\n"));
+        assert!(error.ends_with(wanted), "{error}");
     }
     let many = format!("c = {:?}\n", (1..=1_001).collect::<Vec<u32>>());
     let (before, _) = GOOD.split_once("http = [1.1").unwrap();
@@ -126,7 +126,7 @@ fn a_target_that_is_not_acknowledged_is_refused() {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused_by_name() {
+fn invalid_values_are_refused_by_name() {
     for (from, to, named) in [
         ("name = \"rig\"", "name = \"a/b\"", "name"),
         ("duration = \"10m\"", "duration = \"10\"", "duration"),
@@ -166,7 +166,7 @@ fn a_message_whose_target_was_exchanged_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_one_line_of_a_request_is_refused_when_the_plan_is_read() {
+fn text_that_cannot_be_one_line_of_a_request_is_refused_when_the_plan_is_read() {
     let url = "https://a.test/health";
     let host = "i-own-this = \"a.test\"";
     for (from, to, named) in [
@@ -220,8 +220,8 @@ fn what_cannot_be_one_line_of_a_request_is_refused_when_the_plan_is_read() {
 }
 
 #[test]
-fn the_host_that_is_acknowledged_is_the_one_that_is_dialled() {
-    // two readings of a URL may differ in its host: what `client` dials counts
+fn the_acknowledged_host_is_the_one_that_is_dialled() {
+    // two parsers of a URL may find different hosts: the one of `client` counts
     for url in [
         "https://a.test@evil.test/",
         "https://evil.test#@a.test/",
@@ -349,7 +349,7 @@ fn the_reason_why_a_message_is_unreadable_repeats_nothing_of_it() {
 }
 
 #[test]
-fn a_secret_in_the_plan_is_warned_of_with_what_to_write() {
+fn a_secret_in_the_plan_causes_a_warning_with_the_remedy() {
     let warnings = |headers: &str, url: &str| {
         let text = GOOD
             .replace("i-own-this", &format!("headers = [{headers}]\ni-own-this"))
@@ -393,7 +393,7 @@ fn cards() -> Plan {
 }
 
 #[test]
-fn a_check_comes_once_a_repetition_whatever_the_slices_and_axes_are() {
+fn a_check_occurs_once_per_repetition_for_any_slices_and_axes() {
     let messages: Vec<Message> = cards().messages().collect();
     let ids: Vec<&str> = messages.iter().map(|message| &*message.id).collect();
     assert_eq!(
@@ -418,12 +418,12 @@ fn a_check_comes_once_a_repetition_whatever_the_slices_and_axes_are() {
         .iter()
         .filter(|message| message.recipe.target.measure == Kind::Check);
     assert_eq!(checks.count(), 4);
-    // the check's https says nothing about the TLS of benches
+    // the https of the check does not affect the TLS of benches
     assert_eq!(plan.variants[0].axes["tls"], "none");
 }
 
 #[test]
-fn the_whole_budget_of_each_check_counts_against_the_cap() {
+fn the_whole_budget_of_each_check_counts_towards_the_limit() {
     let plan = cards();
     let budget = u64::from(plan.targets[0].check(10.0).unwrap().budget().requests());
     let estimate = plan.estimate();
@@ -443,7 +443,7 @@ fn the_whole_budget_of_each_check_counts_against_the_cap() {
 }
 
 #[test]
-fn a_check_that_the_plan_has_no_room_for_is_refused_by_what_is_in_its_way() {
+fn a_check_that_does_not_fit_the_plan_is_refused_with_the_key_that_is_too_small() {
     let check = "measure = \"check\"";
     for (from, to, named) in [
         (
@@ -479,11 +479,12 @@ fn a_check_that_the_plan_has_no_room_for_is_refused_by_what_is_in_its_way() {
     let quick = quick.replace("slice = \"5m\"", "slice = \"50s\"");
     let plan = parse(Path::new("p.toml"), &quick).unwrap();
     assert!(!plan.targets[0].check(10.0).unwrap().config().idle);
-    // without a limit of its own a check takes what it needs, whatever a bench takes
-    let beside = CHECKED
+    // without a limit of its own, a check takes the time that it needs, independent of the duration
+    // of benches
+    let with_bench = CHECKED
         .replace("duration = \"10m\"", "duration = \"100ms\"")
         .replace("slice = \"5m\"\n", "");
-    let plan = parse(Path::new("p.toml"), &beside).unwrap();
+    let plan = parse(Path::new("p.toml"), &with_bench).unwrap();
     // 185 requests at 10/s, an idle limit of 90 s, the race, the card
     let needed = 18_500 + 90_000 + 30_000 + 30_000;
     assert!(plan.messages().all(|message| message.recipe.ms == needed));
@@ -529,7 +530,7 @@ proptest! {
         let message = plan(1).messages().next().unwrap();
         let body = patched(&serde_json::to_string(&message).unwrap(), at, cut, &new);
         if let Ok(taken) = Message::parse(&body) {
-            // what is stored of it has the names of a plan
+            // the stored names are those of a plan
             let names = [&taken.plan, &taken.id, &taken.label, &taken.variant_name];
             prop_assert!(names.iter().all(|name| name.len() < 256 && !name.contains('/')));
             prop_assert!(taken.recipe.target.url.contains("host.test"));

@@ -1,4 +1,4 @@
-//! The embedded queue: nothing is lost, nothing is in two hands.
+//! The embedded queue: no message is lost, and no two workers hold the same one.
 
 use crate::rig::plan;
 use intact_fleet::{Counts, Queue, SqliteQueue};
@@ -56,12 +56,12 @@ fn sending_a_plan_again_adds_nothing() {
     let mut queue = queue(&folder, 3);
     assert_eq!(queue.send(&mut plan(2).messages()).unwrap(), 4);
     assert_eq!(queue.send(&mut plan(2).messages()).unwrap(), 0);
-    // another number of repetitions is another plan
+    // a plan with another number of repetitions is another plan
     assert_eq!(queue.send(&mut plan(3).messages()).unwrap(), 6);
 }
 
 #[test]
-fn what_a_dead_worker_had_comes_back_until_it_was_too_often() {
+fn messages_of_a_dead_worker_return_until_their_last_delivery() {
     let folder = tempfile::tempdir().unwrap();
     let mut queue = queue(&folder, 2);
     queue.send(&mut plan(1).messages().take(1)).unwrap();
@@ -114,7 +114,7 @@ fn a_late_answer_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_is_no_queue_is_refused_in_words() {
+fn a_file_that_is_no_queue_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("q.sqlite");
     std::fs::write(
@@ -137,7 +137,7 @@ fn a_file_that_is_no_queue_is_refused_in_words() {
 }
 
 #[test]
-fn many_that_open_one_new_queue_at_once_all_get_it() {
+fn many_processes_can_open_one_new_queue_at_the_same_time() {
     for _ in 0..20 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("q.sqlite");
@@ -160,7 +160,7 @@ fn many_that_open_one_new_queue_at_once_all_get_it() {
 }
 
 #[test]
-fn who_sends_many_messages_lets_others_in_between() {
+fn sending_many_messages_lets_other_processes_in_between() {
     let folder = tempfile::tempdir().unwrap();
     let mut queue = queue(&folder, 3);
     let mut other = SqliteQueue::open(&folder.path().join("q.sqlite")).unwrap();
@@ -170,7 +170,7 @@ fn who_sends_many_messages_lets_others_in_between() {
     let mut messages = plan.messages().inspect(|_| {
         sent += 1;
         if sent % 600 == 0 {
-            // with one transaction for all, this waits for as long as another process may hold the file, and fails
+            // with one transaction for all messages, this waits for the whole timeout and fails
             assert!(other.claim("w", Duration::ZERO).unwrap().is_some());
             taken += 1;
         }
@@ -198,7 +198,7 @@ fn a_file_that_another_process_holds_for_a_while_is_waited_for() {
 }
 
 #[test]
-fn coordinators_of_one_queue_take_their_own_plans_and_keep_to_its_workers() {
+fn coordinators_of_one_queue_take_the_messages_of_their_own_plans_and_keep_its_limit() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (plan(2), plan(3));
     let of = |plan: &intact_fleet::Plan| queue(&folder, 3).of_plan(&plan.id, 2);
@@ -235,7 +235,7 @@ fn coordinators_of_one_queue_take_their_own_plans_and_keep_to_its_workers() {
     );
     assert!(one.done(&held).unwrap());
     assert!(again.claim("x2", Duration::ZERO).unwrap().is_some());
-    // a worker that ended takes nothing from those of the other coordinator
+    // a worker that ended does not affect those of the other coordinator
     assert_eq!(one.abandon("w1").unwrap(), Some(0));
     assert_eq!(again.abandon("x1").unwrap(), Some(1));
     assert!(one.claim("w1", Duration::ZERO).unwrap().is_some());
@@ -243,7 +243,7 @@ fn coordinators_of_one_queue_take_their_own_plans_and_keep_to_its_workers() {
 
 #[cfg(unix)]
 #[test]
-fn a_queue_and_a_store_are_their_users_alone() {
+fn only_their_owner_can_read_a_queue_and_a_store() {
     use std::os::unix::fs::MetadataExt;
     let folder = tempfile::tempdir().unwrap();
     let mut queue = queue(&folder, 3);
@@ -257,7 +257,7 @@ fn a_queue_and_a_store_are_their_users_alone() {
     assert_eq!((mode("deep"), mode("deep/store")), (0o700, 0o700));
 }
 
-/// A wall clock that jumps where the test says, and its hand.
+/// A queue with a wall clock that the test sets, and the handle to set it.
 fn jumping(folder: &tempfile::TempDir) -> (SqliteQueue, Arc<AtomicU64>) {
     let hand = Arc::new(AtomicU64::new(1_000_000));
     let read = hand.clone();
@@ -282,13 +282,14 @@ fn a_clock_that_jumps_ahead_has_a_message_delivered_twice_and_finished_once() {
 }
 
 #[test]
-fn a_clock_that_jumps_back_loses_nothing_and_a_dead_worker_s_message_comes_back_at_once() {
+fn a_clock_that_jumps_back_loses_nothing_and_a_dead_worker_s_message_returns_immediately() {
     let folder = tempfile::tempdir().unwrap();
     let (mut queue, hand) = jumping(&folder);
     queue.send(&mut plan(1).messages().take(2)).unwrap();
     let held = queue.claim("w", Duration::ZERO).unwrap().unwrap();
     hand.fetch_sub(3600, Ordering::Relaxed);
-    // what waits has no time, so it is taken whatever the clock says; what is held stays so until its worker is known to be gone
+    // a waiting message has no time, so the clock does not matter; a held one stays held until its
+    // worker is known to have ended
     let other = queue.claim("v", Duration::ZERO).unwrap().unwrap();
     assert!(queue.done(&other).unwrap());
     assert_eq!(queue.claim("v", Duration::ZERO).unwrap(), None);

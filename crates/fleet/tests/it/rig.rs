@@ -1,4 +1,4 @@
-//! A plan, and a measurer that measures nothing.
+//! A plan, and a measurer that sends no requests.
 
 use intact_fleet::{
     FailureAction, Measure, MeasureError, Measured, Message, Plan, ReadSecret, Reference, RowFiles,
@@ -31,11 +31,11 @@ impl ReadSecret for NoSecrets {
 /// Gives every message ten requests: 1 ms each with keep-alive, 3 ms without.
 #[derive(Default)]
 pub(crate) struct Fake {
-    /// Messages that fail, by how they fail.
-    pub(crate) trouble: Option<(String, FailureAction)>,
-    /// How many were measured.
+    /// Messages that fail, and how.
+    pub(crate) failure: Option<(String, FailureAction)>,
+    /// Number of measured messages.
     pub(crate) measured: u32,
-    /// The targets as they would be sent to.
+    /// The targets with their secrets, as they would be sent.
     pub(crate) targets: Vec<Target>,
 }
 
@@ -46,7 +46,7 @@ impl Measure for Fake {
         rows: &mut RowFiles,
     ) -> Result<Measured, MeasureError> {
         self.targets.push(message.recipe.target.clone());
-        if let Some((id, then)) = &self.trouble
+        if let Some((id, then)) = &self.failure
             && *id == message.id
         {
             return Err(MeasureError {

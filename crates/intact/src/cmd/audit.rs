@@ -243,7 +243,7 @@ fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Fa
     run.rows = Rows::All;
     run.ends_seen = Input::see_ends(inputs);
     run.announcements_seen = Input::see_announcements(inputs);
-    run.durations_seen = Input::tell_durations(inputs);
+    run.durations_seen = Input::show_durations(inputs);
     run.lookups_seen = Input::see_lookups(inputs);
     run.time_step_ns = Input::time_step(inputs);
     run.subject = Some(Input::subject(inputs));

@@ -18,33 +18,35 @@ pub enum CloseKind {
     Goaway,
     /// A RST.
     Rst,
-    /// Nothing on the wire: an end found out by a timeout.
+    /// Nothing on the wire: a timeout detected the end.
     Silent,
 }
 
-/// When in the life of a connection it ended.
+/// The point in the life of a connection at which it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClosePoint {
-    /// Before it carried anything.
+    /// Before any exchange.
     Unused,
     /// Right after a complete exchange, or as announced.
     AfterExchange,
-    /// While nothing was in flight.
+    /// While no exchange was in flight.
     Idle,
-    /// In the middle of an exchange.
+    /// Within an exchange.
     MidExchange,
-    /// A request was sent on it when the other side had closed it already, or may have.
+    /// The other side had closed it, or may have, before a request was sent on it.
     Stale,
 }
 
-/// Nanoseconds from the end of the last exchange up to which a close counts as right after it. More than a round trip of most
-/// paths, so that it does not matter on which side of the path the close is observed; less than any idle timeout in use.
+/// Nanoseconds from the end of the last exchange up to which a close counts as right after it. This
+/// is more than the round trip of most paths, so the point of observation does not matter. It is
+/// less than any idle timeout in use.
 pub const RIGHT_AFTER: u64 = 200_000_000;
 
 impl ClosePoint {
-    /// The point of a close that was `announced` or not, `idle` nanoseconds after the end of the last exchange.
+    /// The point of a close that was `announced` or not, `idle` nanoseconds after the end of the
+    /// last exchange.
     pub fn after(idle: u64, announced: bool) -> ClosePoint {
         if announced || idle <= RIGHT_AFTER {
             ClosePoint::AfterExchange
@@ -69,34 +71,35 @@ pub enum OtherEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Close {
-    /// When it was seen.
+    /// When it was observed.
     pub at: Nanos,
-    /// Who closed first; absent when it cannot be told.
+    /// The side that closed first; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Side>,
-    /// What was seen on the wire; absent when nothing was.
+    /// The kind of close on the wire; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<CloseKind>,
-    /// What the client did after the server's end; absent where it closed first, or where that was not observed.
+    /// What the client did after the server's end; absent if the client closed first, or if that
+    /// was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_end: Option<OtherEnd>,
-    /// Who announced it (`Connection: close`, GOAWAY) beforehand.
+    /// The side that announced the end before (`Connection: close`, GOAWAY).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_by: Option<Side>,
-    /// When in its life.
+    /// The point in the connection's life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moment: Option<ClosePoint>,
-    /// Exchanges that it carried, failed ones included; absent when they cannot be counted.
+    /// Number of exchanges, including failed ones; absent if they cannot be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<u64>,
-    /// Bytes over its life.
+    /// Bytes over the connection's life.
     pub bytes: ConnectionBytes,
-    /// Signs of life that are not reuse.
+    /// Signs of life other than exchanges.
     #[serde(default, skip_serializing_if = "Probes::is_empty")]
     pub probes: Probes,
 }
 
-/// Bytes that a connection carried, as seen at the vantage point.
+/// Bytes of a connection, as observed at the vantage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionBytes {
@@ -106,42 +109,43 @@ pub struct ConnectionBytes {
     pub received: u64,
 }
 
-/// What keeps a connection open without an exchange, or finds out that its peer is gone.
+/// Means that keep a connection open without an exchange, or detect that its peer is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probes {
-    /// Whether SO_KEEPALIVE was set, and its interval in seconds where known.
+    /// Interval of SO_KEEPALIVE in seconds, if it was set and is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_keepalive_s: Option<u32>,
-    /// TCP_USER_TIMEOUT in milliseconds where it was set: sent bytes without an acknowledgement end the connection after it.
+    /// TCP_USER_TIMEOUT in milliseconds, if it was set: unacknowledged bytes end the connection
+    /// after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_timeout_ms: Option<u32>,
-    /// HTTP/2 PING frames seen.
+    /// Number of HTTP/2 PING frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pings: Option<u32>,
 }
 
 impl Probes {
-    /// Whether none were seen.
+    /// Whether none were observed.
     pub fn is_empty(&self) -> bool {
         *self == Probes::default()
     }
 }
 
-/// Why connections ended, in the few words that tables and JSON use (`connections.ended_by`).
+/// Why connections ended: the classes of tables and JSON (`connections.ended_by`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
     /// We, or the watched client, closed it.
     Client,
-    /// The server closed it as it had announced.
+    /// The server closed it after an announcement.
     ServerAnnounced,
-    /// The server closed it without a word.
+    /// The server closed it without an announcement.
     Server,
     /// The server reset it.
     ServerReset,
-    /// It ended, and who ended it cannot be told.
+    /// It ended, and the side that ended it is unknown.
     Unknown,
 }
 

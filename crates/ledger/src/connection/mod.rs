@@ -1,4 +1,4 @@
-//! Connections: what was opened, what it cost to open, how it ended.
+//! Connections: their setup, its duration, and their end.
 
 mod close;
 mod tls;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct ConnectionId(pub u64);
 
-/// What carries the bytes.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -38,11 +38,11 @@ pub enum Transport {
     Unix,
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Protocol {
-    /// HTTP/0.9: no head, ends with the connection.
+    /// HTTP/0.9: no header section; ends with the connection.
     #[serde(rename = "0.9")]
     Http09,
     /// HTTP/1.0.
@@ -75,7 +75,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// `1.1`, `2`, `redis`: the word used in axes, JSON and tables.
+    /// `1.1`, `2`, `redis`: the name in axes, JSON and tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::Http09 => "0.9",
@@ -92,14 +92,14 @@ impl Protocol {
     }
 }
 
-/// The steps of setting up a connection; a step that did not happen or was not seen is absent.
+/// The steps of a connection's setup; a step that did not happen or was not observed is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setup {
     /// Name lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<Span>,
-    /// Transport handshake (TCP only; QUIC has only this), a proxy's CONNECT included.
+    /// Transport handshake (TCP only; QUIC has only this), including a proxy's CONNECT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<Span>,
     /// TLS handshake, until the client may send its request.
@@ -108,7 +108,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The sum of the steps in nanoseconds; `None` when no step was seen.
+    /// Sum of the steps in nanoseconds; `None` if no step was observed.
     pub fn nanos(&self) -> Option<u64> {
         let steps = [self.dns, self.connect, self.ssl];
         let seen = steps.iter().flatten().map(|span| span.nanos());
@@ -116,20 +116,20 @@ impl Setup {
     }
 }
 
-/// A dial that did not lead to a usable connection.
+/// A dial that did not result in a usable connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DialFailure {
     /// The step that failed.
     pub phase: SetupPhase,
-    /// What happened.
+    /// The kind of failure.
     pub kind: Failure,
-    /// The library's or kernel's own words, redacted.
+    /// The message of the library or the kernel, redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Arc<str>>,
 }
 
-/// What the server said about keeping the connection.
+/// The terms that the server announced for keeping the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeepAliveTerms {
@@ -156,9 +156,9 @@ impl KeepAliveTerms {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// Who opened the connection.
+    /// The side that opened the connection.
     Client,
-    /// Who accepted it.
+    /// The side that accepted it.
     Server,
 }
 
@@ -187,7 +187,7 @@ pub struct Connection {
     /// The execution environment of a function that opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<u64>,
-    /// Where it leads, as far as it is known.
+    /// The origin, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Our address.
@@ -199,49 +199,51 @@ pub struct Connection {
     /// The process that opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
-    /// What the client calls itself: the product of its first `User-Agent`.
+    /// The client's name: the product of its first `User-Agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
-    /// What the server, or the last proxy before the client, calls itself: the product of `Via`, else of `Server`. Where
-    /// connections are observed, the first one to an origin that names a product has it.
+    /// The name of the server or of the last proxy before the client: the product of `Via`, or of
+    /// `Server`. In observed runs, only the first connection to an origin with this product has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Arc<str>>,
-    /// What carries the bytes.
+    /// The transport.
     #[serde(default)]
     pub transport: Transport,
-    /// What is spoken; absent until known.
+    /// The protocol; absent until known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
     /// TLS, if it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// When the first setup step began; where it was open before, when it was seen first.
+    /// When the first setup step began; for a connection that was open before, when it was first
+    /// observed.
     pub at: Nanos,
-    /// It was open before the recording began, and does not count as opened.
+    /// It was open before the recording began, so it does not count as opened.
     #[serde(default, skip_serializing_if = "is_false")]
     pub open_before: bool,
     /// The setup steps.
     #[serde(default)]
     pub setup: Setup,
-    /// Addresses tried before, or beside, the one that answered (happy eyeballs, RFC 8305).
+    /// Addresses that were tried before, or concurrently with, the one that answered (happy
+    /// eyeballs, RFC 8305).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_attempts: u32,
     /// Why the dial failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<DialFailure>,
-    /// What the server said about keeping it.
+    /// The terms that the server announced.
     #[serde(default, skip_serializing_if = "KeepAliveTerms::is_empty")]
     pub terms: KeepAliveTerms,
-    /// How it ended; absent while it is open. Stored apart, as an event of its own.
+    /// How it ended; absent while it is open. Stored separately, as an event of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Close>,
-    /// Seen or worked out.
+    /// Measured or inferred.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
 
 impl Connection {
-    /// A connection about which nothing is known but its number and when it began.
+    /// A connection of which only the id and the start are known.
     pub fn new(id: ConnectionId, at: Nanos) -> Connection {
         Connection {
             id,
@@ -268,7 +270,8 @@ impl Connection {
         }
     }
 
-    /// Whether the transport was established during the recording: it did not fail, or failed only in TLS.
+    /// Whether the transport was established during the recording: it did not fail, or failed only
+    /// in TLS.
     pub fn is_opened(&self) -> bool {
         match &self.failed {
             None => !self.open_before,
@@ -277,12 +280,12 @@ impl Connection {
     }
 }
 
-/// For serde: a flag that need not be written.
+/// For serde: a flag with its default.
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// For serde: a count that need not be written.
+/// For serde: a count with its default.
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

@@ -25,7 +25,7 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    /// The version of this number on the wire (0x0304 is 1.3); `None` for none that is known.
+    /// The version with this number on the wire (0x0304 is 1.3); `None` if it is unknown.
     pub fn numbered(number: u16) -> Option<TlsVersion> {
         Some(match number {
             0x0300 => TlsVersion::Ssl3,
@@ -37,7 +37,7 @@ impl TlsVersion {
         })
     }
 
-    /// `1.3` and the like.
+    /// The version as text, such as `1.3`.
     pub fn as_str(self) -> &'static str {
         match self {
             TlsVersion::Ssl3 => "ssl3",
@@ -49,7 +49,7 @@ impl TlsVersion {
     }
 }
 
-/// How a TLS session came about.
+/// How a TLS session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -58,11 +58,11 @@ pub enum Handshake {
     Full,
     /// Resumed from a ticket, session id or pre-shared key.
     Resumed,
-    /// Resumed, and the request went with the first flight (0-RTT), accepted by the server.
+    /// Resumed, with a request in the first flight (0-RTT) that the server accepted.
     EarlyData,
 }
 
-/// The TLS side of a connection. What was not visible is absent.
+/// The TLS of a connection. Facts that were not visible are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tls {
@@ -72,13 +72,14 @@ pub struct Tls {
     /// The cipher suite by its IANA name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cipher: Option<Arc<str>>,
-    /// The name asked for (SNI).
+    /// The requested name (SNI).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<Arc<str>>,
-    /// The application protocols offered, in order; absent when not seen, empty when none were offered.
+    /// The offered application protocols, in order; absent if not observed, empty if none were
+    /// offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpn_offered: Option<Arc<[Arc<str>]>>,
-    /// The application protocol chosen.
+    /// The chosen application protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpn_chosen: Option<Arc<str>>,
     /// Full, resumed or with early data.
@@ -87,10 +88,10 @@ pub struct Tls {
     /// Whether the client offered to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumption_offered: Option<bool>,
-    /// Tickets that the server sent on this connection.
+    /// Number of tickets that the server sent on this connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tickets: Option<u32>,
-    /// What the hello tells about the client library, as a JA4-like string.
+    /// The client library according to the hello, as a JA4-like string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_hint: Option<Arc<str>>,
 }

@@ -1,5 +1,5 @@
-//! CSV (RFC 4180), one row an exchange. The first eight columns are those of `hey -o csv`, in its order and in seconds, so that
-//! scripts made for it go on working; ours follow.
+//! CSV (RFC 4180), one row per exchange. The first eight columns are those of `hey -o csv`, in its
+//! order and in seconds, so that scripts for hey work. Our columns follow.
 
 use crate::exchange::{Exchange, Phase};
 use crate::failure::Outcome;
@@ -7,12 +7,12 @@ use crate::reuse::Reuse;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The head line.
+/// The header line.
 pub const HEAD: &str = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset,\
 run,id,variant,round,warmup,connection,ordinal,reuse,stream,outcome,at_ns,end_ns,dns_ns,connect_ns,ssl_ns,blocked_ns,send_ns,wait_ns,\
 headers_to_body_ns,receive_ns,client_delay_ns,sent_bytes,head_bytes,body_bytes\n";
 
-/// Writes one exchange. Absent is an empty field. `variant` is its name.
+/// Writes one exchange. An absent value is an empty field. `variant` is the variant's name.
 pub fn write_row(
     out: &mut impl Write,
     run: &str,
@@ -69,7 +69,7 @@ fn optional(out: &mut impl Write, value: Option<impl std::fmt::Display>) -> io::
     }
 }
 
-/// A field as RFC 4180 section 2 has it: in quotes where it holds a comma, a quote or a line break.
+/// A field according to RFC 4180 section 2: quoted if it contains a comma, a quote or a line break.
 pub fn quote(field: &str) -> Cow<'_, str> {
     if field.contains([',', '"', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_as_many_fields_as_the_head_and_heys_come_first() {
+    fn a_row_has_as_many_fields_as_the_header_and_heys_come_first() {
         let mut one = Exchange::new(3, Nanos(1_000_000_000));
         one.end = Nanos(1_060_000_000);
         one.spans.connect = Some(Span::new(Nanos(1_000_000_000), Nanos(1_030_000_000)));

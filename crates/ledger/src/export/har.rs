@@ -1,4 +1,5 @@
-//! HAR 1.2. Follows HAR's own convention: `connect` includes `ssl`, -1 stands for "does not apply", `connection` holds our id.
+//! HAR 1.2, with its conventions: `connect` includes `ssl`, -1 means that a phase did not apply,
+//! `connection` holds our id.
 
 use crate::connection::Connection;
 use crate::exchange::Exchange;
@@ -7,7 +8,7 @@ use crate::time::Span;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Writes a HAR file entry by entry, so that its size does not matter.
+/// Writes a HAR file entry by entry, so its size is not limited by memory.
 pub struct HarWriter<W: Write> {
     out: W,
     started: jiff::Timestamp,
@@ -15,7 +16,7 @@ pub struct HarWriter<W: Write> {
 }
 
 impl<W: Write> HarWriter<W> {
-    /// Writes the head.
+    /// Writes the start of the file.
     pub fn new(mut out: W, run: &Run) -> io::Result<HarWriter<W>> {
         let started = run
             .started
@@ -33,7 +34,7 @@ impl<W: Write> HarWriter<W> {
         })
     }
 
-    /// Writes one exchange, with the connection that carried it where it is known.
+    /// Writes one exchange, with its connection if that is known.
     pub fn entry(
         &mut self,
         exchange: &Exchange,
@@ -45,7 +46,7 @@ impl<W: Write> HarWriter<W> {
         write!(self.out, "{separator}{entry}")
     }
 
-    /// Writes the tail and gives the writer back.
+    /// Writes the end of the file and returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         write!(self.out, "\n]}}}}")?;
         self.out.flush()?;
@@ -61,7 +62,7 @@ impl<W: Write> HarWriter<W> {
         };
         let receive = ms(spans.headers_to_body).max(0.0) + ms(spans.receive).max(0.0);
         let started = jiff::SignedDuration::from_nanos(exchange.at.0 as i64);
-        // a run that claims to have begun at the end of all times
+        // a run that claims to have begun at the largest time
         let at = self.started.saturating_add(started).unwrap_or(self.started);
         let origin = connection.and_then(|connection| connection.origin.as_ref());
         let url = format!(

@@ -1,6 +1,7 @@
-//! What a server did between the signal that ends its process and the end of the process: connections, requests, the process.
+//! What a server did between the signal that ends its process and the end of the process:
+//! connections, requests, the process.
 //!
-//! Facts only. Times are those of the run's clock; [`Drain::at`] is the signal.
+//! Facts only. Times are on the run's clock; [`Drain::at`] is the time of the signal.
 
 use super::Ended;
 use crate::connection::Protocol;
@@ -8,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The end of a server's process under kept connections.
+/// The end of a server's process while connections are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drain {
@@ -16,26 +17,27 @@ pub struct Drain {
     pub signal: String,
     /// When it was sent.
     pub at: Nanos,
-    /// How long after it the process was killed at the latest, in nanoseconds.
+    /// Time limit after which the process was killed, in nanoseconds.
     pub limit_ns: u64,
     /// Every connection that was open at the signal or was tried after it.
     pub connections: Vec<DrainConnection>,
-    /// Every request that was in flight at the signal or was sent after it, in the order of their ends.
+    /// Every request that was in flight at the signal or was sent after it, in the order of their
+    /// ends.
     pub requests: Vec<DrainRequest>,
     /// The end of the process.
     pub process: ServerEnd,
-    /// When the measurement was over.
+    /// When the measurement ended.
     pub over_at: Nanos,
 }
 
-/// What a connection was for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DrainRole {
-    /// Idle since its first response, and left so.
+    /// Idle since its first response.
     Idle,
-    /// Kept since its first response, with a request now and then after the signal.
+    /// Kept since its first response, with occasional requests after the signal.
     Used,
     /// With a request in flight at the signal.
     InFlight,
@@ -47,9 +49,9 @@ pub enum DrainRole {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainConnection {
-    /// What it was for.
+    /// Its purpose.
     pub role: DrainRole,
-    /// What was spoken.
+    /// Its protocol.
     pub http: Protocol,
     /// When it was dialled.
     pub at: Nanos,
@@ -67,9 +69,9 @@ pub struct DrainConnection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainRequest {
-    /// The place of its connection in [`Drain::connections`].
+    /// Index of its connection in [`Drain::connections`].
     pub connection: usize,
-    /// When it was sent; before [`Drain::at`] where it was in flight at the signal.
+    /// When it was sent; before [`Drain::at`] if it was in flight at the signal.
     pub sent_at: Nanos,
     /// When it ended.
     pub ended_at: Nanos,
@@ -85,11 +87,11 @@ pub struct DrainRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerEnd {
-    /// When the command ended; absent: it did not before it was killed.
+    /// When the command ended; absent: it was killed.
     pub command_at: Option<Nanos>,
     /// How the command ended, such as `exit code 0` or `signal 15`.
     pub status: Option<String>,
-    /// When no process that the command had started was left in its process group; absent: one was left until it was killed.
+    /// When the process group of the command was empty; absent: it was not, until it was killed.
     pub group_at: Option<Nanos>,
     /// When SIGKILL was sent; absent: it was not needed.
     pub killed_at: Option<Nanos>,

@@ -1,8 +1,9 @@
 //! A ledger on disk: a folder with `run.json`, `events.jsonl.zst`, `tally.json` and `end.json`.
 //!
-//! The events are appended in compressed frames, each complete in itself. After a `kill -9` the file can be read
-//! up to its last whole line. `tally.json` is replaced atomically. A check also has a `server-profile.json`, replaced in the
-//! same way after every probe. `end.json` is written last: a ledger without it belongs to a run that did not end.
+//! Events are appended in compressed frames, each complete in itself. After a `kill -9` the file
+//! can be read up to its last complete line. `tally.json` is replaced atomically. A check also has
+//! a `server-profile.json`, replaced in the same way after every probe. `end.json` is written last:
+//! a ledger without it belongs to a run that did not end.
 
 mod reader;
 mod writer;
@@ -24,7 +25,7 @@ const END: &str = "end.json";
 struct End {
     /// Wall time of the mark (RFC 3339, UTC).
     ended: String,
-    /// Events that were written.
+    /// Number of events that were written.
     events: u64,
 }
 
@@ -42,26 +43,26 @@ pub enum StoreError {
     Schema {
         /// The folder.
         path: PathBuf,
-        /// What it says.
+        /// The schema in the file.
         schema: String,
     },
-    /// A file is not what it should be.
+    /// A file has other content than expected.
     #[error("{path}: {source}")]
     Json {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: serde_json::Error,
     },
     /// Its counts are larger than those of any run.
     #[error("{0}: the counts add up to more than 2^62: the file is damaged")]
     Counts(PathBuf),
-    /// The file system refused.
+    /// A system call on a file failed.
     #[error("{path}: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }

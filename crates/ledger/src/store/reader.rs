@@ -1,4 +1,4 @@
-//! Reading a ledger folder, whole or cut off.
+//! Reads a ledger folder, complete or cut off.
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
 use crate::event::{Caveat, Row};
@@ -11,15 +11,15 @@ use serde::de::DeserializeOwned;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The longest line that is taken for an event.
+/// Longest line of an event, in bytes.
 const LONGEST_LINE: u64 = 4 << 20;
-/// The most bytes of a file that is read as a whole: histograms of many variants and rounds.
+/// Limit of a file that is read as a whole, in bytes: histograms of many variants and rounds.
 const LARGEST: u64 = 256 << 20;
-/// The most bytes of the head of a ledger.
+/// Limit of the header of a ledger, in bytes.
 const LARGEST_HEAD: u64 = 16 << 20;
-/// The most that the counts of a tally may add up to, so that a consumer can add them without a check.
+/// Limit of the sum of a tally's counts, so that a consumer can add them without a check.
 const LARGEST_SUM: u64 = 1 << 62;
-/// The largest window of a frame (RFC 8878 3.1.1.1.2) that is decoded, as a power of two; the writer's is smaller.
+/// Limit of the window of a frame (RFC 8878 3.1.1.1.2), as a power of two; the writer's is smaller.
 const LARGEST_WINDOW: u32 = 23;
 
 /// The part of `run.json` that every schema has.
@@ -36,7 +36,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a folder and reads the head of its ledger.
+    /// Opens a folder and reads the header of its ledger.
     pub fn open(folder: &Path) -> Result<Reader, StoreError> {
         let path = folder.join(RUN);
         let json = input_file::read(&path, LARGEST_HEAD).map_err(|source| match source.kind() {
@@ -65,12 +65,12 @@ impl Reader {
         })
     }
 
-    /// The head of the ledger.
+    /// The header of the ledger.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The last tally that was written, if any was.
+    /// The last tally that was written, if any.
     pub fn tally(&self) -> Result<Option<Tally>, StoreError> {
         let tally: Option<Tally> = self.whole(TALLY)?;
         match tally {
@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// The card of the server that was checked, as far as the check had come; absent in other ledgers.
+    /// The server profile, up to where the check was; `None` in other ledgers.
     pub fn card(&self) -> Result<Option<ServerProfile>, StoreError> {
         self.whole(CARD)
     }
@@ -102,7 +102,7 @@ impl Reader {
         let end: Option<End> = self.whole(END)?;
         let path = self.folder.join(EVENTS);
         let file = input_file::open(&path).map_err(StoreError::io(&path))?;
-        // a decoder takes a file without any frame for a cut one
+        // a decoder takes an empty file for a truncated one
         let empty = file.metadata().map_err(StoreError::io(&path))?.len() == 0;
         let lines: Box<dyn BufRead> = if empty {
             Box::new(io::empty())
@@ -126,11 +126,12 @@ impl Reader {
     }
 }
 
-/// The events of a ledger in the order in which they were written. A cut tail ends the iteration; [`Events::caveats`] reports it.
+/// The events of a ledger in the order in which they were written. A missing tail ends the
+/// iteration; [`Events::caveats`] reports it.
 pub struct Events {
     lines: Box<dyn BufRead>,
     line: Vec<u8>,
-    /// How many there are by the end mark; absent where the run did not come to its end.
+    /// Number of events according to the end mark; `None` if the run did not end.
     written: Option<u64>,
     read: u64,
     unknown: u64,
@@ -142,7 +143,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// What is missing from the record, or could not be read. Complete once the iteration is over.
+    /// Caveats for missing or unreadable events. Complete after the iteration.
     pub fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         if self.written.is_none() {

@@ -1,4 +1,4 @@
-//! Writing a ledger folder.
+//! Writes a ledger folder.
 
 use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
 use crate::event::Event;
@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Bytes of JSON lines after which a frame is closed without being asked.
+/// Bytes of JSON lines after which a frame is closed without a flush.
 const FRAME: usize = 1 << 20;
 
 /// Appends to a ledger folder. It has no clock: its owner calls [`Writer::flush`] every second.
@@ -22,7 +22,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the folder and writes the head of the ledger.
+    /// Creates the folder and writes the header of the ledger.
     pub fn create(folder: &Path, run: &Run) -> Result<Writer, StoreError> {
         create_folder(folder).map_err(StoreError::io(folder))?;
         if folder.join(RUN).exists() {
@@ -39,7 +39,7 @@ impl Writer {
         })
     }
 
-    /// Adds one event; it reaches the file with the next flush, or when a megabyte has gathered.
+    /// Adds one event. It is written with the next flush, or after a megabyte of events.
     pub fn append(&mut self, event: Event<'_>) -> Result<(), StoreError> {
         let path = self.folder.join(EVENTS);
         serde_json::to_writer(&mut self.pending, &event).map_err(|source| StoreError::Json {
@@ -54,7 +54,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what is pending as a frame of its own.
+    /// Writes the pending events as a frame.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -73,12 +73,12 @@ impl Writer {
         replace(&self.folder.join(TALLY), tally)
     }
 
-    /// Replaces the card of the server that is checked.
+    /// Replaces the server profile.
     pub fn replace_card(&mut self, card: &ServerProfile) -> Result<(), StoreError> {
         replace(&self.folder.join(CARD), card)
     }
 
-    /// Writes what is pending, then the end mark: the run came to its end, and its ledger is complete.
+    /// Writes the pending events, then the end mark: the run ended, and its ledger is complete.
     pub fn finish(mut self, ended: jiff::Timestamp) -> Result<(), StoreError> {
         self.flush()?;
         let end = End {
@@ -90,13 +90,13 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What is pending is worth a last try; who needs to know whether it worked calls [`Writer::flush`].
+    /// Writes the pending events without reporting an error; [`Writer::flush`] reports it.
     fn drop(&mut self) {
         let _ = self.flush();
     }
 }
 
-/// Makes the folder, and those above it. Only its owner may read it, unless it exists.
+/// Creates the folder and its parents. Only its owner may read it, unless it exists.
 fn create_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -110,15 +110,15 @@ fn create_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Writes beside the file, then renames over it, so that a reader sees the old or the new one.
+/// Writes a temporary file, then renames it, so that a reader sees the old or the new content.
 fn replace(path: &Path, content: &impl serde::Serialize) -> Result<(), StoreError> {
-    let beside = path.with_extension("new");
+    let temporary = path.with_extension("new");
     let json = serde_json::to_vec(content).map_err(|source| StoreError::Json {
         path: path.to_owned(),
         source,
     })?;
-    let mut file = private_file::create(&beside).map_err(StoreError::io(&beside))?;
-    file.write_all(&json).map_err(StoreError::io(&beside))?;
+    let mut file = private_file::create(&temporary).map_err(StoreError::io(&temporary))?;
+    file.write_all(&json).map_err(StoreError::io(&temporary))?;
     drop(file);
-    fs::rename(&beside, path).map_err(StoreError::io(path))
+    fs::rename(&temporary, path).map_err(StoreError::io(path))
 }

@@ -7,7 +7,7 @@ use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Everything counted for one variant in one round.
+/// All counts of one variant in one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Index into the run's variants.
@@ -16,7 +16,7 @@ pub struct Cell {
     pub round: Option<u32>,
     /// Exchanges by kind.
     pub groups: Vec<Group>,
-    /// Final status codes of complete exchanges that are no warm-up.
+    /// Status codes of complete exchanges, without warm-up.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status: BTreeMap<u16, u64>,
     /// Final status codes of complete warm-up exchanges.
@@ -24,13 +24,13 @@ pub struct Cell {
     pub warmup_status: BTreeMap<u16, u64>,
     /// Connections.
     pub connections: Connections,
-    /// Name lookups that were answered.
+    /// Duration of successful name lookups.
     #[serde(default)]
     pub lookups: Histogram,
-    /// Name lookups that failed.
+    /// Number of failed name lookups.
     #[serde(default)]
     pub lookups_failed: u64,
-    /// Its bounds and CPU time, once it is over.
+    /// Start, end and CPU time, after the round ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Round>,
 }
@@ -47,7 +47,7 @@ impl Cell {
 
     #[inline]
     fn group(&mut self, key: GroupKey) -> &mut Group {
-        // a handful of kinds at most: a scan beats a map
+        // a few kinds at most: a scan is faster than a map
         match self.groups.iter().position(|group| group.key == key) {
             Some(at) => &mut self.groups[at],
             None => {
@@ -77,7 +77,7 @@ impl Cell {
         }
     }
 
-    /// Adds all of `other`, whose variant and round are not looked at.
+    /// Adds all counts of `other`, whose variant and round are ignored.
     pub fn merge(&mut self, other: &Cell) {
         for group in &other.groups {
             self.group(group.key).merge(group);
@@ -115,14 +115,14 @@ impl Cell {
             .fold(0, u64::saturating_add)
     }
 
-    /// Gives back memory that a cell needs only while it is counted, with [`Histogram::pack`].
+    /// Releases memory that a cell only needs while it is counted, with [`Histogram::pack`].
     pub fn pack(&mut self) {
         self.groups.iter_mut().for_each(Group::pack);
         self.connections.pack();
         self.lookups.pack();
     }
 
-    /// The groups that `keep` wants, merged into one; its key is that of the first.
+    /// The groups for which `keep` returns true, merged into one; its key is that of the first.
     pub fn merged(&self, keep: impl Fn(&GroupKey) -> bool) -> Option<Group> {
         let mut groups = self.groups.iter().filter(|group| keep(&group.key));
         let mut all = groups.next()?.clone();

@@ -11,18 +11,18 @@ use std::collections::BTreeMap;
 /// Counts of the connections in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connections {
-    /// Transport established.
+    /// Connections whose transport was established.
     pub opened: u64,
-    /// Dials that failed, by kind; those that failed in TLS are in `opened` too.
+    /// Failed dials by kind; those that failed in TLS are in `opened`, too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<Failure, u64>,
-    /// Addresses tried beside those that answered.
+    /// Addresses that were tried in addition to those that answered.
     #[serde(default)]
     pub other_attempts: u64,
     /// TLS handshakes by version and kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handshakes: Vec<(Option<TlsVersion>, Option<Handshake>, u64)>,
-    /// Connections that ended, by who ended them.
+    /// Ended connections, by the side that ended them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ended_by: BTreeMap<EndedBy, u64>,
     /// Exchanges per ended connection (a plain number in a histogram of nanoseconds).
@@ -31,10 +31,10 @@ pub struct Connections {
     /// Exchanges per connection that the server ended.
     #[serde(default)]
     pub exchanges_until_server_closed: Histogram,
-    /// Setup steps over connections: dns, connect, ssl.
+    /// Duration of setup steps: dns, connect, ssl.
     #[serde(default)]
     pub setup: [Histogram; 3],
-    /// The whole setup over connections.
+    /// Duration of whole setups.
     #[serde(default)]
     pub setup_total: Histogram,
     /// Bytes over ended connections, client to server.
@@ -156,7 +156,8 @@ impl Connections {
             .fold(0, u64::saturating_add)
     }
 
-    /// Handshakes that resumed a session, with or without early data, and all handshakes.
+    /// Number of handshakes that resumed a session, with or without early data, and of all
+    /// handshakes.
     pub fn resumed_of_handshakes(&self) -> (u64, u64) {
         let mut resumed = 0;
         let mut all = 0;

@@ -8,14 +8,14 @@ use crate::reuse::Reuse;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
-/// What separates one group of exchanges from another within a cell.
+/// The key of a group of exchanges within a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupKey {
     /// Fresh, preconnected, reused, or unknown.
     pub reuse: Option<Reuse>,
-    /// Left out of steady-state figures.
+    /// Excluded from steady-state figures.
     pub warmup: bool,
-    /// How they ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -52,16 +52,16 @@ impl OpenLoopTimes {
 /// The exchanges of one kind in one cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// What they have in common.
+    /// The key.
     #[serde(flatten)]
     pub key: GroupKey,
-    /// Latency with setup; its count is the number of exchanges.
+    /// Latency including setup; its count is the number of exchanges.
     pub latency: Histogram,
-    /// Latency without the setup that was waited for.
+    /// Latency without the setup that the exchanges waited for.
     pub without_setup: Histogram,
-    /// Client delay, of those that have a kernel stamp.
+    /// Client delay of exchanges with a kernel timestamp.
     pub client_delay: Histogram,
-    /// Each phase over the exchanges that had it, in the order of [`Phase::ALL`].
+    /// Duration of each phase in the exchanges that had it, in the order of [`Phase::ALL`].
     pub phases: [Histogram; 8],
     /// Times of an open loop; absent in a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ impl Group {
         }
     }
 
-    /// How many exchanges.
+    /// Number of exchanges.
     pub fn count(&self) -> u64 {
         self.latency.count()
     }
@@ -113,7 +113,7 @@ impl Group {
         self.add_bytes(&exchange.bytes);
     }
 
-    /// Adds all of `other`, whose key is not looked at.
+    /// Adds all of `other`, whose key is ignored.
     pub fn merge(&mut self, other: &Group) {
         self.latency.merge(&other.latency);
         self.without_setup.merge(&other.without_setup);

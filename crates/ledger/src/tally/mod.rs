@@ -1,4 +1,5 @@
-//! Complete counts and histograms of a run, mergeable. Every count that is printed comes from here, never from sampled rows.
+//! Complete counts and histograms of a run, mergeable. Every count that is printed comes from here,
+//! never from sampled rows.
 
 mod cell;
 mod connections;
@@ -11,7 +12,7 @@ pub use group::{Group, GroupKey, OpenLoopTimes};
 use crate::event::{Caveat, Event, Sink, Sockets};
 use serde::{Deserialize, Serialize};
 
-/// Adds to a sum of numbers that a ledger of another program may hold. A sum beyond 2^64 stays there.
+/// Adds to a sum of numbers from a ledger of another program. The sum saturates at 2^64.
 #[inline]
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
@@ -20,15 +21,15 @@ fn add(sum: &mut u64, more: u64) {
 /// The tally of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// One cell per variant and round that something happened in, in order of appearance.
+    /// One cell per variant and round with events, in order of appearance.
     pub cells: Vec<Cell>,
     /// The machine's sockets, first and last count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<Sockets>,
-    /// What limits the figures.
+    /// The caveats of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
-    /// The cell used last.
+    /// Index of the cell that was used last.
     #[serde(skip)]
     recent: usize,
 }
@@ -39,7 +40,7 @@ impl Tally {
         Tally::default()
     }
 
-    /// The cell of a variant and round, made if need be.
+    /// The cell of a variant and round, created on demand.
     #[inline]
     pub fn cell(&mut self, variant: Option<u32>, round: Option<u32>) -> &mut Cell {
         let is_it = |cell: &Cell| cell.variant == variant && cell.round == round;
@@ -75,7 +76,7 @@ impl Tally {
             .filter(move |cell| cell.variant == Some(variant))
     }
 
-    /// All counts and bytes together. Where they fit into a number, so does each sum of some of them.
+    /// Sum of all counts and bytes. If it fits into a number, so does each partial sum.
     pub(crate) fn sum_of_counts(&self) -> u64 {
         let cells = self.cells.iter().map(Cell::sum_of_counts);
         cells.fold(0, u64::saturating_add)
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_are_told_apart_by_freshness_and_outcome() {
+    fn exchanges_are_counted_by_reuse_and_outcome() {
         let mut tally = Tally::new();
         tally.record(Event::Exchange(&exchange(0, true, 90, Outcome::Ok)));
         tally.record(Event::Exchange(&exchange(0, false, 30, Outcome::Ok)));

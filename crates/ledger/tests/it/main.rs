@@ -1,4 +1,4 @@
-//! The ledger from outside.
+//! Tests of the ledger's public interface.
 
 mod store;
 mod tally;

@@ -1,4 +1,4 @@
-//! A ledger on disk survives being cut off anywhere.
+//! A ledger on disk can be read after a cut at any byte.
 
 use intact_ledger::store::{Reader, StoreError, Writer};
 use intact_ledger::{Event, Exchange, Nanos, Producer, Row, Run, Tally, Vantage};
@@ -20,7 +20,7 @@ fn run() -> Run {
     )
 }
 
-/// Reads all events of a folder; how many there are, and the ids of the caveats.
+/// Reads all events of a folder. Returns their number, and the ids of the caveats.
 fn read(folder: &Path) -> (u64, Vec<String>) {
     let mut events = Reader::open(folder).unwrap().events().unwrap();
     let read = events.by_ref().count() as u64;
@@ -81,13 +81,13 @@ fn a_tail_cut_at_any_byte_is_a_caveat_and_loses_nothing_before_its_frame() {
         let safe = flushed.iter().rfind(|(at, _)| *at <= cut).unwrap().1;
         let (read, caveats) = read(folder.path());
         assert!(read >= safe, "cut at {cut}: {read} of {safe}");
-        // between two frames only the end mark shows that something is missing
+        // between two frames only the end mark shows that events are missing
         assert_eq!(caveats, ["cut-tail"], "cut at {cut}");
     }
 }
 
 #[test]
-fn a_ledger_without_an_end_mark_is_incomplete_however_whole_its_file_is() {
+fn a_ledger_without_an_end_mark_is_incomplete_even_if_its_file_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(folder.path(), &run()).unwrap();
     for id in 0..3 {
@@ -95,7 +95,7 @@ fn a_ledger_without_an_end_mark_is_incomplete_however_whole_its_file_is() {
         writer.append(Event::Exchange(&exchange)).unwrap();
     }
     writer.flush().unwrap();
-    // a run that is still running, or was killed between two flushes
+    // a run that is not over, or was killed between two flushes
     assert_eq!(
         read(folder.path()),
         (3, vec!["run-not-finished".to_owned()])

@@ -34,7 +34,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
 proptest! {
     #[test]
     fn counts_and_sums_are_those_of_the_rows(exchanges in prop::collection::vec(exchange(), 0..200), cut in 0usize..200) {
-        // two halves merged, as two threads would give them
+        // two parts merged, as from two threads
         let cut = cut.min(exchanges.len());
         let mut tally = Tally::new();
         let mut other = Tally::new();

@@ -93,7 +93,7 @@ fn names(fold: Fold) -> Vec<&'static str> {
 const ORIGIN: &str = "server.address=a.example server.port=80 url.scheme=http";
 
 #[test]
-fn a_connection_is_counted_where_it_turned_out_to_lead() {
+fn a_connection_is_counted_for_its_final_destination() {
     let mut fold = Fold::new(&run(Vantage::Client));
     let mut early = connection(1);
     early.origin = None;
@@ -230,7 +230,7 @@ fn where_ends_cannot_be_seen_connections_have_neither_durations_nor_levels() {
 }
 
 #[test]
-fn where_too_many_are_open_the_oldest_is_no_longer_followed() {
+fn above_the_limit_the_oldest_connection_is_no_longer_followed() {
     let mut fold = Fold::new(&run(Vantage::Client));
     let last = MAX_OPEN as u64 + 1;
     for id in 1..=last {
@@ -252,7 +252,7 @@ fn where_too_many_are_open_the_oldest_is_no_longer_followed() {
 }
 
 #[test]
-fn a_body_is_counted_only_where_it_is_known_how_much_of_it_was_read() {
+fn a_body_is_counted_only_if_the_number_of_read_bytes_is_known() {
     let mut fold = Fold::new(&run(Vantage::Server));
     let mut logged = exchange(1, 5);
     logged.bytes.body = 300;

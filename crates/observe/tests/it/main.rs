@@ -1,4 +1,5 @@
-//! The decisions of `observe`: bytes with times in, rows out. TLS is tested by the captures of `audit` and the programs of `watch`.
+//! The decisions of `observe`: bytes with times in, rows out. The captures of `audit` and the
+//! programs of `watch` test TLS.
 
 mod splits;
 
@@ -13,7 +14,7 @@ use intact_wire::tls::decrypt::KeyLog;
 
 const MS: u64 = 1_000_000;
 
-/// Keeps the rows.
+/// Stores the rows.
 struct Run {
     rows: Vec<Row>,
     key: FingerprintKey,
@@ -112,7 +113,7 @@ impl Observed {
     }
 }
 
-/// The rows of a connection that is over.
+/// The rows of an ended connection.
 #[derive(Debug, Default, PartialEq)]
 struct Finished {
     connection: Option<Connection>,
@@ -143,7 +144,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const PART: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
 
 #[test]
-fn a_body_until_close_is_whole_unless_the_connection_broke() {
+fn a_body_until_close_is_complete_unless_the_connection_broke() {
     let begun = || {
         Observed::new()
             .client(3, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -157,7 +158,7 @@ fn a_body_until_close_is_whole_unless_the_connection_broke() {
         )
     };
     assert_eq!(ended(Server, CloseKind::Fin), Outcome::Ok);
-    // half closed: it reads on
+    // half-closed: it still reads
     assert_eq!(ended(Client, CloseKind::Fin), Outcome::Ok);
     let hung_up = Outcome::Failed(Failure::ClientClosed);
     assert_eq!(ended(Client, CloseKind::Rst), hung_up);
@@ -201,7 +202,7 @@ fn a_response_that_is_complete_after_a_half_close_is_ok() {
 }
 
 #[test]
-fn a_run_that_is_stopped_aborts_what_is_under_way() {
+fn a_run_that_is_stopped_aborts_open_exchanges() {
     let one = Observed::new().client(3, GET).server(4, PART);
     let one = one.finish(9, Ending::Observed);
     assert_eq!(one.outcomes(), [Some(Failure::Aborted)]);
@@ -217,7 +218,7 @@ fn a_response_whose_end_was_not_observed_did_not_fail() {
 }
 
 #[test]
-fn a_server_that_ends_without_a_response_is_told_by_reuse_and_kind() {
+fn the_failure_without_a_response_depends_on_reuse_and_the_kind_of_close() {
     let fresh = |how| {
         let one = Observed::new().client(3, GET).end(Server, how, 4);
         one.finish(4, Ending::Observed).outcomes()
@@ -238,7 +239,8 @@ fn a_server_that_ends_after_it_had_the_request_is_not_stale() {
         (CloseKind::Rst, Failure::Reset),
     ] {
         let one = Observed::new().client(3, GET).server(4, OK);
-        // idle for 1 ms, then 50 ms with the request at the server: more than the round trip and 1 ms
+        // idle for 1 ms, then 50 ms with the request at the server: more than the round trip and 1
+        // ms
         let one = one.client(5, GET).end(Server, how, 55);
         let one = one.finish(55, Ending::Observed);
         assert_eq!(one.outcomes(), [None, Some(kind)]);
@@ -249,7 +251,7 @@ fn a_server_that_ends_after_it_had_the_request_is_not_stale() {
 }
 
 #[test]
-fn an_acknowledged_request_is_not_stale_however_soon_the_end_came() {
+fn an_acknowledged_request_is_not_stale_for_any_time_of_the_end() {
     let second = |acknowledged: u64| {
         let one = Observed::new().client(3, GET).server(4, OK);
         let mut one = one.client(5, GET);
@@ -260,7 +262,7 @@ fn an_acknowledged_request_is_not_stale_however_soon_the_end_came() {
     let len = GET.len() as u64;
     assert_eq!(second(2 * len), Some(Failure::Closed));
     assert_eq!(second(len), Some(Failure::Stale));
-    // behind a proxy's tunnel, the proxy acknowledges
+    // in a tunnel, the proxy acknowledges
     let one = Observed::new().client(1, b"CONNECT a.example:80 HTTP/1.1\r\n\r\n");
     let one = one.server(2, b"HTTP/1.1 200 OK\r\n\r\n");
     let mut one = one.client(3, GET).server(4, OK).client(5, GET);
@@ -385,7 +387,7 @@ fn fingerprints_cover_the_whole_body_of_any_length() {
 }
 
 #[test]
-fn a_body_of_which_a_part_is_missing_has_no_fingerprint() {
+fn a_body_with_a_missing_part_has_no_fingerprint() {
     let request = post(&[b'x'; 1000]);
     let mut one = Observed::new().client(3, &request[..500]);
     one.connection.lose(Client, 100, Nanos(9), &mut one.run);
@@ -425,7 +427,7 @@ fn the_origin_is_the_authority_of_the_first_request() {
 }
 
 #[test]
-fn a_tunnel_that_is_granted_is_setup_and_its_target_is_the_origin() {
+fn a_granted_tunnel_is_setup_and_its_target_is_the_origin() {
     let one = Observed::new().client(3, b"CONNECT c.example:99 HTTP/1.1\r\nHost: p\r\n\r\n");
     let one = one.server(7, b"HTTP/1.1 200 OK\r\n\r\n");
     let one = one.client(8, b"GET / HTTP/1.0\r\n\r\n").server(9, OK);
@@ -440,7 +442,7 @@ fn a_tunnel_that_is_granted_is_setup_and_its_target_is_the_origin() {
 }
 
 #[test]
-fn a_tunnel_that_is_refused_is_an_exchange_with_the_proxy() {
+fn a_refused_tunnel_is_an_exchange_with_the_proxy() {
     let one = Observed::new().client(3, b"CONNECT c.example:99 HTTP/1.1\r\nHost: p\r\n\r\n");
     let one = one.server(7, b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
     let one = one.finish(8, Ending::Observed);
@@ -450,7 +452,7 @@ fn a_tunnel_that_is_refused_is_an_exchange_with_the_proxy() {
 }
 
 #[test]
-fn a_connection_of_another_protocol_has_no_exchanges_and_an_unused_one_has_none_for_certain() {
+fn a_connection_of_another_protocol_has_no_exchanges_and_an_unused_one_certainly_none() {
     let redis = Observed::new().client(3, b"*1\r\n$4\r\nPING\r\n");
     let redis = redis.server(4, b"+PONG\r\n").end(Client, CloseKind::Fin, 5);
     let redis = redis.finish(5, Ending::Observed);
@@ -499,7 +501,7 @@ fn the_other_end_is_that_of_a_client_that_closed_second() {
 }
 
 #[test]
-fn a_request_that_is_lost_after_an_announced_end_has_the_time_of_the_announcement() {
+fn a_lost_request_after_an_announced_end_has_the_time_of_the_announcement() {
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     let one = Observed::new().client(3, GET).server(4, last);
     let one = one.client(5, GET).end(Server, CloseKind::Fin, 6);
@@ -551,7 +553,7 @@ mod h2 {
 }
 
 #[test]
-fn streams_that_are_lost_after_a_goaway_have_its_time_unless_it_was_an_error() {
+fn lost_streams_after_a_goaway_have_its_time_unless_it_was_an_error() {
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let streams = [h2::get(1), h2::get(3)].concat();
     let opening = [&intact_wire::h2::PREFACE[..], &settings, &streams].concat();

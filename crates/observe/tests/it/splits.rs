@@ -1,4 +1,4 @@
-//! How the bytes are split does not change the rows; no bytes at all make it panic.
+//! Any split of the bytes gives the same rows, and no bytes cause a panic.
 
 use super::{Finished, GET, OK, Observed};
 use intact_ledger::{CloseKind, Row};
@@ -10,7 +10,7 @@ use intact_wire::h2::{PREFACE, Setting};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// What one side sends at once.
+/// The bytes that one side sends in one piece.
 type Message = (Side, Vec<u8>);
 
 fn h2_headers(encoder: &mut Encoder, fields: &[(&str, &str)], end_stream: bool) -> Vec<u8> {
@@ -88,7 +88,7 @@ fn transcripts() -> Vec<Vec<Message>> {
     ]
 }
 
-/// The rows of a transcript, each message cut at these places and with one time.
+/// The rows of a transcript. Each message is cut at these places and has one time.
 fn rows(transcript: &[Message], places: &[usize]) -> Finished {
     let mut one = Observed::new();
     let mut at = 3;
@@ -120,7 +120,7 @@ fn the_transcripts_are_read() {
 }
 
 #[test]
-fn each_byte_may_come_alone() {
+fn each_byte_may_arrive_alone() {
     for transcript in transcripts() {
         let whole = rows(&transcript, &[]);
         let places: Vec<usize> = (0..1024).collect();
@@ -128,7 +128,7 @@ fn each_byte_may_come_alone() {
     }
 }
 
-/// Words of which hostile streams are made.
+/// The words of hostile streams.
 const WORDS: [&[u8]; 12] = [
     GET,
     OK,

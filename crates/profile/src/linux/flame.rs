@@ -1,4 +1,5 @@
-//! A flame graph of a profile, as an SVG that works offline: a block is as wide as its samples, and lies on its caller.
+//! Draws a profile as a flame graph: an SVG that works offline. The width of a block is its number
+//! of samples, and it stands on its caller.
 
 mod layout;
 
@@ -7,20 +8,22 @@ use layout::Block;
 use std::fmt::Write as _;
 use std::io;
 
-/// The width of the drawing in pixels.
+/// Width of the drawing in pixels.
 const WIDTH: f64 = 1200.0;
-/// The height of a level.
+/// Height of a level in pixels.
 const LEVEL: usize = 17;
-/// Space above the blocks for the title, and below them for the block under the pointer.
+/// Space above the blocks for the title, and below for the description of the selected block, in
+/// pixels.
 const MARGIN: usize = 64;
-/// The width of a letter, on average.
+/// Average width of a letter in pixels.
 const LETTER: f64 = 6.6;
-/// Narrower blocks are left out, in pixels.
+/// Narrower blocks are not drawn, in pixels.
 const NARROWEST: f64 = 0.1;
-/// Zooms to a block on a click, back on a click on the title, and marks the blocks whose name holds a text.
+/// Zooms to a block on a click, back on a click on the title, and marks the blocks whose name
+/// contains a text.
 const SCRIPT: &str = include_str!("flame/zoom.js");
 
-/// Writes a flame graph. Without samples there is none: an error says so.
+/// Writes a flame graph. It is an error if the profile has no samples.
 pub fn flame_graph(profile: &Profile, title: &str, mut into: impl io::Write) -> io::Result<()> {
     if profile.stacks.is_empty() {
         return Err(io::Error::other(
@@ -63,7 +66,8 @@ pub fn flame_graph(profile: &Profile, title: &str, mut into: impl io::Write) -> 
     into.write_all(svg.as_bytes())
 }
 
-/// Writes a block: a group with what the script needs, its rectangle, its name where that fits, and a tooltip.
+/// Writes a block: a group with the data of the script, its rectangle, its name if it fits, and a
+/// tooltip.
 fn draw(block: &Block, samples: u64, levels: usize, svg: &mut String) {
     let pixels = WIDTH / samples as f64;
     let (x, width) = (block.start as f64 * pixels, block.samples as f64 * pixels);
@@ -85,7 +89,7 @@ fn draw(block: &Block, samples: u64, levels: usize, svg: &mut String) {
     );
 }
 
-/// As much of a name as a block has room for.
+/// The part of a name that fits into a block.
 fn fitting(name: &str, width: f64) -> String {
     let room = ((width - 6.0) / LETTER).max(0.0) as usize;
     if name.chars().count() <= room {
@@ -97,7 +101,7 @@ fn fitting(name: &str, width: f64) -> String {
     }
 }
 
-/// A warm colour, the same for the same name; blocks in the kernel are cooler.
+/// A warm colour that depends on the name; blocks in the kernel are cooler.
 fn colour(name: &str) -> String {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -106,7 +110,7 @@ fn colour(name: &str) -> String {
     format!("hsl({},{}%,72%)", hue + hash % 40, 60 + (hash >> 8) % 30)
 }
 
-/// Text in XML; control characters, which XML does not have, become U+FFFD.
+/// Escapes text for XML; control characters, which XML does not allow, become U+FFFD.
 fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -129,7 +133,7 @@ fn path(stack: &Stack) -> Vec<String> {
     let mut path = vec![stack.command.to_string()];
     let mut before = None;
     for frame in stack.frames.iter().rev() {
-        // functions without names, one under another in one file, are one block
+        // consecutive functions without names in one file are one block
         if before == Some(frame) && !has_name(frame) {
             continue;
         }
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flame_graph_names_what_was_met() {
+    fn a_flame_graph_contains_the_sampled_names() {
         let stack = Stack {
             subject: 0,
             command: "curl".into(),

@@ -1,4 +1,4 @@
-//! Entries of fuzz targets: files with code, and lists of names.
+//! Entry points of the fuzz targets: files with code, and lists of names.
 
 use super::code::{AddressSpace, Images, PerfMap};
 use crate::Frame;
@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maps a file with code to `range` from `offset` on, and unwinds a stack of at most `most` levels by it.
+/// Maps a file with code to `range` from `offset` on, and unwinds a stack of at most `most` levels
+/// with it.
 pub fn unwind(
     path: &Path,
     range: Range<u64>,
@@ -24,10 +25,10 @@ pub fn unwind(
     places.iter().map(|place| images.frame(place)).collect()
 }
 
-/// Reads a list of a JIT compiler as it grows, and returns the names that it gives, by address.
+/// Reads the list of a JIT compiler as it grows. Returns its names by address.
 ///
 /// # Panics
-/// When a stage is shorter than the one before.
+/// If a stage is shorter than the one before.
 pub fn perf_map(stages: &[&[u8]]) -> Vec<(u64, Arc<str>)> {
     let mut map = PerfMap::default();
     for text in stages {
@@ -42,7 +43,7 @@ pub fn perf_map(stages: &[&[u8]]) -> Vec<(u64, Arc<str>)> {
 /// Reads the list of the kernel.
 ///
 /// # Panics
-/// When a name is not found at its own address.
+/// If a name is not found at its own address.
 pub fn kernel_symbols(text: &[u8]) {
     let map = PerfMap::of_symbols(text);
     for start in map.starts() {

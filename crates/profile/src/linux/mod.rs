@@ -1,4 +1,4 @@
-//! Linux: samples by `perf_event_open`, unwound and named here.
+//! Linux: samples of `perf_event_open`, unwound and named in this process.
 
 mod code;
 mod flame;

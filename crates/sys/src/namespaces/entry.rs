@@ -1,7 +1,8 @@
-//! Starting a command in namespaces.
+//! Starts a command in namespaces.
 //!
-//! Between fork and exec the child enters the namespaces. Only a child of the process that enters a process namespace is in it,
-//! so the child forks again: it stays as a proxy that waits, passes signals on, and ends as the command ended.
+//! Between fork and exec the child enters the namespaces. Only the children of a process that
+//! enters a process namespace are in it, so the child forks again. It stays as a proxy that waits,
+//! passes signals on, and ends as the command ended.
 
 use crate::signals::SignalMask;
 use rustix::fd::{AsFd, OwnedFd};
@@ -27,7 +28,8 @@ pub struct NamespaceHandles {
 
 /// The command that a proxy waits for.
 static COMMAND: AtomicI32 = AtomicI32::new(0);
-/// Signals that a proxy passes on if a process sent them. (The terminal sends them to the command as well.)
+/// Signals that a proxy passes on if a process sent them. (The terminal sends them to the command
+/// as well.)
 const PASSED_ON: [libc::c_int; 6] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -40,12 +42,14 @@ const PASSED_ON: [libc::c_int; 6] = [
 impl NamespaceHandles {
     /// Makes `command` start in these namespaces, in the network of this index (0 or 1).
     ///
-    /// The child is a proxy of the command: it passes signals on and ends as the command does. If the proxy is killed, the kernel
-    /// kills the command. Without a process namespace the proxy also ends with the thread that started it.
+    /// The child is a proxy of the command: it passes signals on and ends as the command does. If
+    /// the proxy is killed, the kernel kills the command. Without a process namespace the proxy
+    /// also ends with the thread that started it.
     pub fn start_within(self: &Arc<Self>, command: &mut Command, network: usize) {
         let handles = self.clone();
         let enter = move || enter(&handles, network);
-        // SAFETY: `enter` makes system calls on memory that exists already: no allocation, no locks.
+        // SAFETY: `enter` makes system calls on memory that exists already: no allocation, no
+        // locks.
         unsafe { command.pre_exec(enter) };
     }
 }
@@ -77,7 +81,8 @@ fn enter(handles: &NamespaceHandles, network: usize) -> io::Result<()> {
 /// Returns only in the process that becomes the command.
 fn fork_behind_proxy(ends_with_owner: bool) -> io::Result<()> {
     let before = SignalMask::all().apply();
-    // SAFETY: fork(2) of a process with a single thread (the child of a fork has one); the child makes system calls only.
+    // SAFETY: fork(2) of a process with a single thread (the child of a fork has one); the child
+    // makes system calls only.
     unsafe {
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
@@ -104,7 +109,8 @@ fn fork_behind_proxy(ends_with_owner: bool) -> io::Result<()> {
 /// # Safety
 /// Only in a process of one thread that is to become the proxy, after a fork that gave `command`.
 unsafe fn stand_in(command: libc::pid_t, before: &SignalMask) -> ! {
-    // SAFETY: plain system calls; the handler is async-signal-safe, and everything pointed at lives through the calls.
+    // SAFETY: plain system calls; the handler is async-signal-safe, and everything pointed at lives
+    // through the calls.
     unsafe {
         // this process reads and writes nothing, so it must not keep the end of a pipe open
         libc::syscall(libc::SYS_close_range, 0u32, u32::MAX, 0u32);

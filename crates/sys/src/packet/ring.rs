@@ -1,5 +1,6 @@
-//! A packet socket on one device with a ring that the kernel fills (`packet_mmap`, TPACKET_V2 with PACKET_VNET_HDR); packets are
-//! sent in batches. The buffer of a plain packet socket is bounded by `rmem_max`, and loses packets at speed.
+//! A packet socket on one device with a ring that the kernel fills (`packet_mmap`, TPACKET_V2 with
+//! PACKET_VNET_HDR); packets are sent in batches. The buffer of a plain packet socket is bounded by
+//! `rmem_max`, and loses packets at speed.
 
 use super::{FirstHeader, PacketSocket};
 use crate::process::page_size;
@@ -11,7 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of the `virtio_net_hdr` at the beginning of each packet.
 pub const VIRTIO_NET_HEADER: usize = 10;
-/// The number of slots in a ring and their size in bytes: for one segment, or for up to 64 KiB each.
+/// The number of slots in a ring and their size in bytes: for one segment, or for up to 64 KiB
+/// each.
 const SMALL_FRAMES: usize = 8192;
 const SMALL_FRAME: usize = 2048;
 const BIG_FRAMES: usize = 256;
@@ -41,11 +43,12 @@ pub struct PacketRing {
 }
 
 impl PacketRing {
-    /// Receives packets of the device with this index in the calling thread's network namespace. Unless they are all
-    /// `single_segments`, the slots have room for 64 KiB.
+    /// Receives packets of the device with this index in the calling thread's network namespace.
+    /// Unless they are all `single_segments`, the slots have room for 64 KiB.
     ///
     /// # Errors
-    /// [`io::ErrorKind::PermissionDenied`] without CAP_NET_RAW; those of setsockopt(2), mmap(2) and bind(2).
+    /// [`io::ErrorKind::PermissionDenied`] without CAP_NET_RAW; those of setsockopt(2), mmap(2) and
+    /// bind(2).
     pub fn open(index: u32, single_segments: bool) -> io::Result<PacketRing> {
         let socket = PacketSocket::open(FirstHeader::Link)?;
         let set = |name, value: i32| socket_option::set(&socket, libc::SOL_PACKET, name, &value);
@@ -74,7 +77,8 @@ impl PacketRing {
         };
         socket_option::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let length = frames * frame;
-        // SAFETY: a new mapping of the ring, whose size is the one just asked for; the kernel chooses the address.
+        // SAFETY: a new mapping of the ring, whose size is the one just asked for; the kernel
+        // chooses the address.
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -112,14 +116,15 @@ impl PacketRing {
             return None;
         }
         let at = self.next * self.frame;
-        // SAFETY: the slot lies within the mapping, starts with a tpacket2_hdr, and is ours while TP_STATUS_USER is set.
+        // SAFETY: the slot lies within the mapping, starts with a tpacket2_hdr, and is ours while
+        // TP_STATUS_USER is set.
         let head = unsafe { self.map.add(at).cast::<libc::tpacket2_hdr>().read() };
         let start = usize::from(head.tp_mac).saturating_sub(VIRTIO_NET_HEADER);
         // the kernel does not write beyond the slot; this bound makes sure of that
         let length =
             (head.tp_snaplen as usize + VIRTIO_NET_HEADER).min(self.frame - start.min(self.frame));
-        // SAFETY: within the slot by the line above; the kernel does not write to it before it is given back, which needs
-        // `&mut self`.
+        // SAFETY: within the slot by the line above; the kernel does not write to it before it is
+        // given back, which needs `&mut self`.
         let bytes =
             unsafe { std::slice::from_raw_parts(self.map.add(at + start).as_ptr(), length) };
         Some(RingFrame {
@@ -138,12 +143,13 @@ impl PacketRing {
 
     fn status(&self) -> &AtomicU32 {
         let slot = self.next * self.frame;
-        // SAFETY: the slot lies within the mapping, which lives as long as `self`; its first four bytes are the status word,
-        // aligned as slots are, and shared with the kernel.
+        // SAFETY: the slot lies within the mapping, which lives as long as `self`. Its first four
+        // bytes are the status word, aligned as slots are, and shared with the kernel.
         unsafe { AtomicU32::from_ptr(self.map.add(slot).as_ptr().cast()) }
     }
 
-    /// Sends at most [`BATCH`] packets, each with its `virtio_net_hdr`; returns how many were sent. The kernel refused the next one.
+    /// Sends at most [`BATCH`] packets, each with its `virtio_net_hdr`; returns how many were sent.
+    /// The kernel refused the next one.
     pub fn send<'a>(&self, packets: impl Iterator<Item = &'a [u8]>) -> usize {
         const NO_PART: libc::iovec = libc::iovec {
             iov_base: std::ptr::null_mut(),
@@ -162,7 +168,8 @@ impl PacketRing {
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: `count` messages, each of one part that points at a packet borrowed for 'a; sending only reads them.
+        // SAFETY: `count` messages, each of one part that points at a packet borrowed for 'a;
+        // sending only reads them.
         let sent = unsafe {
             libc::sendmmsg(
                 self.socket.as_fd().as_raw_fd(),
@@ -174,7 +181,8 @@ impl PacketRing {
         usize::try_from(sent).unwrap_or(0)
     }
 
-    /// Packets that the kernel dropped because the ring was full, since the last call; 0 if it does not count.
+    /// Packets that the kernel dropped because the ring was full, since the last call; 0 if it does
+    /// not count.
     pub fn dropped(&self) -> u64 {
         self.socket.dropped().unwrap_or(0)
     }

@@ -6,7 +6,8 @@ use libc::{
     BPF_MSH,
 };
 
-/// A filter that keeps TCP over IPv4 or IPv6 from or to this port, whole; for packets that begin with their IP header.
+/// A filter that keeps TCP over IPv4 or IPv6 from or to this port, whole; for packets that begin
+/// with their IP header.
 pub fn tcp_port(port: u16) -> [Instruction; 19] {
     const LOAD_BYTE: u32 = BPF_LD | BPF_B | BPF_ABS;
     const LOAD_HALF: u32 = BPF_LD | BPF_H | BPF_ABS;

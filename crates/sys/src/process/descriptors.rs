@@ -1,4 +1,5 @@
-//! The descriptors of other processes: copies (pidfd_getfd(2)), and which sockets they are (/proc/PID/fd).
+//! The descriptors of other processes: copies (pidfd_getfd(2)), and which sockets they are
+//! (/proc/PID/fd).
 
 use super::{command, inode_of, process_of};
 use crate::{checked, socket};
@@ -125,7 +126,8 @@ pub fn try_copy_descriptor(child: u32) -> io::Result<()> {
 /// The inode of the socket that a thread has under a descriptor.
 ///
 /// # Errors
-/// EBADF: there is no such descriptor, or no such thread; ENOTSOCK; EACCES: we may not inspect the process.
+/// EBADF: there is no such descriptor, or no such thread; ENOTSOCK; EACCES: we may not inspect the
+/// process.
 pub fn socket_inode(thread: u32, number: i32) -> io::Result<u32> {
     let read = fs::read_link(format!("/proc/{thread}/fd/{number}"));
     let target = read.map_err(|error| match error.kind() {

@@ -1,4 +1,5 @@
-//! The memory of other processes: process_vm_readv(2), or /proc/PID/mem where a container refuses that.
+//! The memory of other processes: process_vm_readv(2), or /proc/PID/mem where a container refuses
+//! that.
 
 use crate::checked;
 use std::fs::OpenOptions;
@@ -8,8 +9,8 @@ use std::os::unix::fs::FileExt;
 /// Copies bytes out of a process.
 ///
 /// # Errors
-/// Those of process_vm_readv(2), or of /proc/PID/mem where the first is refused; EFAULT if fewer bytes than `into` has could be
-/// copied.
+/// Those of process_vm_readv(2), or of /proc/PID/mem where the first is refused; EFAULT if fewer
+/// bytes than `into` has could be copied.
 pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
     match read_by_call(thread, address, into) {
         Err(error) if is_refused(&error) => read_by_file(thread, address, into),
@@ -17,7 +18,8 @@ pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()>
     }
 }
 
-/// Tries to copy a byte out of a child of ours that has not run another program: by process_vm_readv(2), and by /proc/PID/mem.
+/// Tries to copy a byte out of a child of ours that has not run another program: by
+/// process_vm_readv(2), and by /proc/PID/mem.
 pub fn try_read_memory(child: u32) -> [io::Result<()>; 2] {
     static BYTE: u8 = 1;
     let address = (&raw const BYTE) as u64;
@@ -27,8 +29,8 @@ pub fn try_read_memory(child: u32) -> [io::Result<()>; 2] {
 /// Copies bytes into a process whose call waits for our response.
 ///
 /// # Errors
-/// Those of process_vm_writev(2), or of /proc/PID/mem where the first is refused; EFAULT if fewer bytes than `from` has could
-/// be copied.
+/// Those of process_vm_writev(2), or of /proc/PID/mem where the first is refused; EFAULT if fewer
+/// bytes than `from` has could be copied.
 pub(crate) fn write_memory(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
     match write_by_call(thread, address, from) {
         Err(error) if is_refused(&error) => write_by_file(thread, address, from),
@@ -52,7 +54,8 @@ fn read_by_call(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
         iov_base: address as *mut libc::c_void,
         iov_len: into.len(),
     };
-    // SAFETY: the local part is the slice, which the kernel fills; the remote address is checked by the kernel.
+    // SAFETY: the local part is the slice, which the kernel fills; the remote address is checked by
+    // the kernel.
     let count = checked(unsafe {
         libc::process_vm_readv(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
     })?;
@@ -68,7 +71,8 @@ fn write_by_call(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
         iov_base: address as *mut libc::c_void,
         iov_len: from.len(),
     };
-    // SAFETY: the local part is the slice, which the kernel only reads; the remote address is checked by the kernel.
+    // SAFETY: the local part is the slice, which the kernel only reads; the remote address is
+    // checked by the kernel.
     let count = checked(unsafe {
         libc::process_vm_writev(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
     })?;

@@ -1,6 +1,8 @@
-//! A guard process that answers calls in our place once we have ended, however we end: the program continues unwatched.
+//! A guard process that answers calls after we have ended, however we end: the program continues
+//! unwatched.
 //!
-//! Without it the kernel fails every filtered call, and a process whose exit is filtered would break.
+//! Without it the kernel fails every filtered call, and a process whose exit is filtered would
+//! break.
 
 use crate::guard::{Guard, KEPT};
 use std::ffi::CStr;
@@ -10,17 +12,18 @@ use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of the process that answers after our end.
+/// Name of the process that answers after our end.
 pub const RESPONDER_NAME: &CStr = c"intact-heir";
 
-/// Calls that can be named: with the two numbers before them they fill a page.
+/// Number of slots for calls: with the two numbers before them they fill a page.
 const MOST: usize = 510;
 /// No call is being taken.
 const QUIET: u64 = 0;
-/// A call is being taken whose id is not known yet.
+/// A call is being taken, and its id is not known yet.
 const TAKING: u64 = 1;
 
-/// The calls that we have taken and not answered: no other process can take them. Shared with the guard.
+/// The calls that we have taken and not answered, which no other process can take. Shared with the
+/// guard.
 struct Page {
     state: AtomicU64,
     /// The number of calls that found no slot.
@@ -28,7 +31,7 @@ struct Page {
     calls: [AtomicU64; MOST],
 }
 
-/// The guard, and the calls that it would have to answer.
+/// The guard, and the calls that it must answer after our end.
 pub(super) struct FallbackResponder {
     page: Shared,
     guard: Guard,
@@ -44,12 +47,13 @@ impl FallbackResponder {
         Ok(FallbackResponder { page, guard })
     }
 
-    /// A call is about to be taken.
+    /// Records that a call is about to be taken.
     pub(super) fn begin(&self) {
         self.page.state.store(TAKING, Ordering::Relaxed);
     }
 
-    /// The taking is over, with this call or none. If all slots are in use, those of callers that no longer wait are freed.
+    /// Records that the taking ended, with this call or none. If all slots are in use, those of
+    /// callers that no longer wait are freed.
     pub(super) fn end(&self, taken: Option<u64>, is_waiting: impl Fn(u64) -> bool) {
         if let Some(id) = taken
             && !self.name(id)
@@ -62,7 +66,7 @@ impl FallbackResponder {
         self.page.state.store(QUIET, Ordering::Relaxed);
     }
 
-    /// Whether there was a slot for the call.
+    /// Assigns a slot to a call. Returns whether there was one.
     fn name(&self, id: u64) -> bool {
         let mut calls = self.page.calls.iter();
         let free = calls.find(|call| call.load(Ordering::Relaxed) == 0);
@@ -79,7 +83,7 @@ impl FallbackResponder {
         }
     }
 
-    /// A call is answered.
+    /// Frees the slot of a call that was answered.
     pub(super) fn forget(&self, id: u64) {
         let mut calls = self.page.calls.iter();
         if let Some(call) = calls.find(|call| call.load(Ordering::Relaxed) == id) {
@@ -89,7 +93,7 @@ impl FallbackResponder {
         }
     }
 
-    /// The filtered processes have ended: waits for the end of the guard.
+    /// Waits for the end of the guard, after the filtered processes have ended.
     pub(super) fn stop(mut self) {
         self.guard.finish();
     }
@@ -134,10 +138,12 @@ impl Drop for Shared {
     }
 }
 
-/// Continues the calls that we had taken, then every call that comes, until the filtered processes have ended.
+/// Continues the calls that we had taken, then every later call, until the filtered processes have
+/// ended.
 fn respond(page: &Page) {
     if page.state.load(Ordering::Relaxed) != QUIET || page.unnamed.load(Ordering::Relaxed) > 0 {
-        // a call without a name would wait for ever: when the last listener closes, the kernel answers it
+        // a call without a slot would wait for ever: when the last listener closes, the kernel
+        // answers it
         return;
     }
     for call in &page.calls {
@@ -146,7 +152,8 @@ fn respond(page: &Page) {
             pass(id);
         }
     }
-    // SAFETY: plain system calls; structures of zeroes are valid, and the kernel fills or reads them.
+    // SAFETY: plain system calls; structures of zeroes are valid, and the kernel fills or reads
+    // them.
     unsafe {
         loop {
             let mut ready = libc::pollfd {

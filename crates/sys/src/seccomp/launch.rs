@@ -34,9 +34,11 @@ const INSTALLED: u8 = 0;
 /// The filter is installed, and the kernel cannot let its calls continue.
 const UNANSWERABLE: u8 = 2;
 
-/// Starts the command under the filter, with that signal mask; returns the child and the listener's descriptor.
+/// Starts the command under the filter, with that signal mask; returns the child and the listener's
+/// descriptor.
 ///
-/// The child runs the program itself. If it cannot, it ends by SIGKILL: its exit may be filtered, and no process answers yet.
+/// The child runs the program itself. If it cannot, it ends by SIGKILL: its exit may be filtered,
+/// and no process answers yet.
 ///
 /// # Errors
 /// See [`LaunchError`]; the child has ended by then.
@@ -158,8 +160,8 @@ impl ExecArgs {
         unsafe extern "C" {
             static mut environ: *const *const libc::c_char;
         }
-        // SAFETY: both lists end in a null, and all that they point at lives as long as they do. This is the one thread of a forked
-        // child. The program is looked for along its own PATH.
+        // SAFETY: both lists end in a null, and all that they point at lives as long as they do.
+        // This is the one thread of a forked child. The program is looked for along its own PATH.
         unsafe {
             environ = self.environment.as_ptr();
             libc::execvp(self.arguments[0], self.arguments.as_ptr())
@@ -175,7 +177,8 @@ fn kill_self() -> io::Error {
     io::Error::last_os_error()
 }
 
-/// Whether the kernel can let a filtered call continue (Linux 5.5). Without that, calls wait for ever.
+/// Whether the kernel can let a filtered call continue (Linux 5.5). Without that, calls wait for
+/// ever.
 fn can_continue(listener: &OwnedFd) -> bool {
     // no call has this id, which the kernel looks at after the flags
     let mut response = libc::seccomp_notif_resp {
@@ -212,7 +215,8 @@ fn install(code: &[Instruction]) -> io::Result<OwnedFd> {
             )
         })
     };
-    // signals do not interrupt a call that we have taken: a non-blocking connect knows no EINTR (Linux 5.19)
+    // signals do not interrupt a call that we have taken: a non-blocking connect knows no EINTR
+    // (Linux 5.19)
     let set = || match set(libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(0),
         done => done,

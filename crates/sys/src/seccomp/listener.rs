@@ -99,7 +99,8 @@ impl NotificationListener {
         Ok(())
     }
 
-    /// Wakes us and the caller on the processor that the other one leaves. This is cheaper where neither has other work.
+    /// Wakes us and the caller on the processor that the other one leaves. This is cheaper where
+    /// neither has other work.
     pub fn hand_over_on_one_cpu(&self) {
         // SAFETY: takes plain numbers. Kernels before 6.6 refuse it, and are slower.
         let _ = unsafe {
@@ -168,11 +169,12 @@ impl NotificationListener {
         tried.is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT))
     }
 
-    /// Gives the caller a descriptor of what `ours` is, and answers its call with the number of that.
+    /// Gives the caller a descriptor of what `ours` is, and answers its call with the number of
+    /// that.
     ///
     /// # Errors
-    /// ENOENT: the caller no longer waits; EMFILE: it has no descriptor left; else the kernel cannot do it. The call is not
-    /// answered.
+    /// ENOENT: the caller no longer waits; EMFILE: it has no descriptor left; else the kernel
+    /// cannot do it. The call is not answered.
     pub fn give_descriptor(
         &self,
         id: u64,

@@ -1,5 +1,7 @@
-//! Seccomp filters with notifications (seccomp_unotify(2)): a program is started under a filter, and system calls that
-//! the filter selects wait for our response. Which calls those are, and how they are answered, is the caller's decision.
+//! Seccomp filters with notifications (seccomp_unotify(2)): a program starts under a filter, and
+//! the system calls that the filter selects wait for our response.
+//!
+//! The caller decides which calls those are, and how they are answered.
 
 mod fallback_responder;
 mod launch;

@@ -1,4 +1,5 @@
-//! The frame that opens a header block (RFC 9113 sections 6.2 and 6.6): its own fields, and where the block begins.
+//! The frame that opens a header block (RFC 9113 sections 6.2 and 6.6): its own fields, and the
+//! offset of the block.
 
 use std::ops::Range;
 
@@ -6,16 +7,16 @@ use super::error::Error;
 use super::frame::{Frame, Head, Headers, Priority, PushPromise, STREAM_MASK};
 use super::{flag, kind};
 
-/// What the frame that opened a header block said.
+/// The contents of the frame that opened a header block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     pub(super) stream: u32,
     opener: Opener,
-    /// How many frames the block has so far.
+    /// Number of frames of the block so far.
     pub(super) frames: u32,
 }
 
-/// The fields of the frame before its block.
+/// The fields before the block.
 #[derive(Debug, Clone, Copy)]
 enum Opener {
     Headers {
@@ -28,7 +29,8 @@ enum Opener {
 }
 
 impl Open {
-    /// What HEADERS or PUSH_PROMISE says, and where in its payload the first fragment of the block lies.
+    /// Parses the fields of HEADERS or PUSH_PROMISE. Returns them and the range of the block's
+    /// first fragment.
     pub(super) fn parse(head: &Head, payload: &[u8]) -> Result<(Self, Range<usize>), Error> {
         let unpadded = head.unpad(payload)?;
         let fields = &payload[unpadded.clone()];
@@ -62,7 +64,7 @@ impl Open {
         Ok((open, unpadded.start + len..unpadded.end))
     }
 
-    /// With one more frame.
+    /// Counts one more frame.
     pub(super) fn continued(self) -> Self {
         Self {
             frames: self.frames + 1,
@@ -70,7 +72,7 @@ impl Open {
         }
     }
 
-    /// The frame with its whole block.
+    /// The frame with its complete block.
     pub(super) fn frame(self, block: &[u8]) -> Frame<'_> {
         let Self { stream, frames, .. } = self;
         match self.opener {

@@ -1,26 +1,27 @@
-//! A DATA frame under way (RFC 9113 section 6.1): payload and padding, handed on as they come.
+//! A DATA frame that is being read (RFC 9113 section 6.1): payload and padding, passed on as they
+//! arrive.
 
 use super::error::Error;
 use super::flag;
 use super::frame::{Head, PADDING};
 
-/// What is still to come of one frame.
+/// The remaining bytes of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DataFrame {
     pub(super) stream: u32,
     pub(super) end_stream: bool,
-    /// The pad length is still to come; until then it counts as payload.
+    /// The pad length has not arrived; it counts as payload until then.
     pad_length_due: bool,
     payload: u32,
     padding: u32,
 }
 
-/// A part of the payload, by position in the input.
+/// A part of the payload, as a range of the input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// What it takes from the flow-control windows: pad length and padding included.
+    /// Bytes that count against the flow-control windows, including pad length and padding.
     pub(super) flow: u32,
 }
 
@@ -39,7 +40,7 @@ impl DataFrame {
         !self.pad_length_due && self.payload == 0 && self.padding == 0
     }
 
-    /// Takes what is there from `at` on and moves `at` behind it.
+    /// Takes the available bytes from `at` on, and moves `at` after them.
     pub(super) fn advance(&mut self, input: &[u8], at: &mut usize) -> Result<Part, Error> {
         let start = *at;
         if self.pad_length_due {

@@ -1,4 +1,4 @@
-//! Error codes, and why a byte stream is not HTTP/2.
+//! Error codes, and the reasons why bytes are not HTTP/2.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ macro_rules! error_codes {
         impl ErrorCode {
             $(#[doc = $doc] pub const $name: Self = Self($value);)*
 
-            /// The name in the registry, where it has one.
+            /// The name in the registry, if the code has one.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some(stringify!($name)),)*
@@ -54,13 +54,14 @@ impl fmt::Debug for ErrorCode {
     }
 }
 
-/// What a frame reader could not accept; each is fatal for the connection, and the reader repeats it on every later call.
+/// Why a frame reader refused its input. Each error is fatal for the connection; the reader returns
+/// it on every later call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The stream does not start as HTTP/2 does.
+    /// The stream does not start with the preface of HTTP/2.
     #[error("expected the HTTP/2 connection preface: the peer speaks another protocol")]
     Preface,
-    /// A frame longer than allowed.
+    /// A frame is longer than allowed.
     #[error("frame of {length} bytes, {limit} allowed")]
     FrameTooLong {
         /// The announced payload length, in bytes.
@@ -68,7 +69,7 @@ pub enum Error {
         /// The limit, in bytes: ours from SETTINGS_MAX_FRAME_SIZE.
         limit: u32,
     },
-    /// A frame whose length does not fit its type.
+    /// The length of a frame does not fit its type.
     #[error("{frame} frame of {length} bytes")]
     FrameSize {
         /// The frame type.
@@ -76,10 +77,11 @@ pub enum Error {
         /// The announced payload length, in bytes.
         length: u32,
     },
-    /// A frame that must not stand there, or says what it must not.
+    /// A frame is not allowed at this place, or has an invalid value.
     #[error("{0}")]
     Protocol(&'static str),
-    /// A header block in more pieces or bytes than allowed: a server that reads on without limit can be kept busy for nothing.
+    /// A header block has more frames or bytes than allowed. Without the limit, a peer could keep
+    /// the reader busy.
     #[error("header block longer than {limit} bytes, or in too many CONTINUATION frames")]
     BlockTooLong {
         /// The limit, in bytes.
@@ -88,7 +90,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The code that a GOAWAY for it carries.
+    /// The code for the GOAWAY that reports the error.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Preface | Self::Protocol(_) => ErrorCode::PROTOCOL_ERROR,

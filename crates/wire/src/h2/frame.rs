@@ -1,4 +1,5 @@
-//! What a frame says (RFC 9113 section 6). Payloads are borrowed from the input or from the reader.
+//! The contents of a frame (RFC 9113 section 6). Payloads are borrowed from the input or from the
+//! reader.
 
 use std::ops::Range;
 
@@ -9,24 +10,24 @@ use super::{flag, kind};
 /// One frame, or a part of a DATA frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// The client's connection preface; not a frame, but the first thing in its direction.
+    /// The client's connection preface. It is not a frame, but the first thing that a client sends.
     Preface,
-    /// DATA, as much of it as was there.
+    /// DATA, or the part of it that has arrived.
     Data(Data<'a>),
     /// HEADERS with all its CONTINUATION frames.
     Headers(Headers<'a>),
     /// PRIORITY: deprecated, still sent.
     Priority {
-        /// The stream that it speaks of.
+        /// The stream.
         stream: u32,
-        /// What it says.
+        /// Its priority.
         priority: Priority,
     },
     /// RST_STREAM.
     Reset {
-        /// The stream that ends.
+        /// The stream.
         stream: u32,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
     /// SETTINGS.
@@ -37,16 +38,16 @@ pub enum Frame<'a> {
     PushPromise(PushPromise<'a>),
     /// PING.
     Ping {
-        /// It answers one of ours.
+        /// It answers a PING of ours.
         ack: bool,
-        /// To be sent back as it came.
+        /// The answer repeats these bytes.
         payload: [u8; 8],
     },
     /// GOAWAY: no more streams on this connection.
     GoAway {
         /// The highest stream that was or will be processed.
         last_stream: u32,
-        /// Why; `NO_ERROR` is a graceful end.
+        /// The reason; `NO_ERROR` is a graceful shutdown.
         code: ErrorCode,
         /// Text for people, unvalidated.
         debug: &'a [u8],
@@ -58,7 +59,7 @@ pub enum Frame<'a> {
         /// How many more bytes may be sent, at least 1.
         increment: u32,
     },
-    /// A frame of a type that RFC 9113 does not know: to be ignored.
+    /// A frame of a type that RFC 9113 does not define: it must be ignored.
     Unknown {
         /// Its type.
         kind: u8,
@@ -74,11 +75,11 @@ pub enum Frame<'a> {
 /// A part of a DATA frame; a frame that arrives whole is one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// The stream that it belongs to.
+    /// The stream.
     pub stream: u32,
-    /// Payload, without padding; empty for a frame that only ends the stream.
+    /// Payload without padding; empty for a frame that only ends the stream.
     pub bytes: &'a [u8],
-    /// What this part takes from the flow-control windows, padding included, in bytes.
+    /// Bytes that count against the flow-control windows, including padding.
     pub flow: u32,
     /// This part completes the frame.
     pub complete: bool,
@@ -86,31 +87,31 @@ pub struct Data<'a> {
     pub end_stream: bool,
 }
 
-/// A header block that opens a stream, answers on one, or ends it as trailers.
+/// A header block: a request, a response, or trailers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Headers<'a> {
-    /// The stream that it belongs to.
+    /// The stream.
     pub stream: u32,
-    /// The whole header block, for [`hpack::Decoder`](super::hpack::Decoder).
+    /// The complete header block, for [`hpack::Decoder`](super::hpack::Decoder).
     pub block: &'a [u8],
-    /// Nothing follows on this stream from this side.
+    /// The sender sends nothing more on this stream.
     pub end_stream: bool,
-    /// The deprecated priority fields, where sent.
+    /// The deprecated priority fields, if sent.
     pub priority: Option<Priority>,
-    /// How many frames carried it: 1, and one more for each CONTINUATION.
+    /// Number of its frames: 1, plus one per CONTINUATION.
     pub frames: u32,
 }
 
-/// The announcement of a stream that the server opens by itself.
+/// The announcement of a stream that the server opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PushPromise<'a> {
-    /// The stream whose request made the server push.
+    /// The stream of the request that caused the push.
     pub stream: u32,
-    /// The stream that the pushed response will have.
+    /// The stream of the pushed response.
     pub promised: u32,
-    /// The whole header block of the request that the server imagines.
+    /// The complete header block of the promised request.
     pub block: &'a [u8],
-    /// How many frames carried it: 1, and one more for each CONTINUATION.
+    /// Number of its frames: 1, plus one per CONTINUATION.
     pub frames: u32,
 }
 
@@ -119,7 +120,7 @@ pub struct PushPromise<'a> {
 pub struct Priority {
     /// The stream that this one depends on.
     pub dependency: u32,
-    /// It depends on it alone.
+    /// The dependency is exclusive.
     pub exclusive: bool,
     /// 1 to 256.
     pub weight: u16,
@@ -149,7 +150,8 @@ impl Head {
         self.flags & flag != 0
     }
 
-    /// Rules that need no payload, so that a bad frame is refused before it is waited for.
+    /// Checks the rules that need no payload, so that a bad frame is refused before its payload
+    /// arrives.
     pub(super) fn check(&self) -> Result<(), Error> {
         let (frame, sizes) = match self.kind {
             kind::DATA => ("DATA", 0..=u32::MAX),
@@ -182,7 +184,7 @@ impl Head {
         }
     }
 
-    /// Where the payload of HEADERS or PUSH_PROMISE lies between pad length and padding.
+    /// The range of the payload of HEADERS or PUSH_PROMISE between pad length and padding.
     pub(super) fn unpad(&self, payload: &[u8]) -> Result<Range<usize>, Error> {
         if !self.has(flag::PADDED) {
             return Ok(0..payload.len());
@@ -212,7 +214,7 @@ impl Priority {
 }
 
 impl<'a> Frame<'a> {
-    /// What a payload alone can break.
+    /// Checks the rules about the payload.
     pub(super) fn check(head: Head, payload: &[u8]) -> Result<(), Error> {
         match (head.kind, payload) {
             (kind::WINDOW_UPDATE, [0 | 0x80, 0, 0, 0]) => {
@@ -222,7 +224,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A checked frame whose payload is there, other than DATA and those with header blocks.
+    /// Parses a checked frame with a complete payload: all types except DATA and those with header
+    /// blocks.
     pub(super) fn parse(head: Head, payload: &'a [u8]) -> Self {
         let stream = head.stream;
         match (head.kind, payload) {

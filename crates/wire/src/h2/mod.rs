@@ -1,8 +1,10 @@
-//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] in, [`writer`] out; [`Http2Observer`] overhears both directions.
+//! HTTP/2 (RFC 9113): [`FrameReader`] and [`hpack`] read, [`writer`] writes, [`Http2Observer`]
+//! observes both directions.
 //!
-//! For the two ends, frames and header blocks only. Streams, flow control and settings are the caller's to keep: what a client must
-//! keep is not what an observer must. DATA is handed through as it arrives; every other frame is given whole, header
-//! blocks joined with their CONTINUATION frames.
+//! The two ends of a connection get frames and header blocks only. The caller keeps streams, flow
+//! control and settings, because a client must keep other state than an observer. DATA is passed on
+//! as it arrives. Every other frame is passed on complete, with header blocks joined from their
+//! CONTINUATION frames.
 
 pub mod hpack;
 pub mod writer;
@@ -24,16 +26,16 @@ pub use reader::{FrameReader, Limits};
 pub use response_fields::ResponseFields;
 pub use settings::{Setting, Settings, SettingsPayload};
 
-/// What a client sends first (RFC 9113 section 3.4).
+/// First bytes of a client (RFC 9113 section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The length of a frame's header, in bytes.
 pub const FRAME_HEADER_LEN: usize = 9;
 
-/// The largest frame payload that a peer must accept without saying more, in bytes.
+/// Largest frame payload that a peer must accept by default, in bytes.
 pub const DEFAULT_MAX_FRAME_SIZE: u32 = 16_384;
 
-/// The flow-control window of a connection, and of a stream before any SETTINGS, in bytes.
+/// Initial flow-control window of a connection and of a stream, in bytes.
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
 /// Frame types (RFC 9113 section 6).

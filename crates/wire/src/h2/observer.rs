@@ -1,7 +1,8 @@
-//! Observes both directions of an HTTP/2 connection: streams as exchanges, and what the ends announced.
+//! Observes both directions of an HTTP/2 connection: streams as exchanges, and the announcements of
+//! the ends.
 //!
-//! Bytes must come in the order in which things happened, a request before its response. Frames cannot be found again
-//! after a hole, so a direction that lost bytes outside DATA is not read any further.
+//! Bytes must arrive in order of time, a request before its response. Frames cannot be found again
+//! after a gap, so a direction that lost bytes outside DATA is not read any further.
 
 use std::collections::BTreeMap;
 
@@ -14,39 +15,39 @@ use super::streams::{Head, Streams};
 use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 
-/// What concerns the connection as a whole; times in nanoseconds.
+/// Facts about the connection as a whole; times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Http2Facts {
-    /// What the client accepts, as of its last SETTINGS, and when the first came.
+    /// The client's last SETTINGS, and the time of its first.
     pub client_settings: Option<(Settings, u64)>,
-    /// What the server accepts, as of its last SETTINGS, and when the first came.
+    /// The server's last SETTINGS, and the time of its first.
     pub server_settings: Option<(Settings, u64)>,
     /// The first GOAWAY.
     pub go_away: Option<GoAway>,
-    /// PINGs, answers not counted.
+    /// Number of PINGs, without answers.
     pub pings: u64,
-    /// The time from the last PING to its answer, in nanoseconds.
+    /// Time from the last PING to its answer, in nanoseconds.
     pub ping_took: Option<u64>,
     /// WINDOW_UPDATE frames of both sides.
     pub window_updates: u64,
-    /// Streams that carried a request.
+    /// Number of streams with a request.
     pub streams: u64,
-    /// The most streams that were open at a time.
+    /// Largest number of concurrent streams.
     pub peak_streams: usize,
-    /// Streams beyond the number that is followed.
+    /// Number of streams above the limit of those that are followed.
     pub untracked: u64,
 }
 
 /// The announcement that a connection takes no more streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GoAway {
-    /// Who said it.
+    /// The sender.
     pub by: Side,
     /// The highest stream that was or will be processed.
     pub last_stream: u32,
-    /// Why; `NO_ERROR` is a graceful end.
+    /// The reason; `NO_ERROR` is a graceful shutdown.
     pub code: ErrorCode,
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub at: u64,
 }
 
@@ -56,10 +57,10 @@ pub enum Lost {
     /// Its bytes are not HTTP/2.
     #[error(transparent)]
     Frame(#[from] Error),
-    /// Its header compression is out of step.
+    /// The state of its header compression is lost.
     #[error(transparent)]
     Block(#[from] hpack::Error),
-    /// Bytes were missing.
+    /// Bytes are missing.
     #[error("bytes are missing from the capture, and frames cannot be found again without them")]
     Hole,
 }
@@ -79,12 +80,12 @@ pub struct Http2Observer {
 struct Http2Flow {
     reader: FrameReader,
     decoder: Decoder,
-    /// When the first byte of the frame under way came.
+    /// When the first byte of the current frame arrived.
     started_at: u64,
     lost: Option<Lost>,
 }
 
-/// The largest dynamic table that is kept for a connection, in bytes.
+/// Limit of a connection's dynamic table, in bytes.
 const MAX_TABLE: u32 = 1 << 20;
 const MAX_LIST: usize = 256 * 1024;
 
@@ -100,7 +101,8 @@ impl Default for Http2Observer {
 }
 
 impl Http2Observer {
-    /// An observer of a connection whose start was not seen; each direction must begin on the border of a frame.
+    /// An observer of a connection whose start was not observed. Each direction must begin at a
+    /// frame boundary.
     pub fn mid_stream() -> Self {
         Self::new(
             FrameReader::mid_stream,
@@ -116,7 +118,8 @@ impl Http2Observer {
         decoder: fn(usize) -> Decoder,
         joined_late: bool,
     ) -> Self {
-        // Before the SETTINGS of the other side are known, everything that they might allow is.
+        // before the SETTINGS of the other side are known, everything that they may allow is
+        // allowed
         let limits = Limits {
             frame: 0xff_ffff,
             ..Limits::default()
@@ -137,7 +140,7 @@ impl Http2Observer {
         }
     }
 
-    /// What concerns the connection as a whole.
+    /// Facts about the connection as a whole.
     pub fn facts(&self) -> &Http2Facts {
         &self.facts
     }
@@ -150,29 +153,29 @@ impl Http2Observer {
         }
     }
 
-    /// How many streams are open.
+    /// Number of open streams.
     pub fn outstanding(&self) -> usize {
         self.streams.len()
     }
 
-    /// The responses that have begun and have not ended.
+    /// Responses that have begun and have not ended.
     pub fn responses_under_way(&self) -> impl Iterator<Item = &Response> {
         let open = self.streams.values();
         open.filter_map(|exchange| exchange.response.as_ref())
             .filter(|response| response.ended_at.is_none())
     }
 
-    /// The open stream that was opened first.
+    /// The oldest open stream.
     pub fn first_open_stream(&self) -> Option<u32> {
         self.streams.keys().next().copied()
     }
 
-    /// Whether the last byte of the server was the last of a frame.
+    /// Whether the server's last byte ended a frame.
     pub fn server_is_between_frames(&self) -> bool {
         self.server.lost.is_none() && self.server.reader.is_between_frames()
     }
 
-    /// Stream 1 answers a request that HTTP/1.1 made (Upgrade: h2c).
+    /// Records that stream 1 answers a request of HTTP/1.1 (Upgrade: h2c).
     pub fn assume_upgraded(&mut self, request: Request) {
         self.streams.insert(
             1,
@@ -185,7 +188,7 @@ impl Http2Observer {
         self.facts.streams += 1;
     }
 
-    /// Takes the next bytes of one direction.
+    /// Reads the next bytes of one direction.
     pub fn read(&mut self, from: Side, bytes: &[u8], at: u64, mut visit: impl FnMut(Event<'_>)) {
         let Self {
             client,
@@ -241,7 +244,7 @@ impl Http2Observer {
         }
     }
 
-    /// Takes note of bytes that were not captured: that direction cannot be read any further.
+    /// Records that bytes are missing: the direction is not read any further.
     pub fn lose(&mut self, from: Side) {
         let this = match from {
             Side::Client => &mut self.client,
@@ -250,7 +253,7 @@ impl Http2Observer {
         this.lost = this.lost.or(Some(Lost::Hole));
     }
 
-    /// Takes note that a direction ended. With the server's, every exchange is over.
+    /// Records that a direction ended. The end of the server's direction ends every exchange.
     pub fn end(&mut self, from: Side, mut visit: impl FnMut(Event<'_>)) {
         if from == Side::Client {
             return;
@@ -267,7 +270,7 @@ impl Http2Observer {
     }
 }
 
-/// What the frames of one side change.
+/// The state that the frames of one side change.
 struct Frames<'a> {
     streams: Streams<'a>,
     decoder: &'a mut Decoder,
@@ -311,7 +314,8 @@ impl Frames<'_> {
             }
             Frame::Settings(payload) => {
                 if let Some(settings) = streams.take_settings(payload) {
-                    // The bound on what the other side sends; it takes effect with the acknowledgement, but a larger table does no harm before.
+                    // limit of what the other side sends; it takes effect with the acknowledgement,
+                    // but a larger table does no harm before
                     let size = settings.header_table_size.min(MAX_TABLE);
                     self.peer_decoder.raise_table_size(size);
                 }

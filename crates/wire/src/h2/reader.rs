@@ -1,7 +1,7 @@
-//! Bytes of one direction to frames, over any split.
+//! Reads the bytes of one direction to frames, for any split of the bytes.
 //!
-//! A frame that lies whole in the input is borrowed from it; only the pieces of one that does not are copied. DATA is
-//! never held back, so its bytes have the times at which they came.
+//! A frame that is complete in the input is borrowed from it; only frames in pieces are copied.
+//! DATA is never delayed, so its bytes have the times of their arrival.
 
 use std::ops::Range;
 
@@ -12,14 +12,15 @@ use super::frame::{Data, Frame, Head};
 use super::{DEFAULT_MAX_FRAME_SIZE, FRAME_HEADER_LEN, PREFACE, flag, kind};
 use crate::ParseStep;
 
-/// What a peer may make a reader hold.
+/// Limits of the state that a peer can cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest frame payload, in bytes: what our SETTINGS_MAX_FRAME_SIZE allows.
+    /// Largest frame payload in bytes: our SETTINGS_MAX_FRAME_SIZE.
     pub frame: u32,
-    /// The largest header block, in compressed bytes, over all its frames.
+    /// Largest header block in compressed bytes, over all its frames.
     pub block: usize,
-    /// How many CONTINUATION frames one block may take: empty ones cost the sender little and the reader time.
+    /// Limit of CONTINUATION frames per block: empty ones are cheap for the sender and costly for
+    /// the reader.
     pub continuations: u32,
 }
 
@@ -33,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-/// The longest frame other than DATA that is read at all, in bytes; nothing sensible comes near.
+/// Longest frame other than DATA that is read, in bytes; real ones are much shorter.
 const MAX_HELD: u32 = 1 << 17;
 
 /// Reads the frames that one endpoint sends.
@@ -41,18 +42,18 @@ const MAX_HELD: u32 = 1 << 17;
 pub struct FrameReader {
     limits: Limits,
     state: State,
-    /// The start of a frame (or of the preface) that has not come whole.
+    /// The start of an incomplete frame or preface.
     held: Vec<u8>,
-    /// The last frame that came in pieces: what its event borrows.
+    /// The last frame that arrived in pieces; its event borrows it.
     whole: Vec<u8>,
-    /// The pieces of a header block that ends in a later CONTINUATION frame.
+    /// The fragments of an incomplete header block.
     block: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
     Preface,
-    /// Before the SETTINGS frame that must come first.
+    /// Before the first frame, which must be SETTINGS.
     First,
     Frame,
     Data(DataFrame),
@@ -61,12 +62,12 @@ enum State {
     Failed(Error),
 }
 
-/// What an input held, by position: nothing is borrowed until the search is over.
+/// The contents of an input, as ranges: nothing is borrowed until the search ends.
 enum Found {
-    /// Nothing complete; the whole input was used.
+    /// No complete frame; the whole input was consumed.
     More,
     Preface,
-    /// A frame that is only a part of a header block.
+    /// A fragment of a header block.
     Fragment,
     Data(DataFrame, Part),
     Frame(Head, FramePosition),
@@ -81,7 +82,7 @@ enum FramePosition {
 }
 
 impl FrameReader {
-    /// Reads what a server sends from the start of a connection.
+    /// Reads a server's bytes from the start of a connection.
     pub fn server(limits: Limits) -> Self {
         Self {
             limits,
@@ -92,7 +93,7 @@ impl FrameReader {
         }
     }
 
-    /// Reads what a client sends from the start of a connection, the preface first.
+    /// Reads a client's bytes from the start of a connection, the preface first.
     pub fn client(limits: Limits) -> Self {
         Self {
             state: State::Preface,
@@ -100,7 +101,7 @@ impl FrameReader {
         }
     }
 
-    /// Reads either side from a frame boundary somewhere within a connection.
+    /// Reads either side from a frame boundary within a connection.
     pub fn mid_stream(limits: Limits) -> Self {
         Self {
             state: State::Frame,
@@ -108,12 +109,13 @@ impl FrameReader {
         }
     }
 
-    /// Whether the stream may end here: between frames, with no header block open.
+    /// Whether the stream may end here: at a frame boundary, without an open header block.
     pub fn is_between_frames(&self) -> bool {
         matches!(self.state, State::Frame | State::First) && self.held.is_empty()
     }
 
-    /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
+    /// Consumes part of the input and returns its event. Call again with the rest until it returns
+    /// no event.
     pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Frame<'a>>, Error> {
         let mut at = 0;
         let found = loop {
@@ -158,7 +160,7 @@ impl FrameReader {
         error
     }
 
-    /// Looks at the input from `at` and moves `at` behind what was used.
+    /// Reads the input from `at` on, and moves `at` after the consumed bytes.
     fn advance(&mut self, input: &[u8], at: &mut usize) -> Result<Found, Error> {
         match self.state {
             State::Failed(error) => Err(error),
@@ -216,7 +218,7 @@ impl FrameReader {
         Ok(Found::Frame(head, place))
     }
 
-    /// The nine bytes that start in `held` and go on in `rest`, which together have them.
+    /// The nine bytes of a header that start in `held` and continue in `rest`.
     fn head(&self, rest: &[u8]) -> Head {
         let mut bytes = [0; FRAME_HEADER_LEN];
         for (to, from) in bytes.iter_mut().zip(self.held.iter().chain(rest)) {
@@ -231,7 +233,7 @@ impl FrameReader {
         Found::More
     }
 
-    /// Everything that can be refused by a frame's header.
+    /// Checks the rules about a frame's header.
     fn check(&self, head: &Head) -> Result<(), Error> {
         match self.state {
             State::First if head.kind != kind::SETTINGS || head.has(flag::ACK) => {
@@ -247,7 +249,8 @@ impl FrameReader {
             }
             _ => {}
         }
-        // Only DATA is handed through without being held, so only DATA may be as long as the peer was allowed.
+        // only DATA is passed on without being stored, so only DATA may have the full length that
+        // the peer is allowed
         let limit = if head.kind == kind::DATA {
             self.limits.frame
         } else {
@@ -294,7 +297,7 @@ impl FrameReader {
         })
     }
 
-    /// A header block in one frame stays where it is; only one in several frames is put together.
+    /// A header block in one frame is borrowed; one in several frames is joined.
     fn advance_block(
         &mut self,
         head: &Head,

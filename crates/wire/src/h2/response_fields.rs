@@ -1,17 +1,18 @@
-//! What the fields of a response have to keep to (RFC 9113 sections 8.2 and 8.3), field by field as they are decoded.
+//! Checks the rules for the fields of a response (RFC 9113 sections 8.2 and 8.3), field by field as
+//! they are decoded.
 //!
-//! A response that breaks a rule is malformed, and the client treats it as an error. Another reader could take it for another
-//! response.
+//! A response that breaks a rule is malformed, and the client treats it as an error. Another reader
+//! could take it for another response.
 
 use super::error::Error;
 use crate::http1::{decimal, is_token};
 
-/// The fields of one header or trailer section of a response, checked as they come.
+/// The fields of one header or trailer section of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResponseFields {
     status: Option<u16>,
     content_length: Option<u64>,
-    /// A field that is no pseudo-header field came.
+    /// A field that is no pseudo-header field was read.
     is_past_pseudo: bool,
     wrong: Option<&'static str>,
 }
@@ -71,7 +72,7 @@ impl ResponseFields {
     /// Status and `content-length` of a header section.
     ///
     /// # Errors
-    /// A field breaks a rule, `:status` is missing, or the status is 101 (RFC 9113 section 8.6).
+    /// If a field breaks a rule, `:status` is missing, or the status is 101 (RFC 9113 section 8.6).
     pub fn header_section(self) -> Result<(u16, Option<u64>), Error> {
         match (self.wrong, self.status) {
             (Some(wrong), _) => Err(Error::Protocol(wrong)),
@@ -84,7 +85,7 @@ impl ResponseFields {
     /// Checks a trailer section.
     ///
     /// # Errors
-    /// A field breaks a rule, or it is a pseudo-header field.
+    /// If a field breaks a rule or is a pseudo-header field.
     pub fn trailer_section(self) -> Result<(), Error> {
         match (self.wrong, self.status) {
             (Some(wrong), _) => Err(Error::Protocol(wrong)),
@@ -94,7 +95,8 @@ impl ResponseFields {
     }
 }
 
-/// Whether a field is about a connection of HTTP/1 (RFC 9113 section 8.2.2). Go's client, for one, accepts them in HTTP/2.
+/// Whether a field is about a connection of HTTP/1 (RFC 9113 section 8.2.2). Go's client, for
+/// example, accepts them in HTTP/2.
 pub(super) fn is_of_connections(name: &[u8]) -> bool {
     let names: [&[u8]; 5] = [
         b"connection",

@@ -2,11 +2,11 @@
 
 use super::error::Error;
 
-/// The settings that this crate knows by number.
+/// The settings that this crate reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Setting {
-    /// SETTINGS_HEADER_TABLE_SIZE: the dynamic table that the sender keeps for decoding, in bytes.
+    /// SETTINGS_HEADER_TABLE_SIZE: the sender's dynamic table for decoding, in bytes.
     HeaderTableSize = 0x1,
     /// SETTINGS_ENABLE_PUSH.
     EnablePush = 0x2,
@@ -16,7 +16,7 @@ pub enum Setting {
     InitialWindowSize = 0x4,
     /// SETTINGS_MAX_FRAME_SIZE, in bytes.
     MaxFrameSize = 0x5,
-    /// SETTINGS_MAX_HEADER_LIST_SIZE, in bytes; a wish, not a rule.
+    /// SETTINGS_MAX_HEADER_LIST_SIZE, in bytes; advisory.
     MaxHeaderListSize = 0x6,
     /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441).
     EnableConnectProtocol = 0x8,
@@ -46,27 +46,27 @@ impl Iterator for SettingsPayload<'_> {
     }
 }
 
-/// What one endpoint accepts from the other.
+/// The limits of one endpoint for what it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// In bytes.
+    /// Dynamic table in bytes.
     pub header_table_size: u32,
     /// Whether the server may push.
     pub enable_push: bool,
-    /// `None`: no limit was said.
+    /// `None` means no limit.
     pub max_concurrent_streams: Option<u32>,
     /// In bytes, at most 2^31 - 1.
     pub initial_window_size: u32,
     /// In bytes, 2^14 to 2^24 - 1.
     pub max_frame_size: u32,
-    /// In bytes; `None`: no limit was said.
+    /// In bytes; `None` means no limit.
     pub max_header_list_size: Option<u32>,
-    /// Whether extended CONNECT is understood (RFC 8441).
+    /// Whether extended CONNECT is supported (RFC 8441).
     pub enable_connect_protocol: bool,
 }
 
 impl Default for Settings {
-    /// What holds before the first SETTINGS frame.
+    /// The values before the first SETTINGS frame.
     fn default() -> Self {
         Self {
             header_table_size: super::hpack::DEFAULT_TABLE_SIZE,
@@ -81,7 +81,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes over one frame's entries; unknown ones are ignored, as they must be. A value out of range is fatal (RFC 9113 section 6.5.2).
+    /// Applies the entries of one frame and ignores unknown ones. A value out of range is fatal
+    /// (RFC 9113 section 6.5.2).
     pub fn apply(&mut self, payload: SettingsPayload<'_>) -> Result<(), Error> {
         for (id, value) in payload {
             match (id, value) {

@@ -1,6 +1,7 @@
-//! The streams of an observed connection, as exchanges under way.
+//! The streams of an observed connection as open exchanges.
 //!
-//! [`observer`](super::observer) reads the frames and passes them on; this module never sees encoded bytes.
+//! [`observer`](super::observer) reads the frames and passes them on; this module never sees
+//! encoded bytes.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 use crate::http1::decimal;
 
-/// More streams at a time are counted, not followed.
+/// Limit of concurrent streams that are followed; further ones are counted.
 const MAX_STREAMS: usize = 4096;
 
-/// The pseudo-headers and lengths of a header block.
+/// The pseudo-header fields and lengths of a header block.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     method: Vec<u8>,
@@ -26,15 +27,15 @@ pub(super) struct Head {
     agent: Option<Vec<u8>>,
     server: Option<Vec<u8>>,
     via: Option<Vec<u8>>,
-    /// 0 where there is none, or more than one: readers differ in which they take.
+    /// 0 if there is none or more than one, because readers differ in the one that they take.
     status: u16,
     has_status: bool,
     content_length: Option<u64>,
-    /// The rules of a response, applied to each block.
+    /// Checks the rules of a response, for each block.
     fields: ResponseFields,
 }
 
-/// The streams of a connection while one side's frames are taken.
+/// The streams of a connection, with the side whose frames are read.
 pub(super) struct Streams<'a> {
     pub(super) streams: &'a mut BTreeMap<u32, Exchange>,
     pub(super) facts: &'a mut Http2Facts,
@@ -81,7 +82,7 @@ impl Streams<'_> {
             let Some(exchange) = self.streams.get_mut(&stream) else {
                 return;
             };
-            // A second block after the final one holds trailers.
+            // a second block after the final one holds trailers
             if exchange.response.is_none() && (100..200).contains(&head.status) {
                 exchange.interims += 1;
                 exchange.first_interim_at = exchange.first_interim_at.or(Some(started_at));
@@ -94,7 +95,8 @@ impl Streams<'_> {
         self.end_if(headers.end_stream, stream, visit);
     }
 
-    /// A pushed request costs the client nothing and ends with its promise.
+    /// Opens the exchange of a pushed request, which costs the client nothing and ends with its
+    /// promise.
     pub(super) fn take_promise(
         &mut self,
         promised: u32,
@@ -103,7 +105,7 @@ impl Streams<'_> {
         started_at: u64,
         visit: &mut impl FnMut(Event<'_>),
     ) {
-        // only a broken server promises a stream that is there (RFC 9113 section 6.6)
+        // only a faulty server promises an existing stream (RFC 9113 section 6.6)
         if self.streams.contains_key(&promised) {
             return;
         }
@@ -157,7 +159,8 @@ impl Streams<'_> {
         }
     }
 
-    /// A server that has answered in full resets the rest of the request with NO_ERROR (RFC 9113 section 8.1): the exchange is complete.
+    /// Ends an exchange. A server that has responded completely resets the rest of the request with
+    /// NO_ERROR (RFC 9113 section 8.1): the exchange is complete.
     pub(super) fn finish(
         &mut self,
         stream: u32,
@@ -181,7 +184,7 @@ impl Streams<'_> {
                 code: ErrorCode::REFUSED_STREAM
             }
         );
-        // of one that is joined late, fields and bytes may be missing
+        // after a late start, fields and bytes may be missing
         let malformed = !self.joined_late && is_malformed(&exchange);
         let outcome = match outcome {
             Outcome::Complete
@@ -217,14 +220,14 @@ impl Streams<'_> {
             Side::Server => &mut self.facts.server_settings,
         };
         let (mut settings, since) = place.unwrap_or((Settings::default(), self.at));
-        // An illegal value makes the receiver close the connection, which shows by itself.
+        // an illegal value makes the receiver close the connection, which is observed as such
         settings.apply(payload).ok()?;
         *place = Some((settings, since));
         Some(settings)
     }
 }
 
-/// Whether a response breaks a rule of its fields that clients check, or is whole and of another length than it announced.
+/// Whether a response breaks a rule that clients check, or differs from its announced length.
 fn is_malformed(exchange: &Exchange) -> bool {
     let Some(response) = &exchange.response else {
         return false;
@@ -243,7 +246,7 @@ impl Head {
     pub(super) fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Self, hpack::Error> {
         let mut head = Self::default();
         decoder.decode(block, |field| {
-            // clients differ here, and an observer does not see what its client decided
+            // clients differ here, and an observer does not see the client's decision
             if !is_of_connections(field.name) {
                 head.fields.take(field.name, field.value);
             }

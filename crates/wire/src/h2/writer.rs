@@ -1,6 +1,6 @@
-//! Frames into the caller's buffer (RFC 9113 section 6).
+//! Writes frames to the caller's buffer (RFC 9113 section 6).
 //!
-//! Plain functions that append and check nothing a caller could want to break: a server under test must be able to misbehave.
+//! Plain functions without checks: a server under test must be able to misbehave.
 
 use super::error::ErrorCode;
 use super::settings::Setting;
@@ -20,7 +20,8 @@ pub fn write_settings_ack(out: &mut Vec<u8>) {
     write_head(out, 0, kind::SETTINGS, flag::ACK, 0);
 }
 
-/// Appends a header block as HEADERS, and CONTINUATION where it exceeds the peer's `max_frame` bytes (at least 1).
+/// Appends a header block as HEADERS, and CONTINUATION where it exceeds the peer's `max_frame`
+/// bytes (at least 1).
 pub fn write_headers(
     out: &mut Vec<u8>,
     stream: u32,
@@ -46,7 +47,7 @@ pub fn write_headers(
     }
 }
 
-/// Appends one DATA frame; the caller keeps to the peer's frame size and windows.
+/// Appends one DATA frame. The caller respects the peer's frame size and windows.
 pub fn write_data(out: &mut Vec<u8>, stream: u32, payload: &[u8], end_stream: bool) {
     write_head(
         out,
@@ -64,7 +65,7 @@ pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends PING, or the answer to one.
+/// Appends PING, or its answer.
 pub fn write_ping(out: &mut Vec<u8>, ack: bool, payload: [u8; 8]) {
     write_head(out, 8, kind::PING, if ack { flag::ACK } else { 0 }, 0);
     out.extend_from_slice(&payload);
@@ -78,7 +79,7 @@ pub fn write_go_away(out: &mut Vec<u8>, last_stream: u32, code: ErrorCode, debug
     out.extend_from_slice(debug);
 }
 
-/// Appends WINDOW_UPDATE for a stream, or for the connection where `stream` is 0.
+/// Appends WINDOW_UPDATE for a stream, or for the connection if `stream` is 0.
 pub fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
     write_head(out, 4, kind::WINDOW_UPDATE, 0, stream);
     out.extend_from_slice(&increment.to_be_bytes());

@@ -1,12 +1,13 @@
-//! Collects one block of lines (a head, a trailer section) up to its empty line, over any split, and remembers it.
+//! Collects one block of lines (a header section, a trailer section) up to its empty line, for any
+//! split, and remembers it.
 //!
-//! Knows line ends only, no grammar. Searches every byte once, however small the pieces.
+//! Knows line ends only, no grammar. Searches every byte once, for pieces of any size.
 
 use memchr::memchr_iter;
 
 use super::error::{Error, Part};
 
-/// The block being collected, and the last complete one.
+/// The current block, and the last complete one.
 #[derive(Debug)]
 pub(super) struct Block {
     complete: Vec<u8>,
@@ -16,7 +17,7 @@ pub(super) struct Block {
     limit: usize,
 }
 
-/// Where the search for the empty line stands.
+/// State of the search for the empty line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Start,
@@ -24,14 +25,14 @@ enum Line {
     Inside,
 }
 
-/// What [`Block::read`] did with the input; each with the number of bytes that it used.
+/// What [`Block::read`] found, with the number of consumed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
-    /// All of it; the block goes on.
+    /// The block is incomplete.
     More(usize),
     /// The block is complete and not the same as the one before.
     New(usize),
-    /// The block is complete and byte for byte the one before.
+    /// The block is complete and identical to the one before.
     Same(usize),
 }
 
@@ -46,13 +47,13 @@ impl Block {
         }
     }
 
-    /// The last complete block, its empty line included.
+    /// The last complete block, including its empty line.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.complete
     }
 
-    /// What has arrived of an incomplete block.
+    /// The bytes of an incomplete block.
     #[inline]
     pub(super) fn partial(&self) -> &[u8] {
         &self.partial
@@ -88,7 +89,7 @@ impl Block {
         })
     }
 
-    /// The position after the empty line, going on from where the last call stopped.
+    /// The position after the empty line; continues where the last call stopped.
     fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         match (self.line, input) {
             (Line::Start | Line::StartCr, [b'\n', ..]) => return Some(1),
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_a_block_of_exactly_the_limit_and_no_byte_more() {
+    fn accepts_a_block_of_exactly_the_limit_and_no_byte_more() {
         let mut block = Block::new(Part::Head, 6);
         assert_eq!(block.read(b"ab\r\n\r\n"), Ok(Read::New(6)));
         let error = Error::TooLong {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises_a_repeated_block_whole_or_in_pieces() {
+    fn recognises_a_repeated_block_complete_or_in_pieces() {
         let mut block = Block::new(Part::Head, 1024);
         assert_eq!(block.read(b"a\n\nnext"), Ok(Read::New(3)));
         assert_eq!(block.read(b"a\n\nnext"), Ok(Read::Same(3)));

@@ -1,15 +1,15 @@
 //! Bodies by length, by chunks (RFC 9112 section 7.1) or until the connection closes.
 //!
-//! Hands payload through without copying. Trailers are collected here too; the caller gives the block for them.
+//! Passes content on without copying. Collects trailers, too, in the caller's block.
 
 use super::block::{Block, Read};
 use super::error::{Error, Part, Snippet};
 use super::message::Framing;
 
-/// How much chunk extension one chunk may carry; nobody sends any, and it is read to be thrown away.
+/// Limit of the extensions of one chunk in bytes; they are rare, and ignored.
 const MAX_EXTENSION: usize = 4096;
 
-/// What is left of one body.
+/// The rest of one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
     Length(u64),
@@ -17,7 +17,7 @@ pub(super) enum Body {
     Chunked(Chunk),
 }
 
-/// Where a chunked body stands.
+/// State of a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunk {
     Size { so_far: u64, digits: u8 },
@@ -35,21 +35,21 @@ const NEXT_CHUNK: Chunk = Chunk::Size {
     digits: 0,
 };
 
-/// What [`Body::decode`] found; each with the number of bytes that it used.
+/// What [`Body::decode`] found, with the number of consumed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// All of the input; the body goes on.
+    /// The whole input; the body continues.
     More(usize),
-    /// Payload is `from..used` of the input.
+    /// Content is `from..used` of the input.
     Data { from: usize, used: usize },
-    /// The body is over; its trailers stand in the block.
+    /// The body ended; its trailers are in the block.
     Trailers(usize),
-    /// The body is over.
+    /// The body ended.
     Done(usize),
 }
 
 impl Body {
-    /// The state before the first byte; no body is a body of no bytes.
+    /// The state before the first byte. No body is a body of 0 bytes.
     #[inline]
     pub(super) fn new(framing: Framing) -> Self {
         match framing {
@@ -104,7 +104,8 @@ impl Chunk {
         }
     }
 
-    /// One byte of a size line or of the line end after the data; `None` where it does not belong.
+    /// Reads one byte of a size line or of the line end after the data; `None` if it is not allowed
+    /// there.
     fn step(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (
@@ -131,7 +132,7 @@ impl Chunk {
                 },
                 b' ' | b'\t',
             ) => Self::Padding { size: so_far },
-            // Sixteen digits fill a u64, so the shift cannot lose any.
+            // sixteen digits fill a u64, so the shift loses nothing
             (
                 Self::Size {
                     digits: digits @ ..16,
@@ -186,7 +187,7 @@ impl Chunk {
     }
 }
 
-/// As much payload as is there and belongs to the body.
+/// The available content that belongs to the body.
 #[inline]
 fn take(left: &mut u64, input: &[u8], from: usize) -> Piece {
     let there = input.len() - from;
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn joins_chunks_and_throws_extensions_away() {
+    fn joins_chunks_and_ignores_extensions() {
         let input = b"3\r\nabc\r\nA;name=\"v\"\r\n0123456789\r\n1 \t;x\r\nz\r\n000\r\n\r\nnext";
         assert_eq!(
             decode(input),

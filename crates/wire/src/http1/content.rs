@@ -1,4 +1,4 @@
-//! What follows a head in either direction: body, trailers, end.
+//! The bytes after a header section, in either direction: body, trailers, end.
 
 use super::block::Block;
 use super::body::{Body, Piece};
@@ -7,7 +7,7 @@ use super::fields::{self, Headers};
 use super::message::{Eof, Framing, Persistence};
 use super::{Limits, ParseStep};
 
-/// The rest of one message; reused from message to message.
+/// The rest of one message; reused for the next message.
 #[derive(Debug)]
 pub(super) struct Content {
     stage: ChunkStage,
@@ -21,7 +21,7 @@ enum ChunkStage {
     End,
 }
 
-/// One event after a head.
+/// One event after a header section.
 #[derive(Debug)]
 pub(super) enum Payload<'a> {
     Body(&'a [u8]),
@@ -38,14 +38,14 @@ impl Content {
         }
     }
 
-    /// A head was read that announces this.
+    /// Starts the content that a header section announces.
     #[inline]
     pub(super) fn begin(&mut self, framing: Framing, after: Persistence) {
         self.stage = ChunkStage::Body(Body::new(framing));
         self.after = after;
     }
 
-    /// After `End` the message is over: the next call must be `begin`.
+    /// Reads the next event. After `End` the next call must be `begin`.
     pub(super) fn step<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Payload<'a>>, Error> {
         let (consumed, event) = match &mut self.stage {
             ChunkStage::End => (0, Some(Payload::End(self.after))),
@@ -66,7 +66,7 @@ impl Content {
         Ok(ParseStep { consumed, event })
     }
 
-    /// Counts bytes that were lost as payload, where they all must have been payload.
+    /// Counts missing bytes as content. `false` if they cannot all be content.
     pub(super) fn skip(&mut self, len: u64) -> bool {
         match &mut self.stage {
             ChunkStage::Body(Body::Length(left)) if *left >= len => {
@@ -78,7 +78,7 @@ impl Content {
         }
     }
 
-    /// What the end of the stream means here.
+    /// The meaning of the stream's end here.
     pub(super) fn finish(&self) -> Eof {
         match self.stage {
             ChunkStage::End | ChunkStage::Body(Body::UntilClose | Body::Length(0)) => Eof::Complete,

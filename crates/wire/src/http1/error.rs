@@ -1,45 +1,46 @@
-//! Why a byte stream is not HTTP/1. Never used for a connection that merely ended: that is [`Eof`](super::Eof).
+//! Why bytes are not HTTP/1. A connection that merely ended is no error: see [`Eof`](super::Eof).
 
 use std::fmt;
 
-/// What a parser could not accept. It is final: the parser repeats it on every later call.
+/// Why a parser refused its input. It is final: the parser returns it on every later call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The bytes break the grammar.
     #[error("{part}: expected {expected}, found {found}")]
     Syntax {
-        /// Where it happened.
+        /// The part of the message.
         part: Part,
-        /// What the grammar wants there.
+        /// What the grammar requires there.
         expected: &'static str,
-        /// The first bytes that were there instead.
+        /// The first bytes at that place.
         found: Snippet,
     },
-    /// The peer speaks another major version.
+    /// The peer uses another major version.
     #[error(
         "expected HTTP/1.0 or HTTP/1.1, found {found}: offer the protocol by ALPN or prior knowledge instead"
     )]
     Version {
-        /// The version as it was sent.
+        /// The version as sent.
         found: Snippet,
     },
-    /// The end of the message cannot be told safely, so nothing after it can be trusted (RFC 9112 section 6.3).
+    /// The end of the message is ambiguous, so nothing after it can be trusted (RFC 9112 section
+    /// 6.3).
     #[error("unsafe message length: {why}, found {found}")]
     Framing {
-        /// Which rule is broken.
+        /// The rule that is broken.
         why: &'static str,
-        /// The offending field value.
+        /// The field value.
         found: Snippet,
     },
-    /// A head, a trailer section or the extensions of a chunk passed the limit.
+    /// A header section, a trailer section or the extensions of a chunk exceed the limit.
     #[error("{part} longer than {limit} bytes")]
     TooLong {
-        /// What was too long.
+        /// The part that is too long.
         part: Part,
         /// The limit, in bytes.
         limit: usize,
     },
-    /// More interim (1xx) responses than allowed before a final one.
+    /// More interim (1xx) responses than allowed before a final response.
     #[error("more than {limit} interim responses without a final one")]
     TooManyInterim {
         /// The limit, from [`Limits::interim`](super::Limits::interim).
@@ -47,18 +48,18 @@ pub enum Error {
     },
 }
 
-/// The part of a message that an [`Error`] speaks of.
+/// The part of a message that an [`Error`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The status line (RFC 9112 section 4).
     StatusLine,
     /// The request line (RFC 9112 section 3).
     RequestLine,
-    /// A field line of a head or a trailer section (RFC 9112 section 5).
+    /// A field line of a header or trailer section (RFC 9112 section 5).
     Field,
-    /// A head as a whole.
+    /// A header section.
     Head,
-    /// A trailer section as a whole.
+    /// A trailer section.
     Trailers,
     /// A chunk's size line, or the line end after its data (RFC 9112 section 7.1).
     Chunk,
@@ -77,7 +78,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// The first bytes of something, short enough to copy; displays escaped, so it is safe on a terminal.
+/// The first bytes of a value, displayed escaped, so it is safe on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Snippet {
     bytes: [u8; Self::CAPACITY],
@@ -98,7 +99,7 @@ impl Snippet {
         }
     }
 
-    /// The bytes that were kept.
+    /// The stored bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }

@@ -1,15 +1,16 @@
-//! Field lines (RFC 9112 section 5): validation once, then a lazy walk over the validated bytes.
+//! Field lines (RFC 9112 section 5): validated once, then parsed lazily.
 //!
-//! Knows no field by name; what the fields mean for a message is in [`message`](super::message).
+//! Knows no field by name; [`message`](super::message) interprets them.
 
 use memchr::{memchr, memchr3};
 
 use super::error::{Error, Part, Snippet};
 
-/// The fields of a head or a trailer section, in order, as (name, value); names as sent, values without the blanks around them.
+/// The fields of a header or trailer section in order, as (name, value): names as sent, values
+/// without surrounding blanks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Headers<'a> {
-    /// Validated field lines, up to and possibly including the empty line.
+    /// Validated field lines, with or without the empty line.
     lines: &'a [u8],
 }
 
@@ -19,7 +20,7 @@ impl<'a> Headers<'a> {
         Self { lines: validated }
     }
 
-    /// The first field with that name, letter case ignored.
+    /// The first field with this name, in any case.
     pub fn find(mut self, name: &str) -> Option<&'a [u8]> {
         self.find_map(|(n, value)| n.eq_ignore_ascii_case(name.as_bytes()).then_some(value))
     }
@@ -81,7 +82,7 @@ pub(super) fn line_len(line: &[u8], part: Part) -> Result<usize, Error> {
     }
 }
 
-/// What follows a line end.
+/// The bytes after a line end.
 pub(super) fn after_line(line_end: &[u8]) -> &[u8] {
     match line_end {
         [b'\r', b'\n', rest @ ..] | [b'\n', rest @ ..] => rest,
@@ -103,7 +104,7 @@ fn bad_name(line: &[u8], name_len: usize) -> Error {
     }
 }
 
-/// Whether a byte may stand in a token: a method, a field name (RFC 9110 section 5.6.2).
+/// Whether a token may contain this byte: a method, a field name (RFC 9110 section 5.6.2).
 pub fn is_token(byte: u8) -> bool {
     const TABLE: [bool; 256] = {
         let mut table = [false; 256];
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_others_read_differently() {
+    fn refuses_lines_that_readers_parse_differently() {
         assert!(error(b"a: b\r\n c\r\n\r\n").contains("folded"));
         assert!(error(b"a : b\r\n\r\n").contains("colon"));
         assert!(error(b"novalue\r\n\r\n").contains("colon"));

@@ -1,14 +1,16 @@
-//! Text that a person gives for a request, checked before it becomes bytes: method, request target, host, fields.
+//! Checks the parts of a request that the user gives, before they become bytes: method, request
+//! target, host, fields.
 //!
-//! Every option, plan and file that names a part of a request goes through here. A text that would end its line or its part of the
-//! line is refused, so that no argument can add a field or a request. Each error says what is wrong.
+//! Every option, plan and file that names a part of a request uses it. A text that would end its
+//! line or its part of the line is refused, so no argument can add a field or a request. Each error
+//! states the problem.
 
 use super::fields::is_token;
 
 /// Checks a method (RFC 9110 section 9.1).
 ///
 /// # Errors
-/// It is empty, or it holds a byte that no token has.
+/// If it is empty or contains a byte that is not allowed in a token.
 pub fn check_method(method: &str) -> Result<(), &'static str> {
     if method.is_empty() || !method.bytes().all(is_token) {
         return Err(
@@ -21,7 +23,8 @@ pub fn check_method(method: &str) -> Result<(), &'static str> {
 /// Checks a request target in origin form: a path, with its query (RFC 9112 section 3.2.1).
 ///
 /// # Errors
-/// It does not begin with a slash, or it holds a space, a control character or a byte that is not ASCII.
+/// If it does not begin with a slash, or contains a space, a control character or a byte that is
+/// not ASCII.
 pub fn check_target(target: &str) -> Result<(), &'static str> {
     if !target.starts_with('/') {
         return Err("a path begins with a slash");
@@ -34,10 +37,11 @@ pub fn check_target(target: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Checks the value of `Host` or `:authority` (RFC 9110 section 7.2): empty, or a host with an optional port.
+/// Checks the value of `Host` or `:authority` (RFC 9110 section 7.2): empty, or a host with an
+/// optional port.
 ///
 /// # Errors
-/// It holds a byte that ends a host, or none that a host can have.
+/// If it contains a byte that ends a host or is not allowed in one.
 pub fn check_authority(authority: &str) -> Result<(), &'static str> {
     let may_stand = |byte: u8| {
         byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'@' | b'\\' | b',')
@@ -51,7 +55,7 @@ pub fn check_authority(authority: &str) -> Result<(), &'static str> {
 /// Checks a field, as name and value (RFC 9110 section 5).
 ///
 /// # Errors
-/// The name is no token, or the value holds a control character.
+/// If the name is no token, or the value contains a control character.
 pub fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err("that is no field name (RFC 9110 section 5.1)");
@@ -65,10 +69,10 @@ pub fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Takes apart a field line as a person writes it, `Name: value`.
+/// Splits a field line of the form `Name: value`.
 ///
 /// # Errors
-/// It has no colon, or [`check_field`] refuses it.
+/// If it has no colon, or if [`check_field`] refuses it.
 pub fn split_field(line: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = line.split_once(':').ok_or("it has to be 'Name: value'")?;
     let (name, value) = (
@@ -83,7 +87,7 @@ pub fn split_field(line: &str) -> Result<(&str, &str), &'static str> {
 mod tests {
     use super::*;
 
-    /// What ends a line or a part of it in some reader.
+    /// Texts that end a line or a part of it for some readers.
     const BREAKS: [&str; 9] = [
         "\r\n",
         "\n",
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standards_allow_is_taken() {
+    fn what_the_standards_allow_is_accepted() {
         assert!(check_method("M-SEARCH").is_ok());
         assert!(check_target("/a/b?c=%20&d={\"e\"}").is_ok());
         for good in ["", "h", "h:8", "[::1]:8", "xn--a.example", "a_b"] {

@@ -1,14 +1,15 @@
-//! Reads heads, and knows the last one: a head that repeats it byte for byte costs one comparison.
+//! Reads header sections and remembers the last one: an identical header section costs one
+//! comparison.
 
 use super::block::{Block, Read};
 use super::error::{Error, Part};
 use super::{Limits, ParseStep};
 
-/// A head under way, and the last complete one with what it said.
+/// The current header section, and the last complete one with its meaning.
 #[derive(Debug)]
 pub(super) struct HeadCache<P> {
     block: Block,
-    /// What the bytes in `block` said; `None` before the first head.
+    /// The meaning of the bytes in `block`; `None` before the first header section.
     last: Option<P>,
 }
 
@@ -20,17 +21,18 @@ impl<P: Copy> HeadCache<P> {
         }
     }
 
-    /// The bytes of the last complete head.
+    /// The bytes of the last complete header section.
     pub(super) fn bytes(&self) -> &[u8] {
         self.block.bytes()
     }
 
-    /// What has arrived of an incomplete head.
+    /// The bytes of an incomplete header section.
     pub(super) fn partial(&self) -> &[u8] {
         self.block.partial()
     }
 
-    /// A head that was refused, or what has arrived of it. Empty where too much came in one piece.
+    /// The bytes of a refused header section, complete or not. Empty if too many arrived in one
+    /// piece.
     pub(super) fn refused(&self) -> &[u8] {
         match (self.block.partial(), &self.last) {
             ([], None) => self.block.bytes(),
@@ -38,13 +40,13 @@ impl<P: Copy> HeadCache<P> {
         }
     }
 
-    /// The last complete head is refused for what it means.
+    /// Records that the last complete header section is refused for its meaning.
     pub(super) fn refuse_last(&mut self) {
         self.last = None;
     }
 
-    /// Uses input up to the end of a head. `refuse` sees the start of one that is incomplete or too long, since a
-    /// peer that speaks another protocol may never send an empty line.
+    /// Consumes input up to the end of a header section. `refuse` receives the start of one that is
+    /// incomplete or too long, because a peer with another protocol may never send an empty line.
     pub(super) fn read(
         &mut self,
         input: &[u8],

@@ -1,21 +1,21 @@
-//! What the fields of a head mean for the connection: framing, persistence, announced terms.
+//! The meaning of fields for the connection: framing, persistence, announced terms.
 //!
-//! Shared by both directions; which framing a message has is decided in `request` and `response`.
+//! Shared by both directions; `request` and `response` decide the framing of a message.
 
 use super::error::{Error, Snippet};
 use super::fields;
 
-/// The minor version that the peer speaks.
+/// The minor version of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// HTTP/1.0: closes after each message unless `keep-alive` is said.
+    /// HTTP/1.0: closes after each message unless `keep-alive` is sent.
     Http10,
-    /// HTTP/1.1 (and any later 1.x): persists unless `close` is said.
+    /// HTTP/1.1 (and any later 1.x): persists unless `close` is sent.
     Http11,
 }
 
 impl Version {
-    /// The version with this minor digit; every later 1.x is read as 1.1.
+    /// The version with this minor digit; every later 1.x counts as 1.1.
     pub(super) fn of_minor(digit: u8) -> Self {
         if digit == b'0' {
             Self::Http10
@@ -25,70 +25,70 @@ impl Version {
     }
 }
 
-/// How the end of a message is known (RFC 9112 section 6.3).
+/// How the end of a message is determined (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// There is no body.
     None,
-    /// The body has that many bytes.
+    /// The body has this number of bytes.
     Length(u64),
     /// The body comes in chunks.
     Chunked,
     /// The body ends with the connection.
     UntilClose,
-    /// The connection stops being HTTP/1 after this head: a 101, or a CONNECT that succeeded.
+    /// The connection leaves HTTP/1 after this header section: a 101, or a successful CONNECT.
     Tunnel,
 }
 
-/// What the message that just ended leaves the connection fit for.
+/// What the connection can be used for after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Persistence {
-    /// Another exchange, as far as this side is concerned.
+    /// Another exchange, if the other side agrees.
     Reuse,
-    /// Nothing: this side said or implied that it closes.
+    /// Nothing: this side announced or implied that it closes.
     Close,
     /// Another protocol.
     Tunnel,
 }
 
-/// What the end of the byte stream meant.
+/// The meaning of the end of the byte stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Eof {
-    /// Nothing was under way.
+    /// No message was open.
     Idle,
-    /// It ended a message that ends with the connection, or a tunnel.
+    /// It ended a message that lasts until the close, or a tunnel.
     Complete,
-    /// So many requests had been sent and no byte of a (final) response came.
+    /// Requests had been sent, and no byte of a final response arrived.
     Unanswered {
-        /// How many responses were still expected.
+        /// Number of expected responses.
         requests: usize,
     },
-    /// It cut a head.
+    /// It cut a header section.
     InHead,
     /// It cut a body or its trailers.
     InBody {
-        /// The bytes still missing, where a length was announced.
+        /// The number of missing bytes, if a length was announced.
         missing: Option<u64>,
     },
 }
 
-/// The options of the `Connection` field that matter here (RFC 9110 section 7.6.1).
+/// The options of the `Connection` field that are used (RFC 9110 section 7.6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Options {
     /// `close`: no further message follows this one.
     pub close: bool,
-    /// `keep-alive`: HTTP/1.0's wish to persist; without effect in HTTP/1.1.
+    /// `keep-alive`: HTTP/1.0's request to persist; without effect in HTTP/1.1.
     pub keep_alive: bool,
     /// `upgrade`: the `Upgrade` field names other protocols.
     pub upgrade: bool,
 }
 
-/// The terms of a `Keep-Alive` field, as announced; peers do not always keep them.
+/// The announced terms of a `Keep-Alive` field; peers do not always respect them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct KeepAlive {
-    /// `timeout=`: how long the connection may idle, in seconds.
+    /// `timeout=`: longest idle time of the connection, in seconds.
     pub timeout_s: Option<u32>,
-    /// `max=`: how many more requests it may carry.
+    /// `max=`: number of further requests on the connection.
     pub max: Option<u32>,
 }
 
@@ -102,7 +102,7 @@ pub(super) enum Coding {
     Unframed,
 }
 
-/// What the field lines of one head say.
+/// The values of the field lines that matter for the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fields {
     pub(super) length: Option<u64>,
@@ -122,7 +122,8 @@ impl Fields {
             expects_continue: false,
         };
         fields::validate(lines, |name, value| {
-            // The length tells nearly every field apart, so most names cost one comparison of integers.
+            // nearly every field has a length of its own, so most names cost one comparison of
+            // integers
             match name.len() {
                 6 if name.eq_ignore_ascii_case(b"expect") => {
                     this.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
@@ -140,13 +141,14 @@ impl Fields {
         Ok(this)
     }
 
-    /// Both a length and a transfer coding: the coding wins, and somebody on the path may have read it otherwise.
+    /// Whether it has both a length and a transfer coding: the coding applies, and another reader
+    /// may have used the length.
     #[inline]
     pub(super) fn is_ambiguous(&self) -> bool {
         self.length.is_some() && self.coding != Coding::Absent
     }
 
-    /// Whether the connection persists by what this message says (RFC 9112 section 9.3).
+    /// Whether the connection persists according to this message (RFC 9112 section 9.3).
     #[inline]
     pub(super) fn persists(&self, version: Version) -> bool {
         !self.options.close && (version == Version::Http11 || self.options.keep_alive)
@@ -176,7 +178,8 @@ impl Fields {
         }
     }
 
-    /// The same length said twice is one length (RFC 9110 section 8.6); two lengths are an attack or a bug.
+    /// Repeated identical lengths are one length (RFC 9110 section 8.6); different lengths are an
+    /// attack or a bug.
     fn read_length(&mut self, value: &[u8]) -> Result<(), Error> {
         for item in value.split(|&b| b == b',') {
             let Some(length) = decimal(fields::trim(item)) else {
@@ -211,7 +214,7 @@ impl Fields {
                 Coding::Unframed
             };
         }
-        // A field that is there but names nothing still means that a sender thought of a coding.
+        // a field without a value still shows that the sender meant a coding
         if self.coding == Coding::Absent {
             return Err(Error::Framing {
                 why: "empty Transfer-Encoding",
@@ -222,7 +225,7 @@ impl Fields {
     }
 }
 
-/// The items of a comma-separated list; empty ones are skipped (RFC 9110 section 5.6.1).
+/// The items of a comma-separated list; empty items are skipped (RFC 9110 section 5.6.1).
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|&b| b == b',')
@@ -230,7 +233,7 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|item| !item.is_empty())
 }
 
-/// Digits and nothing else, within `u64`.
+/// Parses digits only, within `u64`.
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_keep_alive_terms_and_skips_nonsense() {
+    fn reads_keep_alive_terms_and_skips_malformed_ones() {
         let terms = |value: &str| parse(&format!("Keep-Alive: {value}\r\n\r\n")).keep_alive;
         assert_eq!(
             terms("timeout=5, max=100"),
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn persists_as_rfc_9112_section_9_3_says() {
+    fn persists_as_rfc_9112_section_9_3_requires() {
         let cases = [
             ("", Version::Http11, true),
             ("", Version::Http10, false),
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_one_length_said_twice_and_refuses_two() {
+    fn accepts_a_repeated_length_and_refuses_two_different_ones() {
         assert_eq!(
             parse("Content-Length: 5\r\ncontent-length: 5\r\n\r\n").length,
             Some(5)

@@ -1,5 +1,5 @@
-//! HTTP/1.0 and HTTP/1.1 messages (RFC 9112): [`ResponseParser`] for one direction, [`RequestParser`] for the other,
-//! [`Http1Observer`] for both at once.
+//! HTTP/1.0 and HTTP/1.1 messages (RFC 9112): [`ResponseParser`] for one direction,
+//! [`RequestParser`] for the other, [`Http1Observer`] for both at once.
 //!
 //! ```
 //! use intact_wire::http1::{Kind, ResponseEvent, ResponseParser};
@@ -22,9 +22,10 @@
 //! # Ok::<(), intact_wire::http1::Error>(())
 //! ```
 //!
-//! A parser copies each head into a buffer of its own, so the caller's read buffer is free after every call. The
-//! last head stays there: a response that repeats it byte for byte is recognised by one comparison and not parsed
-//! again. Nothing is decoded (no gzip, no percent-encoding), nothing is decided for the caller (no redirects, no retries).
+//! A parser copies each head into a buffer of its own, so the caller's read buffer is free after
+//! every call. The last head stays there: a response that repeats it byte for byte is recognised by
+//! one comparison and not parsed again. Nothing is decoded (no gzip, no percent-encoding), nothing
+//! is decided for the caller (no redirects, no retries).
 
 mod block;
 mod body;

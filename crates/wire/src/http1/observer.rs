@@ -1,8 +1,9 @@
 //! Observes both directions of an HTTP/1 connection: requests paired with their responses.
 //!
-//! Bytes must come in the order in which things happened, a request before its response. After a hole or an error a
-//! direction is out of step until a read starts with a head again. A message that is under way then is partial: it lasts to
-//! the last byte before the next one, and its exchange is reported as not seen, unless only the request was partial.
+//! Bytes must arrive in order of time, a request before its response. After a gap or an error a
+//! direction is out of step until a read starts with a header section. A message that was open then
+//! is partial and lasts to the last byte before the next message. Its exchange is reported as not
+//! seen, unless only the request was partial.
 
 mod out_of_step;
 
@@ -23,17 +24,17 @@ pub struct Http1Observer {
     responses: ResponseParser,
     request_side: Http1Flow,
     response_side: Http1Flow,
-    /// Oldest first. The response under way belongs to the first; the request under way is the last.
+    /// Oldest first. The current response belongs to the first, the current request is the last.
     open: VecDeque<Open>,
     switched_at: Option<u64>,
 }
 
-/// What is kept of a direction in addition to its parser.
+/// The state of a direction in addition to its parser.
 #[derive(Debug, Default)]
 struct Http1Flow {
-    /// Nothing is parsed until a read starts with a head.
+    /// Nothing is parsed until a read starts with a header section.
     out_of_step: bool,
-    /// When the first byte of the head under way came.
+    /// When the first byte of the current header section arrived.
     started_at: Option<u64>,
     error: Option<Error>,
 }
@@ -44,11 +45,11 @@ struct Open {
     kind: Kind,
 }
 
-/// Requests sent ahead of their responses; a client that goes on is not followed.
+/// Limit of requests without a response; a client with more is not followed.
 const MAX_OPEN: usize = 1024;
 
 impl Http1Observer {
-    /// An observer of a connection whose start was not seen.
+    /// An observer of a connection whose start was not observed.
     pub fn mid_stream() -> Self {
         let lost = || Http1Flow {
             out_of_step: true,
@@ -61,12 +62,12 @@ impl Http1Observer {
         }
     }
 
-    /// When the connection stopped being HTTP/1 (101, or CONNECT), in nanoseconds; later bytes are ignored.
+    /// When the connection left HTTP/1 (101, or CONNECT), in nanoseconds; later bytes are ignored.
     pub fn switched_at(&self) -> Option<u64> {
         self.switched_at
     }
 
-    /// The last thing of that side that was not HTTP/1.
+    /// The last error in the bytes of that side.
     pub fn error(&self, side: Side) -> Option<Error> {
         match side {
             Side::Client => self.request_side.error,
@@ -74,19 +75,20 @@ impl Http1Observer {
         }
     }
 
-    /// How many requests have been seen whose exchange is not over.
+    /// Number of requests whose exchange has not ended.
     pub fn outstanding(&self) -> usize {
         self.open.len()
     }
 
-    /// The responses that have begun and have not ended.
+    /// Responses that have begun and have not ended.
     pub fn responses_under_way(&self) -> impl Iterator<Item = &Response> {
         let open = self.open.iter();
         open.filter_map(|open| open.exchange.response.as_ref())
             .filter(|response| response.ended_at.is_none())
     }
 
-    /// Takes the next bytes of one direction, and gives back those that are no HTTP/1 because the protocol was switched.
+    /// Reads the next bytes of one direction. Returns those that are not HTTP/1 because the
+    /// protocol was switched.
     pub fn read<'a>(
         &mut self,
         from: Side,
@@ -104,8 +106,8 @@ impl Http1Observer {
         }
     }
 
-    /// Takes note of bytes that were not captured; the next ones came at `at`. Within a body of known length they are
-    /// counted; elsewhere the direction is out of step.
+    /// Records that bytes are missing; the next ones arrived at `at`. Within a body of known length
+    /// they are counted. Elsewhere the direction is out of step.
     pub fn lose(&mut self, from: Side, len: u64, at: u64, mut visit: impl FnMut(Event<'_>)) {
         match from {
             Side::Client if self.request_side.out_of_step => self.extend_request(at),
@@ -125,7 +127,7 @@ impl Http1Observer {
                 if let Some(exchange) = self.under_way(from) {
                     exchange.add_body(from, len, None);
                 }
-                // what is missing may be the end of the body
+                // the missing bytes may be the end of the body
                 match from {
                     Side::Client => self.read_requests(&[], at, &mut visit),
                     Side::Server => {
@@ -136,7 +138,7 @@ impl Http1Observer {
         }
     }
 
-    /// Takes note that a direction ended. With the server's, every exchange is over.
+    /// Records that a direction ended. The end of the server's direction ends every exchange.
     pub fn end(&mut self, from: Side, at: u64, mut visit: impl FnMut(Event<'_>)) {
         if from == Side::Client {
             return;
@@ -198,7 +200,8 @@ impl Http1Observer {
                     self.request_side.started_at = None;
                     if let Some(exchange) = self.under_way(Side::Client) {
                         exchange.end(Side::Client, at);
-                        // The server may have answered in full before it had the whole request.
+                        // the server may have responded completely before it received the whole
+                        // request
                         if exchange.is_over() {
                             report(self.open.pop_back(), Outcome::Complete, visit);
                         }
@@ -214,7 +217,7 @@ impl Http1Observer {
         }
     }
 
-    /// A request begins, so a response that could not be followed is over.
+    /// Starts a request, which ends a response that could not be followed.
     fn begin_request(&mut self, request: Request, kind: Kind, visit: &mut impl FnMut(Event<'_>)) {
         self.end_partial_response(visit);
         let is_answered = |open: &Open| {
@@ -231,7 +234,7 @@ impl Http1Observer {
         self.open.push_back(Open { exchange, kind });
     }
 
-    /// Gives back what follows a switch of protocols.
+    /// Returns the bytes after a switch of protocols.
     fn read_responses<'a>(
         &mut self,
         mut input: &'a [u8],
@@ -293,7 +296,7 @@ impl Http1Observer {
         }
     }
 
-    /// A response begins: to the first request, or to none.
+    /// Starts a response: to the first request, or to none.
     fn begin_response(&mut self, response: Response) {
         match self.open.front_mut() {
             Some(open) if open.exchange.response.is_none() => {
@@ -312,7 +315,7 @@ impl Http1Observer {
         }
     }
 
-    /// The exchange whose message that side sends.
+    /// The exchange whose message that side is sending.
     fn under_way(&mut self, from: Side) -> Option<&mut Exchange> {
         let open = match from {
             Side::Client => self.open.back_mut(),
@@ -362,7 +365,8 @@ fn report(open: Option<Open>, outcome: Outcome, visit: &mut impl FnMut(Event<'_>
     }
 }
 
-/// Whether bytes somewhere in a stream start a request: only the usual methods, since a body may start with any word.
+/// Whether bytes within a stream start a request. Only the usual methods count, because a body may
+/// start with any word.
 fn starts_a_request(bytes: &[u8]) -> bool {
     const METHODS: [&[u8]; 9] = [
         b"GET ",

@@ -1,7 +1,9 @@
-//! One parser for requests and for responses: a start line, fields, content. [`StartLine`] states what differs.
+//! One parser for requests and responses: a start line, fields, content. [`StartLine`] defines the
+//! differences.
 //!
-//! The parser of responses is the hot path of the load engine, which lives in another crate. Generic code is compiled
-//! in the crate that uses it, so what is called for every message is `#[inline]`.
+//! The parser of responses is the hot path of the load engine, which is in another crate. Generic
+//! code is compiled in the crate that uses it, so functions that are called for every message are
+//! `#[inline]`.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,62 +15,69 @@ use super::head_cache::HeadCache;
 use super::message::{Coding, Eof, Fields, Framing, KeepAlive, Options, Persistence, Version};
 use super::{Kind, Limits, ParseStep};
 
-/// What differs between requests and responses: the start line, and what it means for the content.
+/// The differences between requests and responses: the start line, and its meaning for the content.
 pub trait StartLine: fmt::Debug + Copy + Eq {
-    /// The head of an interim message. Only responses have such heads; for requests the type is empty.
+    /// The header section of an interim message. Only responses have one; for requests the type is
+    /// empty.
     type Interim<'a>: fmt::Debug + Copy + Eq;
 
-    /// How many bytes at the start of the input precede the message and are skipped.
+    /// Number of bytes before the message that are skipped.
     fn blank_len(input: &[u8]) -> usize;
 
     /// The error of a start that no message can have, as soon as its first bytes show it.
     fn refuse(start: &[u8]) -> Option<Error>;
 
-    /// The start line of a head that [`StartLine::refuse`] accepts, its version, and its length without the line end.
+    /// Parses the start line of a header section that [`StartLine::refuse`] accepts. Returns it,
+    /// its version, and its length without the line end.
     fn parse(head: &[u8]) -> Result<(Self, Version, usize), Error>;
 
-    /// What the head means, with the requests that the responses belong to.
+    /// The meaning of the header section, with the requests of the responses.
     fn meaning(
         head: &ParsedHead<Self>,
         bytes: &[u8],
         requests: &mut Requests,
     ) -> Result<Meaning, Error>;
 
-    /// The event of a head.
+    /// The event of a header section.
     fn event(head: MessageHead<'_, Self>) -> MessageEvent<'_, Self>;
 }
 
 /// One event in a stream of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageEvent<'a, S: StartLine> {
-    /// The head of an interim response (1xx, not 101); a final one follows. Requests have no such event.
+    /// The header section of an interim response (1xx, not 101); a final one follows. Requests have
+    /// no such event.
     Interim(S::Interim<'a>),
-    /// The head of a request, of a final response, or of a 101.
+    /// The header section of a request, of a final response, or of a 101.
     Head(MessageHead<'a, S>),
     /// Content bytes, never empty, without chunk framing.
     Body(&'a [u8]),
     /// The trailer fields of a chunked body, if there are any.
     Trailers(Headers<'a>),
-    /// The message is complete. A body that ends with the connection has no such event: see [`MessageParser::finish`].
+    /// The message is complete. A body that lasts until the close has no such event: see
+    /// [`MessageParser::finish`].
     End(Persistence),
 }
 
-/// The head of one message.
+/// The header section of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageHead<'a, S> {
     /// The version in the start line.
     pub version: Version,
-    /// How the end of the body is known. In a request: `None`, `Length` or `Chunked`.
+    /// How the end of the body is determined. In a request: `None`, `Length` or `Chunked`.
     pub framing: Framing,
     /// The options of `Connection`.
     pub options: Options,
-    /// The terms of `Keep-Alive`, if the sender announces any.
+    /// The terms of `Keep-Alive`, if the sender announces them.
     pub keep_alive: KeepAlive,
-    /// `Expect: 100-continue`: the client may hold its body back until an interim response.
+    /// `Expect: 100-continue`: the client may wait for an interim response before it sends the
+    /// body.
     pub expects_continue: bool,
-    /// Content-Length with Transfer-Encoding, or a transfer coding in HTTP/1.0: parsed, but another reader may see it differently.
+    /// Content-Length with Transfer-Encoding, or a transfer coding in HTTP/1.0: parsed, but another
+    /// reader may see it differently.
     pub ambiguous: bool,
-    /// `false`: the server sent this although no request was outstanding (a 408 before it closes, for example).
+    /// `false`: the server sent this without an outstanding request (for example a 408 before it
+    /// closes).
     pub solicited: bool,
     pub(super) start: S,
     persistent: bool,
@@ -77,7 +86,8 @@ pub struct MessageHead<'a, S> {
 }
 
 impl<'a, S> MessageHead<'a, S> {
-    /// Whether the sender leaves the connection open (RFC 9112 section 9.3); an ambiguous request closes it (section 6.3).
+    /// Whether the sender leaves the connection open (RFC 9112 section 9.3); an ambiguous request
+    /// closes it (section 6.3).
     #[inline]
     pub fn persistent(&self) -> bool {
         self.persistent
@@ -94,12 +104,12 @@ impl<'a, S> MessageHead<'a, S> {
         Headers::over(&self.block[self.fields_at..])
     }
 
-    /// The first field with that name, letter case ignored.
+    /// The first field with this name, in any case.
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers().find(name)
     }
 
-    /// The last field with that name, letter case ignored.
+    /// The last field with this name, in any case.
     pub(super) fn last_field(&self, name: &[u8]) -> Option<&'a [u8]> {
         let named = self
             .headers()
@@ -107,14 +117,14 @@ impl<'a, S> MessageHead<'a, S> {
         named.last().map(|(_, value)| value)
     }
 
-    /// The head as sent, with its empty line; its length is the header bytes of this message.
+    /// The header section as sent, with its empty line. Its length is the number of header bytes.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.block
     }
 }
 
-/// Parses the messages of one direction of a connection. See the [module](super) for how to drive it.
+/// Parses the messages of one direction of a connection. The [module](super) has an example.
 #[derive(Debug)]
 pub struct MessageParser<S> {
     head: HeadCache<ParsedHead<S>>,
@@ -125,7 +135,7 @@ pub struct MessageParser<S> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum State {
-    /// Between messages, or in a head.
+    /// Between messages, or in a header section.
     Head,
     Content,
     Tunnel,
@@ -135,13 +145,13 @@ pub(super) enum State {
 /// The requests that a parser of responses needs; a parser of requests leaves them empty.
 #[derive(Debug)]
 pub struct Requests {
-    /// The kinds of those without a final response, oldest first.
+    /// The kinds of requests without a final response, oldest first.
     pub(super) expected: VecDeque<Kind>,
     interim: u32,
     max_interim: u32,
 }
 
-/// A head without its bytes and without its request.
+/// A parsed header section, without its bytes and without its request.
 #[derive(Debug, Clone, Copy)]
 pub struct ParsedHead<S> {
     pub(super) start: S,
@@ -150,7 +160,7 @@ pub struct ParsedHead<S> {
     fields_at: usize,
 }
 
-/// What a head means for the content and the connection.
+/// The meaning of a header section for the content and the connection.
 #[derive(Debug)]
 pub struct Meaning {
     pub(super) framing: Framing,
@@ -159,10 +169,10 @@ pub struct Meaning {
     pub(super) follows: Follows,
 }
 
-/// What follows a head.
+/// What follows a header section.
 #[derive(Debug)]
 pub(super) enum Follows {
-    /// Another head: this one is interim.
+    /// Another header section: this one is interim.
     Head,
     /// Content, which may be empty, then another message if the connection persists.
     Message,
@@ -191,7 +201,8 @@ impl<S: StartLine> MessageParser<S> {
         }
     }
 
-    /// Consumes part of the input and returns its event. Call again with the rest until it returns no event.
+    /// Consumes part of the input and returns its event. Call again with the rest until it returns
+    /// no event.
     pub fn parse<'a>(
         &'a mut self,
         input: &'a [u8],
@@ -218,24 +229,25 @@ impl<S: StartLine> MessageParser<S> {
         }
     }
 
-    /// Skips bytes of the stream that the caller does not have. `false` if they cannot all be content: then the
-    /// parser is out of step and of no further use.
+    /// Skips bytes of the stream that the caller does not have. `false` if they cannot all be
+    /// content: then the parser is out of step and must not be used again.
     pub fn skip(&mut self, len: u64) -> bool {
         matches!(self.state, State::Tunnel)
             || (matches!(self.state, State::Content) && self.content.skip(len))
     }
 
-    /// What has arrived of a head.
+    /// The bytes of an incomplete header section.
     pub(super) fn partial_head(&self) -> &[u8] {
         self.head.partial()
     }
 
-    /// The head that the parser refused, or what has arrived of it. Empty where too much came in one piece.
+    /// The bytes of a refused header section, complete or not. Empty if too many arrived in one
+    /// piece.
     pub(super) fn refused_head(&self) -> &[u8] {
         self.head.refused()
     }
 
-    /// What the end of the stream means; it completes a body that ends with the connection.
+    /// The meaning of the stream's end; it completes a body that lasts until the close.
     pub fn finish(&self) -> Eof {
         match self.state {
             State::Head if !self.head.partial().is_empty() => Eof::InHead,
@@ -323,7 +335,7 @@ impl Requests {
         Ok(())
     }
 
-    /// The kind of the request that a final response answers.
+    /// Removes the request that a final response belongs to, and returns its kind.
     #[inline]
     pub(super) fn answer(&mut self) -> Kind {
         self.interim = 0;
@@ -332,12 +344,13 @@ impl Requests {
 }
 
 impl<S> ParsedHead<S> {
-    /// A transfer coding in HTTP/1.0, which has none (RFC 9112 section 6.1).
+    /// Whether a message of HTTP/1.0 has a transfer coding, which that version lacks (RFC 9112
+    /// section 6.1).
     pub(super) fn is_coded_1_0(&self) -> bool {
         self.version == Version::Http10 && self.fields.coding != Coding::Absent
     }
 
-    /// Another reader may see the message differently.
+    /// Whether another reader may parse the message differently.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.fields.is_ambiguous() || self.is_coded_1_0()
     }

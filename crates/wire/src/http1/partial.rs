@@ -1,29 +1,31 @@
-//! Header sections that are cut off or malformed: what their first bytes show. For observers, which must not lose a message that
-//! its receiver understood. A parser that frames messages never uses it.
+//! Header sections that are cut off or malformed: the facts in their first bytes.
+//!
+//! For observers, which must not lose a message that its receiver understood. A parser that frames
+//! messages never uses it.
 
 use super::fields::is_token;
 use super::message::{KeepAlive, Version, decimal};
 use super::response::Kind;
 use crate::exchange::{Request, Response};
 
-/// The longest word that is taken for a method, in bytes.
+/// Longest accepted method, in bytes.
 const MAX_METHOD: usize = 24;
 
-/// A request of which the header section is cut off or malformed.
+/// A request whose header section is cut off or malformed.
 #[derive(Debug)]
 pub(super) struct PartialRequest {
     pub(super) request: Request,
     pub(super) kind: Kind,
-    /// The header section is whole and announces no body: another message follows it.
+    /// The header section is complete and announces no body: another message follows.
     pub(super) is_complete: bool,
 }
 
-/// Whether a request begins with these bytes, whether its line is whole or not.
+/// Whether a request begins with these bytes, with or without a complete request line.
 pub fn begins_request(bytes: &[u8]) -> bool {
     request(bytes, 0, 0).is_some()
 }
 
-/// The request that begins with these bytes; times in nanoseconds. `None` where they begin no request.
+/// The request that begins with these bytes; times in nanoseconds. `None` if they begin no request.
 pub(super) fn request(bytes: &[u8], started_at: u64, at: u64) -> Option<PartialRequest> {
     let method_len = bytes.iter().take_while(|&&byte| is_method(byte)).count();
     if !(1..=MAX_METHOD).contains(&method_len) || bytes.get(method_len) != Some(&b' ') {
@@ -78,7 +80,8 @@ pub(super) fn request(bytes: &[u8], started_at: u64, at: u64) -> Option<PartialR
     })
 }
 
-/// The final response that begins with these bytes; times in nanoseconds. `None` where they begin no such response.
+/// The final response that begins with these bytes; times in nanoseconds. `None` if they begin no
+/// final response.
 pub(super) fn response(bytes: &[u8], started_at: u64, at: u64) -> Option<Response> {
     let [
         b'H',
@@ -120,12 +123,12 @@ pub(super) fn response(bytes: &[u8], started_at: u64, at: u64) -> Option<Respons
     Some(response)
 }
 
-/// Whether it may stand in a method of those in use.
+/// Whether a method in use may contain this byte.
 fn is_method(byte: u8) -> bool {
     is_token(byte) && !byte.is_ascii_lowercase()
 }
 
-/// Whether a target begins with these bytes: other protocols have commands in capitals, too.
+/// Whether a target begins with these bytes. Other protocols have commands in capitals, too.
 fn begins_target(bytes: &[u8]) -> bool {
     bytes.starts_with(b"/")
         || bytes.starts_with(b"*")
@@ -133,7 +136,7 @@ fn begins_target(bytes: &[u8]) -> bool {
         || bytes.starts_with(b"https://")
 }
 
-/// The version at the end of a request line, however it goes on: `HTTP/1.0.8`.
+/// The version at the end of a request line, also in a malformed one: `HTTP/1.0.8`.
 fn version_of(line: &[u8]) -> Option<Version> {
     let word = line.rsplit(|&byte| byte == b' ').next()?;
     match word.strip_prefix(b"HTTP/1.")? {
@@ -142,16 +145,16 @@ fn version_of(line: &[u8]) -> Option<Version> {
     }
 }
 
-/// The target in a request line behind the method: all that stands before the version.
+/// The target in a request line after the method: everything before the version.
 fn target_of(rest: &[u8]) -> Vec<u8> {
     let place = memchr::memmem::rfind(rest, b" HTTP/");
     rest[..place.unwrap_or(rest.len())].trim_ascii().to_vec()
 }
 
-/// The lines of a header section that are complete.
+/// The complete lines of a header section.
 struct Section<'a> {
     rest: &'a [u8],
-    /// The empty line at its end was met.
+    /// The empty line at its end was read.
     is_whole: bool,
 }
 
@@ -221,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_cut_off_shows_what_is_there() {
+    fn a_request_that_is_cut_off_has_its_method() {
         let cut = request(b"POST /a HTTP/1.1\r\nHost: a.example\r\nUser-Ag", 1, 2).unwrap();
         assert_eq!(cut.request.authority.as_deref(), Some(&b"a.example"[..]));
         assert_eq!((cut.request.agent, cut.is_complete), (None, false));
-        // a part of a target is none
+        // a part of a target is no target
         let expected = ("GET".to_owned(), String::new(), false);
         assert_eq!(read(b"GET /very/lo"), Some(expected));
     }

@@ -1,4 +1,4 @@
-//! Requests: the request line, framing, what a server must know before it answers.
+//! Requests: the request line, framing, and the facts that a server needs for its response.
 
 use std::convert::Infallible;
 
@@ -11,14 +11,14 @@ use super::parser::{
     State,
 };
 
-/// Parses the requests of one connection. See the [module](super) for how to drive it.
+/// Parses the requests of one connection. The [module](super) has an example.
 pub type RequestParser = MessageParser<RequestLine>;
 
-/// One event in a stream of requests. After the `End` of a CONNECT ([`Persistence::Tunnel`]) nothing more is parsed
-/// until [`RequestParser::resume`].
+/// One event in a stream of requests. After the `End` of a CONNECT ([`Persistence::Tunnel`])
+/// nothing is parsed until [`RequestParser::resume`].
 pub type RequestEvent<'a> = MessageEvent<'a, RequestLine>;
 
-/// The head of one request.
+/// The header section of one request.
 pub type RequestHead<'a> = MessageHead<'a, RequestLine>;
 
 /// The parts of a request line (RFC 9112 section 3).
@@ -39,14 +39,14 @@ impl<'a> RequestHead<'a> {
         &self.line()[self.start.method_len + 1..][..self.start.target_len]
     }
 
-    /// What the parser of the responses must know of this request.
+    /// The facts about this request that the parser of responses needs.
     pub fn kind(&self) -> Kind {
         kind(self.method())
     }
 }
 
 impl RequestParser {
-    /// A CONNECT was refused: HTTP/1 continues after it.
+    /// Records that a CONNECT was refused: HTTP/1 continues after it.
     pub fn resume(&mut self) {
         if let State::Tunnel = self.state {
             self.state = State::Head;
@@ -66,7 +66,7 @@ impl StartLine for RequestLine {
             .count()
     }
 
-    /// A TLS hello, for example, may never hold an empty line.
+    /// A TLS hello, for example, may never contain an empty line.
     #[inline]
     fn refuse(start: &[u8]) -> Option<Error> {
         const MAX_METHOD: usize = 64;

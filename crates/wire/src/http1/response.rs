@@ -1,4 +1,4 @@
-//! Responses: the status line, the framing that follows from a status and its request, interim responses.
+//! Responses: the status line, the framing (from the status and the request), interim responses.
 
 use super::error::{Error, Part, Snippet};
 use super::fields::line_len;
@@ -7,21 +7,21 @@ use super::parser::{
     Follows, Meaning, MessageEvent, MessageHead, MessageParser, ParsedHead, Requests, StartLine,
 };
 
-/// Parses the responses of one connection. See the [module](super) for how to drive it.
+/// Parses the responses of one connection. The [module](super) has an example.
 pub type ResponseParser = MessageParser<StatusLine>;
 
 /// One event in a stream of responses.
 pub type ResponseEvent<'a> = MessageEvent<'a, StatusLine>;
 
-/// The head of one response.
+/// The header section of one response.
 pub type ResponseHead<'a> = MessageHead<'a, StatusLine>;
 
-/// What the response's framing must know of its request.
+/// The facts about a request that its response's framing depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Any method but the two below.
+    /// Any other method.
     Plain,
-    /// HEAD: the response ends with its head, even if it announces a length.
+    /// HEAD: the response ends with its header section, even if it announces a length.
     Head,
     /// CONNECT: a 2xx turns the connection into a tunnel.
     Connect,
@@ -49,13 +49,13 @@ impl<'a> ResponseHead<'a> {
 }
 
 impl ResponseParser {
-    /// A request of this kind was sent; its response follows those already expected.
+    /// Records that a request of this kind was sent. Its response follows the expected ones.
     #[inline]
     pub fn expect(&mut self, kind: Kind) {
         self.requests.expected.push_back(kind);
     }
 
-    /// How many responses are expected and have not had their final head yet.
+    /// Number of expected responses whose final header section has not arrived.
     #[inline]
     pub fn outstanding(&self) -> usize {
         self.requests.expected.len()
@@ -115,7 +115,7 @@ impl StartLine for StatusLine {
             ),
             _ => return Err(refuse("a status code from 100 to 999")),
         };
-        // The space before an empty reason is often left out.
+        // the space before an empty reason is often omitted
         if !matches!(rest, [b' ' | b'\r' | b'\n', ..]) {
             return Err(refuse("a space after the status code"));
         }
@@ -130,7 +130,8 @@ impl StartLine for StatusLine {
         requests: &mut Requests,
     ) -> Result<Meaning, Error> {
         let solicited = !requests.expected.is_empty();
-        // RFC 9112 section 6.1: HTTP/1.0 has no transfer codings, so the connection cannot be trusted afterwards.
+        // RFC 9112 section 6.1: HTTP/1.0 has no transfer codings, so the connection cannot be
+        // trusted afterwards
         let persists = head.fields.persists(head.version) && !head.is_coded_1_0();
         let (framing, follows) = if head.start.is_interim() {
             requests.count_interim()?;
@@ -159,7 +160,7 @@ impl StartLine for StatusLine {
     }
 }
 
-/// RFC 9112 section 6.3, in its order.
+/// The framing in the order of RFC 9112 section 6.3.
 #[inline]
 fn framing(head: &ParsedHead<StatusLine>, kind: Kind) -> Framing {
     match (

@@ -1,4 +1,4 @@
-//! The header sections of requests and responses, as observed exchanges show them.
+//! Converts the header sections of requests and responses to observed exchanges.
 
 use super::message::Framing;
 use super::request::RequestHead;
@@ -6,7 +6,7 @@ use super::response::ResponseHead;
 use crate::exchange::{Request, Response};
 
 impl RequestHead<'_> {
-    /// What an observed exchange shows of it; times in nanoseconds.
+    /// The request of an observed exchange; times in nanoseconds.
     pub(super) fn seen(&self, started_at: u64, head_at: u64) -> Request {
         Request {
             method: self.method().to_vec(),
@@ -26,7 +26,7 @@ impl RequestHead<'_> {
 }
 
 impl ResponseHead<'_> {
-    /// What an observed exchange shows of it; times in nanoseconds.
+    /// The response of an observed exchange; times in nanoseconds.
     pub(super) fn seen(&self, started_at: u64, head_at: u64) -> Response {
         Response {
             status: self.status(),

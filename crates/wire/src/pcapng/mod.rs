@@ -1,6 +1,7 @@
-//! The file format of Wireshark (draft-ietf-opsawg-pcapng): blocks of packets, interfaces and TLS secrets.
+//! The file format of Wireshark (draft-ietf-opsawg-pcapng): blocks of packets, interfaces and TLS
+//! secrets.
 //!
-//! [`Reader`] takes whole blocks, [`write`] makes a whole file. Neither touches a file.
+//! [`Reader`] reads complete blocks, [`write`] makes a complete file. Neither does I/O.
 
 mod read;
 mod write;
@@ -31,7 +32,7 @@ mod option {
     pub(super) const FLAGS: u16 = 2;
 }
 
-/// The start of a section; its byte order is that of the section.
+/// The start of a section, in the byte order of the section.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Secrets in the NSS key log format.
 const TLS_KEY_LOG: u32 = 0x544c_534b;

@@ -1,18 +1,19 @@
-//! Reading: one block at a time. Packets, interfaces, statistics and TLS secrets are read, others skipped.
+//! Reads one block at a time: packets, interfaces, statistics and TLS secrets; others are skipped.
 
 use super::{TLS_KEY_LOG, block, option};
 use std::ops::Range;
 
-/// Times after this, in 2262, are invalid; nanoseconds since 1970. The times of an audit can follow it.
+/// Latest valid time (in 2262), in nanoseconds since 1970. An audit adds to times, so there must be
+/// room above.
 const LATEST: u64 = i64::MAX as u64;
-/// More interfaces in one section are not believed.
+/// Limit of interfaces per section.
 const MAX_INTERFACES: usize = 4096;
 
-/// The file contradicts itself: how.
+/// The file contradicts itself; the text has the details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged(pub String);
 
-/// A block that has something for the caller; ranges are positions in the block.
+/// A block with content for the caller; ranges are offsets in the block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
     /// A packet.
@@ -30,7 +31,7 @@ pub enum Block {
     Secrets(Range<usize>),
 }
 
-/// The section under way.
+/// The current section.
 #[derive(Debug, Default)]
 pub struct Reader {
     big_endian: bool,
@@ -39,7 +40,7 @@ pub struct Reader {
     dropped: u64,
 }
 
-/// Where packets come from, and their clock.
+/// The source of packets, and its clock.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: u32,
@@ -47,15 +48,15 @@ struct Interface {
     resolution: Resolution,
     offset_s: i64,
     snap: u32,
-    /// Packets that were dropped while capturing, by the last statistics.
+    /// Number of packets that were dropped, according to the last statistics.
     dropped: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Resolution {
-    /// 10 to the minus this.
+    /// 10 to the power of minus this.
     Decimal(u32),
-    /// 2 to the minus this.
+    /// 2 to the power of minus this.
     Binary(u32),
 }
 
@@ -67,7 +68,7 @@ pub fn is_magic(prefix: &[u8]) -> bool {
             .is_some_and(|word| byte_order(word).is_some())
 }
 
-/// Whether this byte order is big-endian; `None` if it is none.
+/// Whether this byte order is big-endian; `None` if it is invalid.
 fn byte_order(word: &[u8]) -> Option<bool> {
     match word {
         [0x1a, 0x2b, 0x3c, 0x4d] => Some(true),
@@ -81,10 +82,11 @@ fn damaged<T>(why: impl Into<String>) -> Result<T, Damaged> {
 }
 
 impl Reader {
-    /// The length of the block that begins with these bytes, at most `longest`. Hand the whole block to [`Self::read`].
+    /// The length of the block that begins with these bytes, at most `longest`. Pass the whole
+    /// block to [`Self::read`].
     ///
     /// # Errors
-    /// The block contradicts itself or is too long.
+    /// If the block contradicts itself or is too long.
     pub fn begin(&mut self, head: &[u8; 12], longest: u32) -> Result<usize, Damaged> {
         if head.starts_with(&block::SECTION.to_be_bytes()) {
             let Some(big_endian) = byte_order(&head[8..]) else {
@@ -101,10 +103,10 @@ impl Reader {
         Ok(total as usize)
     }
 
-    /// Reads a block; `None` if it has nothing for the caller.
+    /// Reads a block; `None` if it has no content for the caller.
     ///
     /// # Errors
-    /// The block contradicts itself.
+    /// If the block contradicts itself.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Option<Block>, Damaged> {
         let kind = self.u32_at(bytes, 0).unwrap_or_default();
         let body = bytes
@@ -136,13 +138,14 @@ impl Reader {
         }
     }
 
-    /// Packets that were dropped while capturing, by the statistics in the file; 0 where there are none.
+    /// Number of packets that were dropped during the capture, according to the statistics in the
+    /// file; 0 if there are none.
     pub fn dropped(&self) -> u64 {
         let each = self.interfaces.iter().map(|interface| interface.dropped);
         each.fold(self.dropped, u64::saturating_add)
     }
 
-    /// Packets that an interface dropped, by the body of its statistics.
+    /// Number of packets that an interface dropped, according to its statistics.
     fn dropped_by(&self, body: &[u8]) -> u64 {
         let mut dropped = 0_u64;
         self.options(body.get(12..).unwrap_or_default(), |code, value| {
@@ -237,7 +240,7 @@ impl Reader {
         Ok(interface)
     }
 
-    /// Visits the options of a block, by code and value, up to the end of the list.
+    /// Visits the options of a block, by code and value, until the end of the list.
     fn options(&self, mut options: &[u8], mut visit: impl FnMut(u16, &[u8])) {
         while let (Some(code), Some(len)) = (self.u16_at(options, 0), self.u16_at(options, 2)) {
             let Some(value) = options.get(4..4 + usize::from(len)) else {
@@ -272,7 +275,7 @@ impl Reader {
 }
 
 impl Interface {
-    /// A time stamp in nanoseconds since 1970; what does not fit is the nearest that does.
+    /// Converts a timestamp to nanoseconds since 1970, limited to the valid range.
     fn nanos(&self, stamp: u64) -> u64 {
         let stamp = u128::from(stamp);
         let nanos = match self.resolution {

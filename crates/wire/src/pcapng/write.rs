@@ -1,4 +1,4 @@
-//! Writing: one section, one interface, the TLS secrets, the packets.
+//! Writes one section, one interface, the TLS secrets, and the packets.
 
 use super::{BYTE_ORDER, TLS_KEY_LOG, block, option};
 
@@ -20,7 +20,7 @@ pub struct WrittenPacket<'a> {
     pub comment: Option<&'a str>,
 }
 
-/// A whole file, with these secrets in the NSS key log format.
+/// A complete file, with these secrets in the NSS key log format.
 pub fn write<'a>(packets: impl IntoIterator<Item = WrittenPacket<'a>>, secrets: &str) -> Vec<u8> {
     let mut file = Vec::new();
     write_block(&mut file, block::SECTION, |body| {
@@ -37,7 +37,7 @@ pub fn write<'a>(packets: impl IntoIterator<Item = WrittenPacket<'a>>, secrets: 
         word(body, 0);
         options(body, &[(option::RESOLUTION, &[9])]);
     });
-    // before the packets: a reader that streams needs them first
+    // before the packets: a streaming reader needs them first
     if !secrets.is_empty() {
         write_block(&mut file, block::SECRETS, |body| {
             word(body, TLS_KEY_LOG);
@@ -64,7 +64,7 @@ pub fn write<'a>(packets: impl IntoIterator<Item = WrittenPacket<'a>>, secrets: 
     file
 }
 
-/// A block: its type, its length, what `fill` writes, its length again.
+/// Writes a block: its type, its length, what `fill` writes, its length again.
 fn write_block(file: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     let mut body = Vec::new();
     fill(&mut body);
@@ -88,7 +88,7 @@ fn word(body: &mut Vec<u8>, value: u32) {
     body.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Bytes, and zeroes up to a whole word.
+/// The bytes, padded with zeros to a multiple of four.
 fn padded(body: &mut Vec<u8>, bytes: &[u8]) {
     body.extend_from_slice(bytes);
     body.resize(body.len().next_multiple_of(4), 0);
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_whole_words_and_say_their_length_twice() {
+    fn blocks_are_padded_and_have_their_length_twice() {
         let packet = |bytes, comment| WrittenPacket {
             at: 0x1234_5678_9abc_def0,
             outgoing: true,

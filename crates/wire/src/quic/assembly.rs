@@ -1,14 +1,16 @@
-//! The frames of Initial packets (RFC 9000 section 19): CRYPTO frames carry the hello in pieces, in any order and more than once.
+//! The frames of Initial packets (RFC 9000 section 19): CRYPTO frames with parts of the hello, in
+//! any order and repeated.
 
 use super::long_header::varint;
 use crate::tls::{ClientHello, Cursor};
 use std::collections::BTreeMap;
 
-/// Bytes of a hello that are kept, and as many of pieces that wait; with keys against quantum computers they have about two thousand.
+/// Limit of the bytes of a hello, and also of the parts that wait. A hello with post-quantum keys
+/// has about two thousand.
 const MAX_BYTES: usize = 32 << 10;
-/// Pieces that wait for others. Some clients shuffle a hello in dozens of them.
+/// Limit of parts that wait. Some clients shuffle a hello in dozens of them.
 const MAX_PIECES: usize = 128;
-/// The message that a client begins with.
+/// Type of the first message of a client.
 const CLIENT_HELLO: u8 = 1;
 
 /// Frame types that a client may use in an Initial packet.
@@ -23,14 +25,14 @@ mod frame {
 /// The hello so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assembly {
-    /// The start without holes.
+    /// The contiguous start.
     start: Vec<u8>,
-    /// Later pieces by their place.
+    /// Later parts by offset.
     later: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Assembly {
-    /// Takes the frames of one packet; what follows a frame that is not allowed there is not read.
+    /// Reads the frames of one packet, up to a frame that is not allowed in an Initial packet.
     pub fn read(&mut self, frames: &[u8]) {
         let mut rest = Cursor(frames);
         while !rest.is_empty() && self.frame(&mut rest).is_some() {}
@@ -87,14 +89,14 @@ impl Assembly {
         }
     }
 
-    /// Appends what is new of a piece that begins within what is there.
+    /// Appends the new bytes of a part that begins within the start.
     fn append(&mut self, at: usize, bytes: &[u8]) {
         if let Some(new) = bytes.get(self.start.len() - at..) {
             self.start.extend_from_slice(new);
         }
     }
 
-    /// The hello, once it is whole; `None` too where something else came.
+    /// The hello, if it is complete; `None` for another message, too.
     pub fn client_hello(&self) -> Option<ClientHello> {
         let mut message = Cursor(&self.start);
         if message.u8()? != CLIENT_HELLO {
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_never_fit_take_no_more_than_they_may() {
+    fn parts_that_never_fit_use_bounded_memory() {
         let mut assembly = Assembly::default();
         for at in 0..10_000 {
             assembly.read(&crypto(2 * at + 1, &[0; 8]));
@@ -168,10 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_overlap_take_no_more_than_a_hello() {
+    fn parts_that_overlap_use_the_memory_of_one_hello() {
         let mut assembly = Assembly::default();
         for at in 1..=MAX_PIECES {
-            // the same place again, longer: what is there counts once
+            // the same offset again, longer: known bytes count once
             for len in [500, 1000] {
                 assembly.read(&crypto(at, &vec![0; len]));
             }

@@ -5,10 +5,10 @@ use super::initial::Keys;
 use super::long_header::{Kind, packets};
 use crate::tls::ClientHello;
 
-/// Packets that are looked at; a hello takes a few, and more come only when they are lost.
+/// Limit of the packets that are read; a hello takes a few, and more are sent only after losses.
 const MAX_PACKETS: u32 = 64;
 
-/// What a client's Initial packets have told.
+/// The state of the hello.
 #[derive(Default)]
 pub struct QuicClientHello {
     keys: Option<Keys>,
@@ -17,7 +17,7 @@ pub struct QuicClientHello {
 }
 
 impl QuicClientHello {
-    /// Takes a datagram from the client; the hello, once it is whole.
+    /// Reads a datagram of the client. Returns the hello if it is complete.
     pub fn read(&mut self, datagram: &[u8]) -> Option<ClientHello> {
         let mut news = false;
         for (kind, head) in packets(datagram) {
@@ -34,7 +34,8 @@ impl QuicClientHello {
                 news = true;
                 continue;
             }
-            // the first one, or the first after a Retry, which begins the hello anew (RFC 9000 section 17.2.5)
+            // the first packet, or the first one after a Retry, which starts the hello again (RFC
+            // 9000 section 17.2.5)
             let keys = Keys::of_client(head.version, head.destination)?;
             if let Some(frames) = keys.open(&head) {
                 self.keys = Some(keys);
@@ -46,7 +47,7 @@ impl QuicClientHello {
         news.then(|| self.assembly.client_hello()).flatten()
     }
 
-    /// Whether nothing more will be learnt.
+    /// Whether later packets cannot add anything.
     pub fn is_over(&self) -> bool {
         self.packets >= MAX_PACKETS
     }
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_was_changed_or_cut_tells_nothing() {
+    fn a_packet_that_was_changed_or_cut_has_no_hello() {
         let whole = seal(
             Version::V1,
             0,

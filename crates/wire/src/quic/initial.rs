@@ -1,4 +1,5 @@
-//! The protection of Initial packets (RFC 9001 section 5.2 and RFC 9369 section 3.3): its keys follow from the packet itself.
+//! The protection of Initial packets (RFC 9001 section 5.2 and RFC 9369 section 3.3): its keys are
+//! derived from the packet.
 
 use super::long_header::{LongHeader, Version};
 use crate::tls::decrypt::{expand_label, nonce};
@@ -23,7 +24,7 @@ pub(super) struct Keys {
     head: HeaderProtectionKey,
 }
 
-/// What the keys are made of.
+/// The input of the key derivation.
 struct Material {
     key: Vec<u8>,
     iv: Vec<u8>,
@@ -48,7 +49,7 @@ impl Material {
 }
 
 impl Keys {
-    /// Those of a client whose first packet had this destination.
+    /// The keys of a client whose first packet had this destination.
     pub(super) fn of_client(version: Version, destination: &[u8]) -> Option<Keys> {
         let material = Material::of_client(version, destination);
         Some(Keys {
@@ -58,11 +59,11 @@ impl Keys {
         })
     }
 
-    /// The frames of a packet; `None` where these keys do not open it. Its number is taken as it stands there, without what may have
-    /// been left out in front of it: those of first packets are small.
+    /// The frames of a packet; `None` if these keys do not decrypt it. The truncated packet number
+    /// is used as it is, because first packets have small numbers.
     pub(super) fn open(&self, head: &LongHeader<'_>) -> Option<Vec<u8>> {
         let (open, sealed) = head.packet.split_at_checked(head.number_at)?;
-        // the sample is taken as if the number had four bytes (RFC 9001 section 5.4.2)
+        // the sample's offset assumes a number of four bytes (RFC 9001 section 5.4.2)
         let sample = sealed.get(4..4 + SAMPLE_LEN)?;
         let mask = self.head.new_mask(sample).ok()?;
         let first = head.packet[0] ^ (mask[0] & 0x0f);
@@ -91,7 +92,7 @@ pub(super) mod tests {
     use super::*;
     use crate::quic::packets;
 
-    /// The destination in the examples of both documents.
+    /// The destination in the examples of both RFCs.
     pub(in crate::quic) const DESTINATION: [u8; 8] =
         [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
     /// The CRYPTO frame of RFC 9001 appendix A.2 and of RFC 9369 appendix A.2.
@@ -109,12 +110,12 @@ pub(super) mod tests {
         (0..text.len()).step_by(2).map(digit).collect()
     }
 
-    /// The ClientHello of the examples, the message's head included.
+    /// The ClientHello of the examples, including the message's header.
     pub(in crate::quic) fn hello() -> Vec<u8> {
         unhex(FRAME)[4..].to_vec()
     }
 
-    /// An Initial packet with a number of four bytes, as a client would send it.
+    /// An Initial packet with a number of four bytes, as a client sends it.
     pub(in crate::quic) fn seal(version: Version, number: u32, frames: &[u8]) -> Vec<u8> {
         let keys = Keys::of_client(version, &DESTINATION).unwrap();
         let (first, name) = match version {
@@ -145,13 +146,13 @@ pub(super) mod tests {
 
     #[test]
     fn keys_are_those_of_the_examples() {
-        let told = |version| {
+        let protected = |version| {
             let Material { key, iv, head } = Material::of_client(version, &DESTINATION);
             [key, iv, head]
         };
         let expected = |words: [&str; 3]| words.map(unhex);
         assert_eq!(
-            told(Version::V1),
+            protected(Version::V1),
             expected([
                 "1f369613dd76d5467730efcbe3b1a22d",
                 "fa044b2f42a3fd3b46fb255c",
@@ -159,7 +160,7 @@ pub(super) mod tests {
             ])
         );
         assert_eq!(
-            told(Version::V2),
+            protected(Version::V2),
             expected([
                 "8b1a0bc121284290a29e0971b5cd045d",
                 "91f73e2351d8fa91660e909f",
@@ -172,7 +173,7 @@ pub(super) mod tests {
     fn the_packets_of_the_examples_are_sealed_and_opened() {
         let mut frames = unhex(FRAME);
         frames.resize(1162, 0);
-        // head, sample and tag of the protected packets as they are printed there
+        // header, sample and tag of the protected packets in the RFCs
         for (version, start, end) in [
             (
                 Version::V1,

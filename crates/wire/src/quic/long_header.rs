@@ -1,8 +1,9 @@
-//! The heads of packets (RFC 9000 section 17): those with long heads say where the next one of the datagram begins.
+//! The headers of packets (RFC 9000 section 17). A long header gives the offset of the next packet
+//! in the datagram.
 
 use crate::tls::Cursor;
 
-/// Versions that share their heads and whose keys are known.
+/// Versions with the same headers and known keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// RFC 9000.
@@ -11,33 +12,35 @@ pub enum Version {
     V2,
 }
 
-/// What a packet is for.
+/// The type of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The first of each side.
+    /// The first packets of each side.
     Initial,
     /// Early data (0-RTT).
     EarlyData,
     /// The rest of the handshake.
     Handshake,
-    /// With a short head: the handshake is over for who sent it. The last one of a datagram.
+    /// A packet with a short header: its sender has finished the handshake. It is the last one of a
+    /// datagram.
     Short,
 }
 
-/// The long head of a packet and the packet that it belongs to.
+/// The long header of a packet, and the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongHeader<'a> {
     /// The version.
     pub version: Version,
-    /// The connection that it is for, as its receiver calls it.
+    /// The connection id of the receiver.
     pub destination: &'a [u8],
-    /// The whole packet, the head included.
+    /// The whole packet, including the header.
     pub packet: &'a [u8],
-    /// Where in it the (protected) packet number begins.
+    /// Offset of the (protected) packet number.
     pub number_at: usize,
 }
 
-/// The packets of a datagram, up to the first one that is of another version or cut; those with short heads have no head.
+/// The packets of a datagram, up to the first one of another version or with missing bytes. A
+/// packet with a short header has no `LongHeader`.
 pub fn packets(datagram: &[u8]) -> impl Iterator<Item = (Kind, Option<LongHeader<'_>>)> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
@@ -64,7 +67,7 @@ fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
         0x6b33_43cf => Version::V2,
         _ => return None,
     };
-    // version 2 numbers them differently
+    // version 2 numbers the types differently
     let kind = match (version, (first >> 4) & 3) {
         (Version::V1, kind) => kind,
         (Version::V2, kind) => kind.wrapping_sub(1) & 3,
@@ -79,12 +82,12 @@ fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
         }
         1 => Kind::EarlyData,
         2 => Kind::Handshake,
-        // Retry has neither number nor length
+        // Retry has neither a number nor a length
         _ => return None,
     };
     let len = usize::try_from(varint(&mut rest)?).ok()?;
     let number_at = bytes.len() - rest.0.len();
-    // of a capture with short packets there is less than the head says
+    // a capture with truncated packets holds less than the header says
     let end = number_at.saturating_add(len).min(bytes.len());
     let head = LongHeader {
         version,
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_datagram_are_told_by_their_heads() {
+    fn packets_of_a_datagram_are_detected_by_their_headers() {
         let alone = initial(&[]);
         assert_eq!(kinds(&alone), [Kind::Initial]);
         let (_, head) = packets(&alone).next().unwrap();

@@ -1,5 +1,8 @@
-//! QUIC (RFC 9000) from outside: the packets of a datagram by their heads, and the client's hello, which is encrypted with keys
-//! that anyone can make who sees the packet (RFC 9001 section 5.2). Nothing behind the hello can be read.
+//! QUIC (RFC 9000) without keys: the packets of a datagram by their headers, and the client's
+//! hello.
+//!
+//! The keys of the hello are derived from the packet itself (RFC 9001 section 5.2). Nothing after
+//! the hello can be read.
 
 mod assembly;
 mod client_hello;

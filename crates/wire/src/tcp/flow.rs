@@ -5,25 +5,25 @@ use super::stream::{Limits, Stream};
 use super::{Run, Segment};
 use crate::Side;
 
-/// How an end said that it is done.
+/// How an end closed the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TcpCloseKind {
-    /// FIN: in good order.
+    /// FIN: after all data.
     Fin,
-    /// RST: at once.
+    /// RST: immediately.
     Rst,
 }
 
-/// The first sign that the connection ends.
+/// The first sign of the connection's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Close {
-    /// Who gave it.
+    /// The side that sent it.
     pub by: Side,
-    /// How.
+    /// FIN or RST.
     pub how: TcpCloseKind,
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub at: u64,
-    /// Bytes of the other side that this one had acknowledged by then, this segment included.
+    /// Number of bytes of the other side that this side had acknowledged, including this segment.
     pub acknowledged: u64,
 }
 
@@ -33,16 +33,16 @@ pub struct Flow {
     client: Stream,
     server: Stream,
     limits: Limits,
-    /// What came of one direction while the other waits at a hole.
+    /// Data of one direction that waits for a gap in the other.
     held: HeldRuns,
-    /// The client's first sequence number behind its SYN, by the server's SYN.
+    /// The client's first sequence number after its SYN, according to the server's SYN.
     client_start: Option<u32>,
     established_at: Option<u64>,
     close: Option<Close>,
 }
 
 impl Flow {
-    /// A connection of which nothing was seen yet.
+    /// A connection without segments.
     pub fn new(limits: Limits) -> Self {
         Self {
             client: Stream::new(limits),
@@ -63,12 +63,13 @@ impl Flow {
         }
     }
 
-    /// Bytes that wait for holes to be filled, in both directions: what this flow holds beside its own size.
+    /// Number of bytes that wait for gaps to be filled, in both directions.
     pub fn waiting(&self) -> usize {
         self.client.waiting() + self.server.waiting() + self.held.bytes()
     }
 
-    /// When the server's SYN reached the client's acknowledgement: the handshake is over; `None` where it was not seen.
+    /// When the client acknowledged the server's SYN, which ends the handshake; `None` if that was
+    /// not observed.
     pub fn established_at(&self) -> Option<u64> {
         self.established_at
     }
@@ -78,8 +79,8 @@ impl Flow {
         self.close
     }
 
-    /// Whether this segment opens another connection between the same addresses and ports: make a new flow for it. A SYN may
-    /// stand behind its answer in a capture.
+    /// Whether this segment opens another connection between the same addresses and ports, which
+    /// needs a new flow. A SYN may follow its answer in a capture.
     pub fn is_reopened_by(&self, from: Side, segment: &Segment<'_>) -> bool {
         let opens = from == Side::Client && segment.syn && segment.ack.is_none();
         let has_segments = self.client.facts().segments + self.server.facts().segments > 0;
@@ -87,8 +88,9 @@ impl Flow {
         opens && has_segments && start != Some(segment.seq.wrapping_add(1))
     }
 
-    /// Takes a segment and hands on what is in order now, of either direction. While one waits at a hole, what came later of
-    /// the other waits too: a response must not pass its request.
+    /// Adds a segment, and passes on the data of either direction that is in order now. While one
+    /// direction waits for a gap, later data of the other waits, too: a response must not precede
+    /// its request.
     pub fn push(&mut self, from: Side, segment: &Segment<'_>, mut emit: impl FnMut(Side, Run<'_>)) {
         let held = &mut self.held;
         let (this, other, to) = match from {
@@ -137,7 +139,7 @@ impl Flow {
         }
     }
 
-    /// Hands on what still waits: nothing will come any more.
+    /// Passes on all data that waits; no more segments follow.
     pub fn finish(&mut self, mut emit: impl FnMut(Side, Run<'_>)) {
         let held = &mut self.held;
         self.client.finish(|run| held.hold(Side::Client, run));

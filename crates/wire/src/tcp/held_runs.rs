@@ -1,10 +1,11 @@
-//! Runs of both directions that wait until a hole in either is filled or given up, so that they can be handed on in the order in
-//! which they happened. Within a direction the order of the bytes stays.
+//! Runs of both directions that wait until a gap in either is filled or given up.
+//!
+//! So they can be passed on in order of time. Within a direction, the order of the bytes stays.
 
 use super::Run;
 use crate::Side;
 
-/// Runs that wait, in the order of their arrival.
+/// Runs that wait, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct HeldRuns {
     runs: Vec<HeldRun>,
@@ -16,7 +17,7 @@ pub(super) struct HeldRuns {
 #[derive(Debug)]
 struct HeldRun {
     from: Side,
-    /// Its time, but not before that of the run in front of it.
+    /// Its time, but not earlier than that of the run before it.
     order: u64,
     at: u64,
     content: Content,
@@ -33,7 +34,7 @@ impl HeldRuns {
         self.runs.is_empty()
     }
 
-    /// The memory that they take, in bytes.
+    /// Their memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -58,7 +59,7 @@ impl HeldRuns {
         });
     }
 
-    /// Hands on all of them.
+    /// Passes on all runs.
     pub(super) fn release(&mut self, mut emit: impl FnMut(Side, Run<'_>)) {
         let mut runs = std::mem::take(self).runs;
         runs.sort_by_key(|run| run.order);

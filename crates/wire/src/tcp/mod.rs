@@ -1,7 +1,8 @@
-//! TCP segments to bytes that keep their times (RFC 9293), from captures that lose, repeat and reorder packets.
+//! TCP segments to bytes with times (RFC 9293), from captures that lose, repeat and reorder
+//! packets.
 //!
-//! [`Flow`] joins both directions of one connection. It decides nothing about addresses, checksums or which end is
-//! the client: the caller has parsed the packets and knows. All times are the caller's nanoseconds.
+//! [`Flow`] joins both directions of one connection. It decides nothing about addresses, checksums
+//! or the client's side: the caller has parsed the packets. All times are the caller's nanoseconds.
 
 mod flow;
 mod held_runs;
@@ -12,12 +13,12 @@ pub use flow::{Close, Flow, TcpCloseKind};
 pub use segment_delays::{SegmentDelay, SegmentDelays};
 pub use stream::{Limits, Stream, StreamFacts};
 
-/// One TCP segment, as far as reassembly needs it.
+/// One TCP segment: the facts that reassembly needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment<'a> {
-    /// The sequence number, of the SYN itself where there is one.
+    /// The sequence number; for a SYN that of the SYN itself.
     pub seq: u32,
-    /// The acknowledgement number, where the flag is set.
+    /// The acknowledgement number, if the flag is set.
     pub ack: Option<u32>,
     /// SYN.
     pub syn: bool,
@@ -25,29 +26,31 @@ pub struct Segment<'a> {
     pub fin: bool,
     /// RST.
     pub rst: bool,
-    /// The payload that was captured.
+    /// The captured payload.
     pub payload: &'a [u8],
-    /// The payload's length on the wire in bytes, by the IP header; a capture may have cut the rest off.
+    /// Length of the payload on the wire in bytes, according to the IP header; the capture may hold
+    /// less.
     pub len: u32,
     /// When it was captured, in nanoseconds.
     pub at: u64,
 }
 
-/// A stretch of the byte stream, in order.
+/// A contiguous part of the byte stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run<'a> {
     /// Bytes, never empty, each exactly once.
     Bytes {
         /// The bytes.
         bytes: &'a [u8],
-        /// When the receiver could have them: the time of the packet that closed the last hole before their end.
+        /// When the receiver could read them: the time of the packet that filled the last gap
+        /// before their end.
         at: u64,
     },
-    /// Bytes that are not in the capture.
+    /// Bytes that the capture lacks.
     Gap {
         /// How many.
         len: u64,
-        /// The time of the packet behind the hole.
+        /// The time of the packet after the gap.
         at: u64,
     },
 }

@@ -1,22 +1,27 @@
-//! What the segments of a connection show of its delays: those that were sent again, and data that waited for a late
-//! acknowledgement of the other side (Nagle's algorithm and delayed acknowledgements, RFC 1122 section 4.2.3). Reads no payload.
+//! Delays that the segments of a connection show: retransmissions, and data that waited for a late
+//! acknowledgement.
+//!
+//! The latter is Nagle's algorithm with delayed acknowledgements (RFC 1122 section 4.2.3). Reads no
+//! payload.
 
 use super::Segment;
 use crate::Side;
 
-/// A segment that comes again, or before another, within this time was reordered or captured twice. Nanoseconds.
+/// A segment that is repeated, or arrives before another one, within this time was reordered or
+/// captured twice. Nanoseconds.
 const REORDERED: u64 = 3_000_000;
-/// An acknowledgement that takes this much longer than the path was delayed: by 40 ms on Linux, by up to 200 ms elsewhere.
+/// An acknowledgement that takes this much longer than the path was delayed: by 40 ms on Linux, by
+/// up to 200 ms elsewhere. Nanoseconds.
 const LATE: u64 = 30_000_000;
-/// How soon a sender goes on when the acknowledgement has reached it. Nanoseconds.
+/// A sender that waited for an acknowledgement continues within this time. Nanoseconds.
 const AT_ONCE: u64 = 5_000_000;
 
-/// What a segment shows.
+/// A delay that a segment shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentDelay {
-    /// It was sent again.
+    /// It is a retransmission.
     Resent,
-    /// Its data was sent when a late acknowledgement had come.
+    /// Its data was sent after a late acknowledgement had arrived.
     AwaitedAck,
 }
 
@@ -27,26 +32,27 @@ pub struct SegmentDelays {
     server: Sender,
 }
 
-/// What one side has sent.
+/// The state of one sender.
 #[derive(Debug, Default)]
 struct Sender {
-    /// The sequence number behind its last byte; `None` before its first segment.
+    /// The sequence number after its last byte; `None` before its first segment.
     end: Option<u32>,
-    /// When that byte came.
+    /// When that byte was captured.
     newest_at: u64,
-    /// When a segment left a hole before it, which is still there.
+    /// When a segment left a gap before it that is still open.
     hole_at: Option<u64>,
     syn_at: Option<u64>,
-    /// Since when it has data without an acknowledgement.
+    /// Since when it has unacknowledged data.
     unacked_since: Option<u64>,
-    /// When a late acknowledgement of its data came, behind which it has not gone on.
+    /// When a late acknowledgement of its data arrived, after which it has not sent any.
     late_ack_at: Option<u64>,
-    /// The time from the point of capture to this side and back, by the handshake.
+    /// Round-trip time from the point of capture to this side, according to the handshake.
+    /// Nanoseconds.
     distance: Option<u64>,
 }
 
 impl Sender {
-    /// Enters a segment of `len` sequence numbers. Whether its sender had sent it before.
+    /// Adds a segment of `len` sequence numbers. Returns whether it is a retransmission.
     fn enter(&mut self, segment: &Segment<'_>, len: u32) -> bool {
         let Some(end) = self.end else {
             self.end = Some(segment.seq.wrapping_add(len));
@@ -63,7 +69,7 @@ impl Sender {
             self.newest_at = segment.at;
             return false;
         }
-        // one byte or none, just before the end, asks whether the peer is still there
+        // a keep-alive probe: at most one byte, just before the end
         let is_probe = begins == -1 && len <= 1 && !segment.syn && !segment.fin;
         if len == 0 || is_probe {
             return false;
@@ -74,7 +80,7 @@ impl Sender {
 }
 
 impl SegmentDelays {
-    /// Takes the next segment in the order of the capture.
+    /// Adds the next segment, in the order of the capture.
     pub fn take(&mut self, from: Side, segment: &Segment<'_>) -> Option<SegmentDelay> {
         let (this, other) = match from {
             Side::Client => (&mut self.client, &mut self.server),
@@ -100,7 +106,7 @@ impl SegmentDelays {
             return None;
         }
         this.unacked_since.get_or_insert(segment.at);
-        // what the other side sends now may be the response to this, whatever it had waited for
+        // data that the other side sends now may be the response to this segment
         other.late_ack_at = None;
         let late = this.late_ack_at.take()?;
         let path = this.distance.unwrap_or(0);
@@ -109,7 +115,7 @@ impl SegmentDelays {
     }
 }
 
-/// `by` acknowledges data of `of`; `is_bare` where its segment has nothing else.
+/// Records that `by` acknowledges data of `of`. `is_bare`: its segment has no data.
 fn acknowledge(by: &Sender, of: &mut Sender, ack: u32, at: u64, is_bare: bool) {
     let (Some(since), Some(end)) = (of.unacked_since, of.end) else {
         return;
@@ -123,7 +129,7 @@ fn acknowledge(by: &Sender, of: &mut Sender, ack: u32, at: u64, is_bare: bool) {
     }
 }
 
-/// Takes the distances from the handshake: SYN, SYN-ACK, ACK.
+/// Measures the distances by the handshake: SYN, SYN-ACK, ACK.
 fn measure(from: Side, this: &mut Sender, other: &mut Sender, segment: &Segment<'_>) {
     if segment.ack.is_none() {
         return;
@@ -147,14 +153,14 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A connection of which segments are taken.
+    /// A connection with segments.
     struct Dialogue {
         delays: SegmentDelays,
         next: [u32; 2],
     }
 
     impl Dialogue {
-        /// Opened within `rtt` ms, captured at the client.
+        /// A connection with this round-trip time in ms, captured at the client.
         fn opened(rtt: u64) -> Dialogue {
             let mut one = Dialogue {
                 delays: SegmentDelays::default(),
@@ -201,7 +207,7 @@ mod tests {
             self.delays.take(from, &segment)
         }
 
-        /// The last `len` bytes of a side again.
+        /// Sends the last `len` bytes of a side again.
         fn again(&mut self, from: Side, len: u32, at: u64) -> Option<SegmentDelay> {
             let mut segment = self.segment(from, len, at);
             segment.seq -= len;
@@ -210,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_waits_for_a_late_acknowledgement_is_seen() {
+    fn data_that_waits_for_a_late_acknowledgement_is_detected() {
         // captured at the client, 20 ms away: its own acknowledgement leaves after 40 ms
         let mut one = Dialogue::opened(20);
         assert_eq!(one.say(Side::Client, 50, 30), None);
@@ -224,13 +230,14 @@ mod tests {
 
     #[test]
     fn a_server_that_is_slow_for_40_ms_awaits_no_acknowledgement() {
-        // the acknowledgement leaves at once
+        // the acknowledgement is sent immediately
         let mut one = Dialogue::opened(20);
         one.say(Side::Client, 50, 30);
         one.say(Side::Server, 40, 51);
         one.ack(Side::Client, 51);
         assert_eq!(one.say(Side::Server, 60, 92), None);
-        // the server's own acknowledgement is late, because its response is: the next request is no data that waited for it
+        // the server's acknowledgement is late, because its response is: the next request did not
+        // wait for it
         let mut one = Dialogue::opened(0);
         one.say(Side::Client, 50, 10);
         one.ack(Side::Server, 50);
@@ -239,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_is_no_late_acknowledgement() {
+    fn a_long_path_is_not_a_late_acknowledgement() {
         let mut one = Dialogue::opened(100);
         one.say(Side::Client, 50, 110);
         one.ack(Side::Server, 210);
@@ -247,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_that_come_again_are_counted_unless_the_capture_repeats_them() {
+    fn retransmissions_are_counted_and_repetitions_of_the_capture_are_not() {
         let mut one = Dialogue::opened(20);
         assert_eq!(one.say(Side::Client, 50, 30), None);
         assert_eq!(one.again(Side::Client, 50, 31), None);
@@ -258,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_that_comes_again_and_a_hole_that_is_filled_late_are_segments_sent_again() {
+    fn a_repeated_syn_and_a_gap_that_is_filled_late_are_retransmissions() {
         let mut delays = SegmentDelays::default();
         let syn = |at| Segment {
             seq: 99,

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{Run, Segment};
 
-/// How much may wait for a hole to be filled.
+/// Limits of the data that waits for a gap to be filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes; beyond, the hole counts as lost.
+    /// Limit in bytes; above it, the gap counts as lost.
     pub bytes: usize,
-    /// Pieces; beyond, the hole counts as lost.
+    /// Limit of pieces; above it, the gap counts as lost.
     pub pieces: usize,
-    /// How long a hole may stay once the receiver has acknowledged it, in nanoseconds: the packet is missing from the
-    /// capture, not from the connection. Not at once, since captures reorder packets.
+    /// How long a gap may stay after the receiver has acknowledged it, in nanoseconds: the capture
+    /// lacks the packet, not the connection. Not immediately, because captures reorder packets.
     pub patience: u64,
 }
 
@@ -26,38 +26,39 @@ impl Default for Limits {
     }
 }
 
-/// What one direction amounted to so far.
+/// The counts of one direction so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StreamFacts {
-    /// When its SYN came; `None` for a connection joined later.
+    /// When its SYN was captured; `None` for a connection joined later.
     pub syn_at: Option<u64>,
-    /// When its FIN came.
+    /// When its FIN was captured.
     pub fin_at: Option<u64>,
-    /// When its RST came.
+    /// When its RST was captured.
     pub rst_at: Option<u64>,
-    /// Segments of any kind.
+    /// Number of segments of any kind.
     pub segments: u64,
-    /// Payload bytes handed on.
+    /// Number of payload bytes that were passed on.
     pub bytes: u64,
-    /// Payload bytes that were not in the capture.
+    /// Number of payload bytes that the capture lacks.
     pub lost: u64,
-    /// Segments with nothing new in them: the network or the sender repeated them.
+    /// Number of segments without new data: the network or the sender repeated them.
     pub repeated: u64,
-    /// Segments that came before an earlier one.
+    /// Number of segments that arrived before an earlier one.
     pub reordered: u64,
-    /// Keep-alive probes (RFC 9293 section 3.8.4).
+    /// Number of keep-alive probes (RFC 9293 section 3.8.4).
     pub probes: u64,
-    /// Segments so far from the stream that they cannot belong to it.
+    /// Number of segments with sequence numbers too far from the stream.
     pub stray: u64,
 }
 
-/// Puts one direction in order. Offsets count from the first byte after the SYN, or from the first byte seen.
+/// Orders the segments of one direction. Offsets count from the first byte after the SYN, or from
+/// the first captured byte.
 #[derive(Debug)]
 pub struct Stream {
     limits: Limits,
     /// Sequence number of offset 0; `None` before the first segment.
     origin: Option<u32>,
-    /// The first offset not handed on yet.
+    /// The next offset to pass on.
     next: u64,
     waiting: BTreeMap<u64, Piece>,
     waiting_bytes: usize,
@@ -66,7 +67,7 @@ pub struct Stream {
     facts: StreamFacts,
 }
 
-/// Payload behind a hole; pieces never overlap.
+/// Payload after a gap; pieces never overlap.
 #[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
@@ -74,11 +75,11 @@ struct Piece {
     at: u64,
 }
 
-/// The largest distance that a window of TCP can span (RFC 7323 section 2.3).
+/// Largest distance within a TCP window (RFC 7323 section 2.3).
 const MAX_DISTANCE: i64 = 1 << 30;
 
 impl Stream {
-    /// A direction of which nothing was seen yet.
+    /// A direction without segments.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -91,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// What it amounted to so far.
+    /// The counts so far.
     pub fn facts(&self) -> &StreamFacts {
         &self.facts
     }
@@ -101,22 +102,22 @@ impl Stream {
         self.acked
     }
 
-    /// Bytes that wait for a hole to be filled.
+    /// Number of bytes that wait for a gap to be filled.
     pub fn waiting(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Whether bytes wait for a hole to be filled.
+    /// Whether bytes wait for a gap to be filled.
     pub(super) fn is_blocked(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The sequence number behind its SYN, or of the first segment that was seen.
+    /// The sequence number after its SYN, or of the first captured segment.
     pub(super) fn start(&self) -> Option<u32> {
         self.origin
     }
 
-    /// Takes a segment of this direction and hands on what is in order now.
+    /// Adds a segment of this direction, and passes on the data that is in order now.
     pub fn push(&mut self, segment: &Segment<'_>, mut emit: impl FnMut(Run<'_>)) {
         let at = segment.at;
         self.facts.segments += 1;
@@ -143,7 +144,7 @@ impl Stream {
         self.give_up_holes(at, &mut emit);
     }
 
-    /// Takes an acknowledgement that the other direction sent at that time.
+    /// Adds an acknowledgement that the other direction sent at `at`.
     pub fn acknowledge(&mut self, ack: u32, at: u64, mut emit: impl FnMut(Run<'_>)) {
         if let Some(acked) = self.origin.and_then(|origin| self.locate(ack, origin)) {
             self.acked = self.acked.max(acked.max(0) as u64);
@@ -151,14 +152,14 @@ impl Stream {
         }
     }
 
-    /// Hands on what still waits, its holes as gaps: nothing will come any more.
+    /// Passes on all data that waits, with its gaps; no more segments follow.
     pub fn finish(&mut self, mut emit: impl FnMut(Run<'_>)) {
         while !self.waiting.is_empty() {
             self.skip_hole(&mut emit);
         }
     }
 
-    /// The offset of a sequence number, taken nearest to where the stream stands; negative before its start.
+    /// The offset of a sequence number, nearest to the current position; negative before the start.
     fn locate(&self, seq: u32, origin: u32) -> Option<i64> {
         let expected = origin.wrapping_add(self.next as u32);
         let distance = i64::from(seq.wrapping_sub(expected).cast_signed());
@@ -171,7 +172,7 @@ impl Stream {
             return;
         }
         let next = self.next.cast_signed();
-        // One byte (or none, not counted) just before the stream's end asks whether the peer is still there.
+        // a keep-alive probe: one byte (or none, not counted) just before the end of the stream
         if len == 1 && offset == next - 1 {
             self.facts.probes += 1;
             return;
@@ -200,7 +201,7 @@ impl Stream {
         }
     }
 
-    /// Keeps what is new of a piece; what came first stays, as it would at the receiver.
+    /// Stores the new bytes of a piece. The first copy of a byte is kept, as by the receiver.
     fn insert(&mut self, start: u64, bytes: &[u8], len: u64, at: u64) {
         let end = start + len;
         let mut from = start;
@@ -239,7 +240,7 @@ impl Stream {
         }
     }
 
-    /// Hands on every piece that follows without a hole; a packet at `at` made that possible.
+    /// Passes on every contiguous piece; a packet at `at` made that possible.
     fn drain(&mut self, at: u64, emit: &mut impl FnMut(Run<'_>)) {
         while let Some(entry) = self.waiting.first_entry()
             && *entry.key() == self.next
@@ -279,7 +280,8 @@ impl Stream {
         }
     }
 
-    /// Goes on behind the first hole. What waits there was at the receiver when it came, so it keeps its own times.
+    /// Skips the first gap. The data after it had reached the receiver when it was captured, so it
+    /// keeps its own times.
     fn skip_hole(&mut self, emit: &mut impl FnMut(Run<'_>)) {
         let Some((&start, piece)) = self.waiting.first_key_value() else {
             return;

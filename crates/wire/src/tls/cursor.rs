@@ -1,6 +1,7 @@
-//! Reads the presentation language of TLS (RFC 8446 section 3): big-endian numbers, vectors with a length before them.
+//! Reads the presentation language of TLS (RFC 8446 section 3): big-endian numbers, vectors with a
+//! length before them.
 
-/// Bytes not yet read; each method takes from the front, or takes nothing and returns `None`.
+/// Unread bytes. Each method takes bytes from the front, or takes none and returns `None`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
@@ -25,26 +26,26 @@ impl<'a> Cursor<'a> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// A vector behind a length of one byte.
+    /// A vector with a length of one byte.
     pub(crate) fn vec8(&mut self) -> Option<Self> {
         let len = self.u8()?;
         self.bytes(usize::from(len)).map(Cursor)
     }
 
-    /// A vector behind a length of two bytes.
+    /// A vector with a length of two bytes.
     pub(crate) fn vec16(&mut self) -> Option<Self> {
         let len = self.u16()?;
         self.bytes(usize::from(len)).map(Cursor)
     }
 
-    /// A vector behind a length of three bytes.
+    /// A vector with a length of three bytes.
     pub(crate) fn vec24(&mut self) -> Option<Self> {
         let [a, b, c] = self.array()?;
         self.bytes(u32::from_be_bytes([0, a, b, c]) as usize)
             .map(Cursor)
     }
 
-    /// All the rest as numbers; an odd byte at the end is no number.
+    /// The rest as numbers; an odd byte at the end is ignored.
     pub(crate) fn u16s(self) -> Option<Vec<u16>> {
         let (pairs, odd) = self.0.as_chunks::<2>();
         odd.is_empty()

@@ -1,12 +1,12 @@
 //! ClientHello and ServerHello (RFC 8446 sections 4.1.2 and 4.1.3, RFC 5246 section 7.4.1) as data.
 //!
-//! Lists keep their order and their unknown values, so that fingerprints (JA3, JA4) can be made from them.
+//! Lists keep their order and unknown values, as fingerprints (JA3, JA4) need them.
 
 use super::cursor::Cursor;
 use super::error::Error;
 use super::{TLS12, TLS13};
 
-/// The extension that names application protocols; servers of TLS 1.3 encrypt theirs.
+/// The extension with application protocols; TLS 1.3 encrypts that of the server.
 pub(super) const ALPN: u16 = 16;
 
 /// Extension types that are read (IANA registry "TLS ExtensionType Values").
@@ -29,15 +29,15 @@ mod extension {
 pub struct ClientHello {
     /// `legacy_version`: the highest version before TLS 1.3.
     pub legacy_version: u16,
-    /// Names the connection in key logs.
+    /// Identifies the connection in key logs.
     pub random: [u8; 32],
-    /// The session that it wants to resume (TLS 1.2), or noise (TLS 1.3).
+    /// The session to resume (TLS 1.2), or random bytes (TLS 1.3).
     pub session_id: Vec<u8>,
     /// Cipher suites, in order.
     pub cipher_suites: Vec<u16>,
     /// Extension types, in order.
     pub extensions: Vec<u16>,
-    /// The name asked for (SNI), as sent; `None` also for names in anything but visible ASCII.
+    /// The requested name (SNI) as sent; `None` also for a name that is not visible ASCII.
     pub server_name: Option<String>,
     /// The protocols offered, in order.
     pub alpn: Vec<Vec<u8>>,
@@ -45,15 +45,16 @@ pub struct ClientHello {
     pub supported_versions: Vec<u16>,
     /// `supported_groups`, in order.
     pub groups: Vec<u16>,
-    /// The groups that key shares were sent for, in order.
+    /// The groups of the key shares, in order.
     pub key_shares: Vec<u16>,
     /// `signature_algorithms`, in order.
     pub signature_algorithms: Vec<u16>,
     /// `ec_point_formats`, in order.
     pub point_formats: Vec<u8>,
-    /// The length of the TLS 1.2 session ticket in bytes: 0 asks for one, more wants to resume, `None`: no such extension.
+    /// Length of the TLS 1.2 session ticket in bytes: 0 requests one, more resumes a session,
+    /// `None` means that there is no such extension.
     pub ticket_len: Option<usize>,
-    /// How many pre-shared keys are offered: TLS 1.3 resumption.
+    /// Number of pre-shared keys that are offered: TLS 1.3 resumption.
     pub psk_identities: usize,
     /// Early data (0-RTT) follows.
     pub early_data: bool,
@@ -64,9 +65,9 @@ pub struct ClientHello {
 pub struct ServerHello {
     /// `legacy_version`; see [`version`](Self::version).
     pub legacy_version: u16,
-    /// Goes into the keys of TLS 1.2.
+    /// An input of the key derivation of TLS 1.2.
     pub random: [u8; 32],
-    /// The session's id, or the client's own (TLS 1.3).
+    /// The session's id, or the client's own one (TLS 1.3).
     pub session_id: Vec<u8>,
     /// The cipher suite chosen.
     pub cipher_suite: u16,
@@ -74,15 +75,15 @@ pub struct ServerHello {
     pub extensions: Vec<u16>,
     /// The version in `supported_versions`, from TLS 1.3 on.
     pub selected_version: Option<u16>,
-    /// The protocol chosen, where it is not encrypted (TLS 1.2).
+    /// The chosen protocol, if it is not encrypted (TLS 1.2).
     pub alpn: Option<Vec<u8>>,
-    /// The group of the server's key share, or the group that a retry asks for.
+    /// The group of the server's key share, or the group that a retry requests.
     pub group: Option<u16>,
-    /// The pre-shared key chosen: the session is resumed (TLS 1.3).
+    /// The chosen pre-shared key: the session is resumed (TLS 1.3).
     pub psk: Option<u16>,
     /// CBC suites authenticate what is encrypted (RFC 7366).
     pub encrypt_then_mac: bool,
-    /// This is a HelloRetryRequest: one more round trip.
+    /// This is a HelloRetryRequest, which adds a round trip.
     pub retry: bool,
 }
 
@@ -92,7 +93,7 @@ const RETRY_RANDOM: [u8; 32] = [
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-/// The longest id of a session (RFC 5246 section 7.4.1.2, RFC 8446 section 4.1.2).
+/// Longest session id in bytes (RFC 5246 section 7.4.1.2, RFC 8446 section 4.1.2).
 const LONGEST_SESSION_ID: usize = 32;
 
 fn read_session_id(body: &mut Cursor<'_>) -> Option<Vec<u8>> {
@@ -101,7 +102,7 @@ fn read_session_id(body: &mut Cursor<'_>) -> Option<Vec<u8>> {
 }
 
 impl ClientHello {
-    /// Reads the body of the message.
+    /// Parses the body of the message.
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
         Self::read(Cursor(body)).ok_or(Error::Malformed("ClientHello"))
     }
@@ -152,7 +153,7 @@ impl ClientHello {
         Some(())
     }
 
-    /// The highest version offered, reserved (GREASE) values left out.
+    /// The highest offered version, without reserved (GREASE) values.
     pub fn highest_version(&self) -> u16 {
         let known = |version: &&u16| **version <= TLS13;
         self.supported_versions
@@ -165,7 +166,7 @@ impl ClientHello {
 }
 
 impl ServerHello {
-    /// Reads the body of the message.
+    /// Parses the body of the message.
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
         Self::read(Cursor(body)).ok_or(Error::Malformed("ServerHello"))
     }
@@ -202,7 +203,7 @@ impl ServerHello {
     }
 }
 
-/// Visits the extensions at the end of a hello; there may be none at all.
+/// Visits the extensions at the end of a hello, if there are any.
 fn each_extension<'a>(
     mut body: Cursor<'a>,
     mut visit: impl FnMut(u16, Cursor<'a>) -> Option<()>,

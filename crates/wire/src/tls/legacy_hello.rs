@@ -1,13 +1,16 @@
-//! A ClientHello of TLS 1.0 or 1.1, to see whether a server would still speak it. Nothing else of those versions is written or spoken.
+//! A ClientHello of TLS 1.0 or 1.1, to test whether a server still accepts these versions. Nothing
+//! else of them is supported.
 
-/// Suites that servers of those days have: ECDHE, DHE and RSA key exchange with AES and 3DES in CBC mode, all with SHA-1.
+/// Suites of servers with these versions: ECDHE, DHE and RSA key exchange with AES and 3DES in CBC
+/// mode, all with SHA-1.
 const SUITES: [u16; 11] = [
     0xc009, 0xc00a, 0xc013, 0xc014, 0x0033, 0x0039, 0x002f, 0x0035, 0xc012, 0x000a,
-    // not a suite: secure renegotiation is understood (RFC 5746 section 3.3)
+    // not a suite: secure renegotiation is supported (RFC 5746 section 3.3)
     0x00ff,
 ];
 
-/// Appends a record with a ClientHello that offers `version` (0x0301 or 0x0302) at most; a `server_name` of more than 255 bytes is left out.
+/// Appends a record with a ClientHello that offers `version` (0x0301 or 0x0302) at most. A
+/// `server_name` of more than 255 bytes is omitted.
 pub fn write_old_client_hello(
     version: u16,
     server_name: Option<&str>,
@@ -60,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_offered_reads_back() {
+    fn the_hello_reads_back() {
         for (version, name) in [(0x0301, Some("a.example")), (0x0302, None)] {
             let mut out = Vec::new();
             write_old_client_hello(version, name, [7; 32], &mut out);

@@ -1,4 +1,5 @@
-//! Joins handshake messages over records (RFC 8446 section 4): a message may span records, and a record may hold many.
+//! Joins handshake messages over records (RFC 8446 section 4): a message may span records, and a
+//! record may hold many.
 
 use super::error::Error;
 
@@ -15,17 +16,18 @@ pub(super) mod kind {
     pub(crate) const KEY_UPDATE: u8 = 24;
 }
 
-/// Certificate chains are the longest messages; real ones stay far below.
+/// Limit of a message in bytes. Certificate chains are the longest messages, and real ones are much
+/// shorter.
 const MAX_MESSAGE: u32 = 256 * 1024;
 
-/// The bytes of messages that are not complete yet.
+/// The bytes of incomplete messages.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     held: Vec<u8>,
 }
 
 impl Messages {
-    /// Hands every message that is complete to `visit`, as type and body.
+    /// Passes every complete message to `visit`, as type and body.
     pub(super) fn read(
         &mut self,
         payload: &[u8],
@@ -51,7 +53,7 @@ impl Messages {
         Ok(())
     }
 
-    /// No message is under way.
+    /// Whether no message is incomplete.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

@@ -1,8 +1,9 @@
-//! TLS as seen from outside: records, hellos, and what can be told of a handshake without keys.
+//! TLS without keys: records, hellos, and the facts that a handshake shows.
 //!
-//! [`Watcher`] reads both directions of one connection and keeps [`TlsFacts`]. It terminates nothing and verifies
-//! nothing: no certificate is judged here, and a lie in a hello is reported as it was told. Where the program logged
-//! its keys, [`decrypt`] reads on. The one thing written is a hello of TLS 1.0 or 1.1 ([`write_old_client_hello`]).
+//! [`Watcher`] reads both directions of one connection and keeps [`TlsFacts`]. It terminates and
+//! verifies nothing: no certificate is checked, and a false hello is reported as sent. If the
+//! program logged its keys, [`decrypt`] reads the content. The only thing written is a hello of TLS
+//! 1.0 or 1.1 ([`write_old_client_hello`]).
 
 pub mod decrypt;
 
@@ -23,11 +24,11 @@ pub use record::{ContentType, Record, RecordReader};
 pub use suite::suite_name;
 pub use watcher::{Alert, Evidence, Finished, Mode, TlsFacts, Traffic, Watcher};
 
-/// TLS 1.0 as it stands in a hello.
+/// TLS 1.0 as a hello encodes it.
 pub const TLS10: u16 = 0x0301;
 
-/// TLS 1.2 as it stands in a hello.
+/// TLS 1.2 as a hello encodes it.
 pub const TLS12: u16 = 0x0303;
 
-/// TLS 1.3 as it stands in `supported_versions`.
+/// TLS 1.3 as `supported_versions` encodes it.
 pub const TLS13: u16 = 0x0304;

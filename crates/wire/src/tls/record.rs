@@ -1,15 +1,15 @@
-//! The record layer (RFC 8446 section 5.1): one direction's bytes to records, over any split.
+//! The record layer (RFC 8446 section 5.1): the bytes of one direction to records, for any split.
 //!
-//! A record that lies whole in the input is borrowed from it. Nothing is decrypted.
+//! A record that is complete in the input is borrowed from it. Nothing is decrypted.
 
 use super::error::Error;
 use crate::ParseStep;
 
-/// What a record carries, as its header says; in TLS 1.3 everything encrypted says `ApplicationData`.
+/// The content type in a record's header. In TLS 1.3 all encrypted records have `ApplicationData`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ContentType {
-    /// Keys change (TLS 1.2), or nothing happens (TLS 1.3, for middle boxes).
+    /// Keys change (TLS 1.2), or no effect (TLS 1.3, for middleboxes).
     ChangeCipherSpec = 20,
     /// An alert.
     Alert = 21,
@@ -37,35 +37,37 @@ impl ContentType {
 /// One record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What the header says that it carries.
+    /// The content type in the header.
     pub content: ContentType,
     /// The five bytes of the header, which authenticated encryption covers.
     pub header: [u8; 5],
-    /// What follows the header, encrypted or not.
+    /// The bytes after the header, encrypted or not.
     pub payload: &'a [u8],
 }
 
-/// The longest payload of a record: 2^14 bytes and the expansion of TLS 1.2 (RFC 5246 section 6.2.3).
+/// The longest payload of a record: 2^14 bytes and the expansion of TLS 1.2 (RFC 5246 section
+/// 6.2.3).
 const MAX_PAYLOAD: usize = 16_384 + 2_048;
 const HEADER_LEN: usize = 5;
 
 /// Reads the records that one side sends.
 #[derive(Debug, Default)]
 pub struct RecordReader {
-    /// The start of a record that has not come whole.
+    /// The start of an incomplete record.
     held: Vec<u8>,
-    /// The last record that came in pieces: what its event borrows.
+    /// The last record that arrived in pieces; its event borrows it.
     whole: Vec<u8>,
     failed: Option<Error>,
 }
 
 impl RecordReader {
-    /// Whether nothing of a record has come that is not whole.
+    /// Whether no record is incomplete.
     pub(super) fn is_between_records(&self) -> bool {
         self.held.is_empty() && self.failed.is_none()
     }
 
-    /// Uses some of the input and tells what it meant. Call again with the rest until there is no event.
+    /// Consumes part of the input and returns its event. Call again with the rest until it returns
+    /// no event.
     pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Record<'a>>, Error> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -110,7 +112,7 @@ impl RecordReader {
     }
 }
 
-/// Refuses a header as soon as its first bytes cannot be one; `None` while it is incomplete.
+/// Refuses a header as soon as its first bytes are invalid; `None` while it is incomplete.
 fn parse_header(
     header: [u8; HEADER_LEN],
     there: usize,

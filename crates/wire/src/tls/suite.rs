@@ -1,8 +1,8 @@
-//! What cipher suites are called (IANA registry "TLS Cipher Suites").
+//! The names of cipher suites (IANA registry "TLS Cipher Suites").
 
 use std::borrow::Cow;
 
-/// IANA's name of a cipher suite that OpenSSL has or had; of others the number, as `0x00ff`.
+/// IANA's name of a cipher suite that OpenSSL has or had; otherwise the number, such as `0x00ff`.
 pub fn suite_name(number: u16) -> Cow<'static, str> {
     match known_name(number) {
         Some(name) => name.into(),

@@ -1,7 +1,7 @@
-//! What can be told of one TLS connection from outside, both directions, without keys.
+//! The facts about one TLS connection that both directions show without keys.
 //!
-//! What is seen is told as seen, what is concluded as [`Evidence::Inferred`]. The caller supplies the time of the
-//! bytes, in nanoseconds on a clock of its own.
+//! Observed facts are [`Evidence::Seen`], conclusions are [`Evidence::Inferred`]. The caller
+//! supplies the time of the bytes, in nanoseconds on its own clock.
 
 use super::cursor::Cursor;
 use super::error::Error;
@@ -14,68 +14,70 @@ use crate::Side;
 /// How a fact is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Evidence {
-    /// It stood in the clear.
+    /// It was not encrypted.
     Seen,
     /// It follows from the order of encrypted records.
     Inferred,
 }
 
-/// Whether the handshake made new secrets from scratch.
+/// Whether the handshake created new secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Certificates and a key exchange.
     Full,
-    /// From an earlier connection's session.
+    /// Secrets of an earlier connection's session.
     Resumed,
 }
 
-/// When the handshake was over.
+/// The end of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Finished {
     /// The time of the bytes that completed the last Finished, in nanoseconds.
     pub at: u64,
-    /// Who sent that last Finished: in TLS 1.2 the server in a full handshake, the client in a resumed one.
+    /// The side that sent that last Finished: in TLS 1.2 the server in a full handshake, the client
+    /// in a resumed one.
     pub by: Side,
-    /// TLS 1.3 encrypts the Finished messages, so there it is inferred.
+    /// Inferred in TLS 1.3, which encrypts the Finished messages.
     pub evidence: Evidence,
 }
 
-/// An alert in the clear.
+/// An unencrypted alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Alert {
-    /// Who sent it.
+    /// The side that sent it.
     pub from: Side,
     /// Warning is 1, fatal is 2.
     pub level: u8,
-    /// The description (RFC 8446 section 6), 0 being `close_notify`.
+    /// The description (RFC 8446 section 6); 0 is `close_notify`.
     pub description: u8,
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub at: u64,
 }
 
-/// What one side sent as application data; in TLS 1.3 this includes the encrypted handshake, tickets and alerts.
+/// The application data of one side. In TLS 1.3 it includes the encrypted handshake, tickets and
+/// alerts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Their payload, still encrypted, in bytes.
+    /// Encrypted payload in bytes.
     pub bytes: u64,
-    /// The payload of the first, in bytes.
+    /// Payload of the first record in bytes.
     pub first_len: Option<u64>,
-    /// The payload of the second, in bytes.
+    /// Payload of the second record in bytes.
     pub second_len: Option<u64>,
-    /// The payload of the last, in bytes.
+    /// Payload of the last record in bytes.
     pub last_len: Option<u64>,
-    /// The time of the first, in nanoseconds.
+    /// Time of the first record in nanoseconds.
     pub first_at: Option<u64>,
-    /// The time of the last, in nanoseconds.
+    /// Time of the last record in nanoseconds.
     pub last_at: Option<u64>,
 }
 
-/// Everything known so far.
+/// The facts so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsFacts {
-    /// What the client offered (after a retry: the second time), and when the first offer came.
+    /// The client's offer (after a retry: the second one), and when the first offer arrived.
     pub client_hello: Option<ClientHello>,
     /// When the first ClientHello was complete, in nanoseconds.
     pub started_at: Option<u64>,
@@ -83,28 +85,28 @@ pub struct TlsFacts {
     pub server_hello: Option<ServerHello>,
     /// When the final ServerHello was complete, in nanoseconds.
     pub answered_at: Option<u64>,
-    /// The server asked for another key share first: one more round trip.
+    /// The server requested another key share first, which adds a round trip.
     pub retried: bool,
-    /// Full or resumed; `None` until it shows.
+    /// Full or resumed; `None` while it is unknown.
     pub mode: Option<Mode>,
-    /// The size of the server's Certificate message in bytes, where it stands in the clear (TLS 1.2).
+    /// Size of the server's Certificate message in bytes, if it is not encrypted (TLS 1.2).
     pub certificate_len: Option<usize>,
-    /// How many session tickets the server sent in the clear (TLS 1.2).
+    /// Number of unencrypted session tickets of the server (TLS 1.2).
     pub tickets: u32,
     /// The end of the handshake.
     pub finished: Option<Finished>,
-    /// The first alerts in the clear, at most 8.
+    /// The first unencrypted alerts, at most 8.
     pub alerts: Vec<Alert>,
-    /// Encrypted records of type alert (TLS 1.2): usually `close_notify`.
+    /// Number of encrypted records of type alert (TLS 1.2): usually `close_notify`.
     pub encrypted_alerts: u32,
-    /// What the client sent as application data.
+    /// The client's application data.
     pub client_data: Traffic,
-    /// What the server sent as application data.
+    /// The server's application data.
     pub server_data: Traffic,
 }
 
 impl TlsFacts {
-    /// What a side sent as application data.
+    /// A side's application data.
     pub fn of(&self, side: Side) -> &Traffic {
         match side {
             Side::Client => &self.client_data,
@@ -112,7 +114,7 @@ impl TlsFacts {
         }
     }
 
-    /// The version chosen.
+    /// The chosen version.
     pub fn version(&self) -> Option<u16> {
         self.server_hello.as_ref().map(ServerHello::version)
     }
@@ -131,21 +133,21 @@ struct TlsFlow {
     records: RecordReader,
     messages: Messages,
     failed: Option<Error>,
-    /// A ChangeCipherSpec was sent: in TLS 1.2 what follows is encrypted.
+    /// A ChangeCipherSpec was sent: in TLS 1.2 later records are encrypted.
     changed_cipher: bool,
-    /// In TLS 1.2, the Finished was sent and at this time.
+    /// In TLS 1.2, when the Finished was sent.
     finished_at: Option<u64>,
 }
 
 const MAX_ALERTS: usize = 8;
 
 impl Watcher {
-    /// What is known so far.
+    /// The facts so far.
     pub fn facts(&self) -> &TlsFacts {
         &self.facts
     }
 
-    /// Whether the last byte of that side was the last of a record.
+    /// Whether the last byte of that side ended a record.
     pub(super) fn is_between_records(&self, side: Side) -> bool {
         match side {
             Side::Client => self.client.records.is_between_records(),
@@ -161,8 +163,8 @@ impl Watcher {
         }
     }
 
-    /// Takes the next bytes of one direction and hands every record that they complete to `visit`, after the facts
-    /// have taken it in. After an error that direction is not read any further.
+    /// Reads the next bytes of one direction. Every complete record updates the facts and is then
+    /// passed to `visit`. After an error that direction is not read any further.
     pub fn read(
         &mut self,
         from: Side,
@@ -233,8 +235,8 @@ impl Watcher {
     }
 }
 
-/// After a retry TLS 1.3 sends hellos in the clear behind a ChangeCipherSpec that changes nothing. An encrypted
-/// Finished looks like that once in 2^31 times.
+/// Whether a record is a plain hello. After a retry, TLS 1.3 sends hellos after a ChangeCipherSpec
+/// without effect. An encrypted Finished looks like that once in 2^31 times.
 fn looks_plain(payload: &[u8], messages: &Messages) -> bool {
     if !messages.is_empty() {
         return true;
@@ -286,7 +288,8 @@ impl TlsFacts {
         Ok(())
     }
 
-    /// In TLS 1.2 a server that changes ciphers without having sent a certificate or a ServerHelloDone resumes.
+    /// In TLS 1.2 a server that changes ciphers without a certificate or a ServerHelloDone resumes
+    /// a session.
     fn take_change_cipher(&mut self, from: Side) {
         if from == Side::Server
             && self.mode.is_none()
@@ -316,8 +319,9 @@ impl TlsFacts {
             .client_hello
             .as_ref()
             .is_some_and(|hello| hello.early_data);
-        // The client's first encrypted record after the server's answer is its Finished (or, with client certificates,
-        // starts the flight that ends in it). With early data under way it can be either, so nothing is concluded.
+        // the client's first encrypted record after the ServerHello is its Finished (or, with
+        // client certificates, starts the flight that ends in it). With early data it can be
+        // either, so nothing is concluded
         if self.version() == Some(TLS13)
             && from == Side::Client
             && self.finished.is_none()

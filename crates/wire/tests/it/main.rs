@@ -1,4 +1,4 @@
-//! Everything that `wire` promises to its callers, through its public interface only.
+//! Tests of `wire` through its public interface only.
 
 mod differential;
 mod h2;

@@ -1,6 +1,6 @@
 //! Ways to split bytes.
 
-/// The bytes cut at those places, taken modulo their length.
+/// The bytes, cut at these places modulo their length.
 pub(crate) fn cut<'a>(bytes: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = places
         .iter()

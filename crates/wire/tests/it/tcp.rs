@@ -1,11 +1,12 @@
-//! Reassembly: order, times, loss, and what is said of it.
+//! Reassembly: order, times, loss, and its reports.
 
 use intact_wire::Side;
 use intact_wire::tcp::{Close, Flow, Limits, Run, Segment, Stream, TcpCloseKind};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Everything handed on: bytes, with `?` for each lost one (at most 9), and the times of the runs.
+/// Everything that was passed on: bytes, with `?` for each lost one (at most 9), and the times of
+/// the runs.
 #[derive(Debug, Default, PartialEq)]
 struct Out {
     bytes: Vec<u8>,
@@ -78,7 +79,7 @@ fn bytes_in_order_keep_the_times_of_their_packets() {
 }
 
 #[test]
-fn bytes_behind_a_hole_have_the_time_of_the_packet_that_filled_it() {
+fn bytes_after_a_gap_have_the_time_of_the_packet_that_filled_it() {
     let (out, stream) = run(&[
         syn(9),
         data(14, b"ef", 1),
@@ -182,7 +183,7 @@ fn a_loss_is_reported_when_too_much_waits_behind_it() {
 }
 
 #[test]
-fn a_loss_that_the_receiver_never_had_is_the_captures_and_is_given_up_after_a_while() {
+fn a_loss_of_the_capture_alone_is_given_up_after_a_while() {
     let mut stream = Stream::new(Limits {
         patience: 100,
         ..Limits::default()
@@ -204,7 +205,7 @@ fn a_loss_that_the_receiver_never_had_is_the_captures_and_is_given_up_after_a_wh
 }
 
 #[test]
-fn finish_hands_on_what_waits_with_its_own_times() {
+fn finish_passes_on_waiting_data_with_its_own_times() {
     let (mut out, mut stream) = run(&[syn(9), data(12, b"cd", 5), data(16, b"gh", 6)]);
     stream.finish(|run| out.take(run));
     assert_eq!(
@@ -242,7 +243,7 @@ fn a_segment_from_far_away_is_stray() {
 }
 
 #[test]
-fn a_flow_tells_how_it_opened_and_who_closed_first() {
+fn a_flow_shows_how_it_opened_and_who_closed_first() {
     let mut flow = Flow::new(Limits::default());
     let mut said = Vec::new();
     let mut push = |flow: &mut Flow, from, segment: Segment<'_>| {
@@ -314,7 +315,7 @@ fn a_flow_tells_how_it_opened_and_who_closed_first() {
 }
 
 #[test]
-fn what_comes_while_the_other_side_waits_at_a_hole_comes_in_its_order() {
+fn data_that_arrives_while_the_other_side_waits_for_a_gap_stays_in_order() {
     let mut flow = Flow::new(Limits::default());
     let mut said = Vec::new();
     let mut take = |from: Side, run: Run<'_>| {
@@ -362,7 +363,7 @@ fn disorder() -> impl Strategy<Value = (Vec<u8>, Vec<(usize, usize)>, u32)> {
         let segment =
             (0..len, 1..60usize).prop_map(move |(from, size)| (from, (from + size).min(len)));
         vec(segment, 0..60).prop_map(move |mut segments| {
-            // whatever the random segments miss is sent in order at the end
+            // bytes that the random segments miss are sent in order at the end
             segments.extend(
                 (0..len)
                     .step_by(10)

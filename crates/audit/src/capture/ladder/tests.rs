@@ -21,7 +21,7 @@ fn records_are_named_across_any_split() {
 }
 
 #[test]
-fn frames_are_named_across_any_split_behind_the_preface() {
+fn frames_are_named_across_any_split_after_the_preface() {
     let mut bytes = PREFACE.to_vec();
     bytes.extend([0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 5, 9]);
     let wanted = ["preface", "SETTINGS ACK", "DATA[5] end"];

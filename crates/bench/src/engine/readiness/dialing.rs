@@ -50,7 +50,7 @@ impl Round<'_> {
         }
         // elsewhere a socket may be writable before it is connected
         if connected && cfg!(target_os = "linux") {
-            dial.tell_connected();
+            dial.report_connected();
         }
         let progress = dial.ready(self.engine.poll.registry(), &self.engine.clock);
         self.progress(index, progress);

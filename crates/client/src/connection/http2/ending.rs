@@ -1,4 +1,4 @@
-//! How exchanges end, completely or not, and how a connection ends that broke RFC 9113.
+//! The end of exchanges, complete or not, and of a connection that violated RFC 9113.
 
 use super::Http2;
 use crate::{Arrival, ResponseError, Stopwatch, judge};
@@ -6,7 +6,7 @@ use intact_ledger::{ClosePoint, Event, Failure, Nanos, Sink};
 use intact_wire::http1::Kind;
 
 impl Http2 {
-    /// Takes the end of a response.
+    /// Records the end of a response.
     pub(super) fn complete(
         &mut self,
         place: usize,

@@ -1,4 +1,5 @@
-//! What the server sends: frames in, exchanges out. What breaks RFC 9113 ends the connection at once.
+//! The server's bytes: frames in, exchanges out. A violation of RFC 9113 ends the connection
+//! immediately.
 
 use super::{Http2, LARGEST_WINDOW, MOST_IDLE_FRAMES, MOST_INTERIM, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
@@ -23,13 +24,13 @@ impl Http2 {
         if self.broken.is_some() {
             return;
         }
-        // shorter than a frame's header, an alert would only look like a cut-off stream
+        // if it is shorter than a frame's header, an alert would look like a truncated stream
         let first = self.begun == 1 && self.streams.iter().all(|one| !one.watch.begun());
         if first && is_tls_alert(bytes) {
             self.break_off(&ResponseError::tls_alert(), arrival.read, sink);
             return;
         }
-        // taken out for the loop, because its frames borrow it
+        // taken for the loop, because its frames borrow it
         let mut reader =
             std::mem::replace(&mut self.reader, FrameReader::mid_stream(Limits::default()));
         let broken = loop {
@@ -50,7 +51,7 @@ impl Http2 {
         }
     }
 
-    /// Takes one frame; the error is what makes the connection useless.
+    /// Handles one frame. The error makes the connection useless.
     fn frame(
         &mut self,
         frame: Frame<'_>,
@@ -97,7 +98,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Counts a frame; one that carries a part of a response sets the count back.
+    /// Counts a frame. A frame with a part of a response resets the count.
     fn count_idle_frame(&mut self) -> Result<(), ResponseError> {
         self.idle_frames += 1;
         if self.idle_frames > MOST_IDLE_FRAMES {
@@ -108,7 +109,8 @@ impl Http2 {
         Ok(())
     }
 
-    /// Counts a reply that the server makes us send: where it does not read them, they must not pile up.
+    /// Counts a reply that the server causes. If it does not read the replies, they must not
+    /// accumulate.
     fn count_reply(&mut self) -> Result<(), ResponseError> {
         self.unread_replies += 1;
         if self.unread_replies > MOST_IDLE_FRAMES {
@@ -119,7 +121,8 @@ impl Http2 {
         Ok(())
     }
 
-    /// Refuses a frame on a stream that we did not open: it is idle, or only a push could have opened it (RFC 9113 section 5.1).
+    /// Refuses a frame on a stream that we did not open. The stream is idle, or only a push could
+    /// have opened it (RFC 9113 section 5.1).
     fn check_stream(&self, stream: u32) -> Result<(), ResponseError> {
         if stream.is_multiple_of(2) {
             return Err(ResponseError::malformed(
@@ -179,7 +182,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Takes a WINDOW_UPDATE, of the connection where `stream` is 0.
+    /// Handles a WINDOW_UPDATE, of the connection if `stream` is 0.
     fn widen_window(
         &mut self,
         stream: u32,
@@ -247,7 +250,8 @@ impl Http2 {
         Ok(())
     }
 
-    /// Decodes a header block, which changes the decoder also where nothing else is made of it.
+    /// Decodes a header block. This is needed even if the fields are not used, because it changes
+    /// the decoder.
     fn decode(
         &mut self,
         headers: Headers<'_>,
@@ -327,7 +331,7 @@ impl Http2 {
     }
 }
 
-/// A window after `change`; none may exceed 2^31 - 1 (RFC 9113 section 6.9.1).
+/// The window after `change`, at most 2^31 - 1 (RFC 9113 section 6.9.1).
 fn widened(window: i64, change: i64) -> Result<i64, ResponseError> {
     let window = window + change;
     if window > i64::from(LARGEST_WINDOW) {

@@ -1,4 +1,4 @@
-//! What a process has mapped, and its stacks unwound by that.
+//! The mappings of a process, and the unwinding of its stacks.
 
 use super::image::{ImageId, Images};
 use super::perf_map::PerfMap;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A place in code.
+/// An address in code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum CodeLocation {
-    /// In a file, at its own address.
+    /// In a file, at the file's own address.
     File(ImageId, u64),
-    /// In code that a process has made, at an address of that process.
+    /// In code that a process generated, at an address of that process.
     Made(u32, u64),
 }
 
 type Native = UnwinderNative<Arc<[u8]>, MayAllocateDuringUnwind>;
 
-/// What a process has mapped.
+/// The mappings of a process.
 pub(crate) struct AddressSpace {
     process: u32,
     mapped: BTreeMap<u64, Mapped>,
@@ -32,7 +32,8 @@ pub(crate) struct AddressSpace {
 #[derive(Clone, Copy)]
 struct Mapped {
     end: u64,
-    /// The file, and what is added to an address of it to get one of the process; none for code that was made.
+    /// The file, and the offset from its addresses to those of the process; `None` for generated
+    /// code.
     file: Option<(ImageId, u64)>,
 }
 
@@ -47,7 +48,7 @@ impl AddressSpace {
         }
     }
 
-    /// That of a child at its birth.
+    /// The mappings of a child after a fork.
     pub(crate) fn fork(&self, process: u32) -> AddressSpace {
         AddressSpace {
             process,
@@ -58,7 +59,7 @@ impl AddressSpace {
         }
     }
 
-    /// Something was mapped; what was there is not any more.
+    /// Adds a mapping, which replaces older ones in its range.
     pub(crate) fn map(&mut self, images: &mut Images, range: Range<u64>, offset: u64, path: &[u8]) {
         let covered: Vec<u64> = self
             .mapped
@@ -102,12 +103,12 @@ impl AddressSpace {
         );
     }
 
-    /// The list of the process's own code.
+    /// The names of the process's generated code.
     pub(crate) fn into_made(self) -> PerfMap {
         self.made
     }
 
-    /// Unwinds a stack from its registers, the innermost place first.
+    /// Unwinds a stack from its registers, the innermost frame first.
     pub(crate) fn unwind(
         &mut self,
         registers: &[u64],
@@ -125,7 +126,7 @@ impl AddressSpace {
         };
         let mut frame = FrameAddress::from_instruction_pointer(first);
         while into.len() < most {
-            // of a return address the call before it tells the function
+            // the call before a return address shows the function
             let Some(place) = self.place(frame.address_for_lookup()) else {
                 break;
             };
@@ -158,7 +159,8 @@ impl AddressSpace {
         })
     }
 
-    /// Whether a trampoline of Python lies there: it has neither tables nor a frame pointer, and always the same shape.
+    /// Whether the address is in a trampoline of Python: code with neither tables nor a frame
+    /// pointer, always of the same shape.
     fn is_python(&mut self, address: u64) -> bool {
         if self.made.name(address).is_none() {
             self.made.read_on(self.process);
@@ -173,7 +175,7 @@ impl AddressSpace {
 mod arch {
     use framehop::x86_64::UnwindRegsX86_64;
 
-    /// The instruction, the registers and the stack pointer of a sample.
+    /// Instruction pointer, registers and stack pointer of a sample.
     pub(super) fn start(registers: &[u64]) -> Option<(u64, UnwindRegsX86_64, u64)> {
         let [bp, sp, ip] = *registers else {
             return None;
@@ -181,7 +183,8 @@ mod arch {
         Some((ip, UnwindRegsX86_64::new(ip, sp, bp), sp))
     }
 
-    /// The trampoline has moved the stack pointer by a word and called (CPython, `Python/asm_trampoline.S`).
+    /// Leaves a trampoline, which moved the stack pointer by a word before its call (CPython,
+    /// `Python/asm_trampoline.S`).
     pub(super) fn leave_trampoline(
         registers: &mut UnwindRegsX86_64,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
@@ -197,7 +200,7 @@ mod arch {
 mod arch {
     use framehop::aarch64::UnwindRegsAarch64;
 
-    /// The instruction, the registers and the stack pointer of a sample.
+    /// Instruction pointer, registers and stack pointer of a sample.
     pub(super) fn start(registers: &[u64]) -> Option<(u64, UnwindRegsAarch64, u64)> {
         let [fp, lr, sp, pc] = *registers else {
             return None;
@@ -205,7 +208,8 @@ mod arch {
         Some((pc, UnwindRegsAarch64::new(lr, sp, fp), sp))
     }
 
-    /// The trampoline has saved frame pointer and link register in two words (CPython, `Python/asm_trampoline.S`).
+    /// Leaves a trampoline, which saved frame pointer and link register in two words (CPython,
+    /// `Python/asm_trampoline.S`).
     pub(super) fn leave_trampoline(
         registers: &mut UnwindRegsAarch64,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,

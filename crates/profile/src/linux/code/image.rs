@@ -1,6 +1,8 @@
-//! Files with code: their unwind tables and their symbols. Files are read in parts, as far as they are needed.
+//! Files with code: their unwind tables and their symbols. Only the needed parts of a file are
+//! read.
 //!
-//! They are other programs' files: what cannot be read has no names and no tables, and nothing panics.
+//! The files are foreign input: an unreadable part gives no names and no tables, and nothing
+//! panics.
 
 use super::address_space::CodeLocation;
 use super::perf_map::PerfMap;
@@ -13,16 +15,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The smallest page that there is.
+/// Size of the smallest page.
 const PAGE: u64 = 4096;
-/// Bytes of a section that are read.
+/// Limit of the bytes of a section that are read.
 const MAX_SECTION: u64 = 512 * 1024 * 1024;
 
-/// A file with code, by number.
+/// Number of a file with code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ImageId(u32);
 
-/// All files that were met.
+/// All files with sampled code.
 #[derive(Default)]
 pub(crate) struct Images {
     ids: HashMap<Vec<u8>, ImageId>,
@@ -32,10 +34,10 @@ pub(crate) struct Images {
 }
 
 struct Image {
-    /// Open, since the process by whose root it was found may be gone when names are asked for.
+    /// Stays open, because the process whose root has the file may end before names are resolved.
     file: Option<File>,
     name: Arc<str>,
-    /// Where the file's code lies: offset in the file, length, address.
+    /// Segments of code: offset in the file, length, address.
     segments: Vec<(u64, u64, u64)>,
     sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
     symbols: Option<Vec<Symbol>>,
@@ -48,7 +50,8 @@ struct Symbol {
 }
 
 impl Images {
-    /// The file at a path, opened by way of the process that has it mapped where that lives, since its root may be another.
+    /// Opens the file at a path. The path is resolved in the root of a living process, which may
+    /// differ from ours.
     pub(super) fn open(&mut self, process: u32, path: &[u8]) -> ImageId {
         if let Some(id) = self.ids.get(path) {
             return *id;
@@ -68,7 +71,7 @@ impl Images {
         id
     }
 
-    /// The address at which the file itself counts a place in it.
+    /// Converts an offset in the file to the file's own address.
     pub(super) fn address(&self, id: ImageId, offset: u64) -> Option<u64> {
         let image = &self.images[id.0 as usize];
         let (start, _, address) = image
@@ -82,7 +85,7 @@ impl Images {
         copy(&self.images[id.0 as usize].sections)
     }
 
-    /// Keeps the list of a process's own code.
+    /// Keeps the names of a process's generated code.
     pub(crate) fn keep_made(&mut self, process: u32, mut made: PerfMap) {
         made.read_on(process);
         if !made.is_empty() {
@@ -90,12 +93,12 @@ impl Images {
         }
     }
 
-    /// The files that names of code made at run time came from.
+    /// The files with names of generated code.
     pub(crate) fn maps(&self) -> Vec<PathBuf> {
         self.made.keys().copied().map(PerfMap::path).collect()
     }
 
-    /// A place with its name.
+    /// The frame of an address, with its name.
     pub(crate) fn frame(&mut self, place: &CodeLocation) -> Frame {
         match place {
             CodeLocation::File(id, address) => {
@@ -218,11 +221,11 @@ fn read_symbols(file: File) -> Vec<Symbol> {
         })
         .collect();
     symbols.sort_by_key(|symbol| (symbol.start, symbol.end));
-    // of several names for one address the one that spans most is the function's
+    // several names for one address: the longest range is the function's
     symbols.reverse();
     symbols.dedup_by_key(|symbol| symbol.start);
     symbols.reverse();
-    // hand-written assembly has no sizes: it lasts to the next
+    // assembly has no sizes: it ends at the next symbol
     let starts: Vec<u64> = symbols.iter().skip(1).map(|symbol| symbol.start).collect();
     for (symbol, next) in symbols.iter_mut().zip(starts) {
         if symbol.end == symbol.start {
@@ -232,7 +235,7 @@ fn read_symbols(file: File) -> Vec<Symbol> {
     symbols
 }
 
-/// The name as its language writes it, without types of arguments.
+/// The name as in the source, without types of arguments.
 fn demangle(name: &str) -> String {
     if let Ok(demangled) = rustc_demangle::try_demangle(name) {
         return format!("{demangled:#}");

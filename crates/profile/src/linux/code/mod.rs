@@ -1,4 +1,4 @@
-//! Code: the files that it comes from, where it lies in a process, and how functions are called.
+//! Code: the files that hold it, its location in a process, and the names of functions.
 
 mod address_space;
 mod image;

@@ -1,6 +1,7 @@
-//! Names of code that no file has: lists of JIT compilers (`/tmp/perf-PID.map`) and that of the kernel (`/proc/kallsyms`).
+//! Names of code outside of files: lists of JIT compilers (`/tmp/perf-PID.map`) and of the kernel
+//! (`/proc/kallsyms`).
 //!
-//! A list is another program's text: lines that make no sense are passed over, and its size is bounded.
+//! A list is foreign input: malformed lines are skipped, and its size is bounded.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,9 +9,9 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of a list that are read.
+/// Limit of the bytes of a list that are read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// The longest name that is kept.
+/// Limit of a name in bytes.
 const MAX_NAME: usize = 256;
 
 /// Names by address.
@@ -21,12 +22,12 @@ pub(crate) struct PerfMap {
 }
 
 impl PerfMap {
-    /// Where a JIT compiler writes its list.
+    /// Path of the list of a JIT compiler.
     pub(crate) fn path(process: u32) -> PathBuf {
         PathBuf::from(format!("/tmp/perf-{process}.map"))
     }
 
-    /// Reads what has been added to a process's list since the last time.
+    /// Reads the part of a process's list that is new since the last call.
     pub(crate) fn read_on(&mut self, process: u32) {
         let Ok(mut file) = File::open(PerfMap::path(process)) else {
             return;
@@ -45,7 +46,7 @@ impl PerfMap {
         self.read_lines(&text);
     }
 
-    /// Reads the whole lines of a text; the last line may be half written.
+    /// Reads the complete lines of a text; the last line may be incomplete.
     pub(crate) fn read_lines(&mut self, text: &[u8]) {
         let whole = text
             .iter()
@@ -57,7 +58,7 @@ impl PerfMap {
         }
     }
 
-    /// `START SIZE NAME`, numbers in hex; later lines replace earlier ones.
+    /// Adds a line: `START SIZE NAME`, numbers in hexadecimal. Later lines replace earlier ones.
     fn take(&mut self, line: &str) {
         let mut words = line.splitn(3, ' ');
         let number = |word: Option<&str>| {
@@ -73,12 +74,12 @@ impl PerfMap {
         }
     }
 
-    /// The kernel's own list; empty where it hides its addresses.
+    /// The list of the kernel; empty if the kernel hides its addresses.
     pub(crate) fn of_kernel() -> PerfMap {
         File::open("/proc/kallsyms").map_or_else(|_| PerfMap::default(), PerfMap::of_symbols)
     }
 
-    /// A list in the form of `/proc/kallsyms`.
+    /// Reads a list in the form of `/proc/kallsyms`.
     pub(crate) fn of_symbols(list: impl Read) -> PerfMap {
         let mut map = PerfMap::default();
         for line in BufReader::new(list.take(MAX_BYTES)).lines() {
@@ -108,7 +109,7 @@ impl PerfMap {
         self.names.is_empty()
     }
 
-    /// What lies at an address.
+    /// The name of the code at an address.
     pub(crate) fn name(&self, address: u64) -> Option<Arc<str>> {
         let (_, (end, name)) = self.names.range(..=address).next_back()?;
         (address < *end).then(|| name.clone())

@@ -1,23 +1,24 @@
-//! Where the blocks of a flame graph lie: stacks with the same callers share the blocks of those callers.
+//! Positions of the blocks of a flame graph: stacks with the same callers share the blocks of those
+//! callers.
 
-/// A function under one chain of callers.
+/// A function with one chain of callers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) name: String,
-    /// Callers below it.
+    /// Number of callers below it.
     pub(super) level: usize,
-    /// Samples to the left of it.
+    /// Number of samples to the left of it.
     pub(super) start: u64,
-    /// Its own samples and those of what it calls.
+    /// Its samples and those of the functions that it calls.
     pub(super) samples: u64,
 }
 
-/// The blocks of stacks, each the names from the outermost on with a count of samples.
+/// The blocks of stacks. Each stack has its names, the outermost first, and a count of samples.
 pub(super) fn blocks(stacks: impl Iterator<Item = (Vec<String>, u64)>) -> Vec<Block> {
     let mut stacks: Vec<_> = stacks.collect();
     stacks.sort_unstable();
     let mut blocks = Vec::new();
-    // the blocks of the stack before, by level
+    // the blocks of the previous stack, by level
     let mut open: Vec<Block> = Vec::new();
     let mut start = 0;
     for (path, samples) in stacks {

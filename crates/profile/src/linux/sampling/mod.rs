@@ -1,4 +1,4 @@
-//! A running sampler: the kernel's samples, taken by a thread of ours until the end.
+//! A running sampler: a thread reads the kernel's samples until the end.
 
 mod perf;
 mod tree;
@@ -14,33 +14,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tree::Tree;
 
-/// Samples a second of processor time; no divisor of round numbers, so that it does not beat with what happens every millisecond.
+/// Samples per second of processor time. It divides no round number, so it does not coincide with
+/// periodic work.
 const PER_SECOND: u64 = 499;
-/// How long the thread sleeps between two looks, in milliseconds: less than the rings hold.
+/// Interval between two reads in milliseconds: short enough for the size of the rings.
 const PACE_MS: i32 = 20;
 
-/// Whom to sample.
+/// What to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SampleTarget {
-    /// What this thread starts from now on, from its `exec` on.
+    /// Programs that this thread starts from now on, from their `exec` on.
     Children,
-    /// These processes and what they start.
+    /// These processes and their children.
     Processes(Vec<u32>),
 }
 
 /// A running sampler.
 pub struct Sampling {
-    /// Gone once it was joined.
+    /// `None` after it was joined.
     thread: Option<JoinHandle<Profile>>,
     end: Arc<AtomicBool>,
 }
 
 impl Sampling {
-    /// Begins to sample, in a thread of its own that blocks the signals that the calling one blocks. [`SampleTarget::Children`] is
-    /// about the calling thread, which then starts the program.
+    /// Starts a thread that samples. It blocks the same signals as the calling thread.
+    /// [`SampleTarget::Children`] refers to the calling thread, which starts the program
+    /// afterwards.
     pub fn start(subjects: &[SampleTarget]) -> Result<Sampling, ProfileError> {
         let mut tree = Tree::new(Images::default());
-        // the subject's number and a thread of it; none: what we start
+        // index of the target and a thread of it; `None` for children
         let mut whom: Vec<(usize, Option<u32>)> = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
             match subject {
@@ -67,7 +69,7 @@ impl Sampling {
         })
     }
 
-    /// Ends the sampling and finds the names.
+    /// Ends the sampling and resolves the names.
     pub fn finish(mut self) -> Profile {
         self.end.store(true, Ordering::Release);
         let profile = self.thread.take().map(JoinHandle::join);
@@ -90,7 +92,8 @@ fn threads(process: u32) -> Result<Vec<u32>, ProfileError> {
         .collect())
 }
 
-/// Opens a ring for each thread on each processor; whether the kernel's own frames are seen.
+/// Opens a ring per thread and processor. Returns them, and whether frames of the kernel are
+/// visible.
 fn open(whom: &[(usize, Option<u32>)]) -> Result<(Vec<Ring>, bool), ProfileError> {
     let mut rings = Vec::new();
     let mut kernel = true;
@@ -98,14 +101,14 @@ fn open(whom: &[(usize, Option<u32>)]) -> Result<(Vec<Ring>, bool), ProfileError
     for &(subject, thread) in whom {
         for cpu in online_processors() {
             let mut opened = Ring::open(thread, cpu, subject, kernel, room);
-            // what the kernel does may be hidden while what programs do is not
+            // the kernel's frames may be hidden while those of programs are not
             if kernel && rings.is_empty() && opened.as_ref().is_err_and(is_refusal) {
                 kernel = false;
                 opened = Ring::open(thread, cpu, subject, kernel, room);
             }
             match opened {
                 Ok(ring) => rings.push(ring),
-                // a thread that has just ended, a processor that is switched off
+                // the thread has just ended, or the processor is off
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)) => {}
                 Err(error) => return Err(refused(error)),
             }
@@ -121,7 +124,8 @@ fn follow(mut rings: Vec<Ring>, mut tree: Tree, kernel: bool, end: &AtomicBool) 
         if !over {
             perf::wait(&rings, PACE_MS);
         }
-        // a record may be overtaken by a later one of another processor: those of this look wait for the next
+        // a record may be read before an earlier one of another processor, so the newest ones wait
+        // for the next read
         let mut new = Vec::new();
         let mut horizon = u64::MAX;
         for ring in &mut rings {
@@ -139,10 +143,10 @@ fn follow(mut rings: Vec<Ring>, mut tree: Tree, kernel: bool, end: &AtomicBool) 
                 .map_or(0, |last: &perf::PerfRecord| last.time);
         }
         waiting.append(&mut new);
-        waiting.sort_by_key(|told| told.time);
-        let ripe = waiting.partition_point(|told| told.time <= horizon);
-        for told in waiting.drain(..ripe) {
-            tree.take(told);
+        waiting.sort_by_key(|record| record.time);
+        let ripe = waiting.partition_point(|record| record.time <= horizon);
+        for record in waiting.drain(..ripe) {
+            tree.take(record);
         }
         if over {
             break;
@@ -165,7 +169,7 @@ fn is_refusal(error: &io::Error) -> bool {
 
 fn refused(error: io::Error) -> ProfileError {
     if error.raw_os_error() == Some(libc::ENOMEM) {
-        let what = "too little memory may be locked for so many threads (ulimit -l)";
+        let what = "too little memory may be locked for this number of threads (ulimit -l)";
         return ProfileError::Setup(what, error);
     }
     if !is_refusal(&error) {

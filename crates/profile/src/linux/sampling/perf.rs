@@ -1,4 +1,5 @@
-//! The only module that knows `perf_event`: opens a sampled software clock per thread and processor, and reads its records.
+//! The only module that uses `perf_event`: opens a sampled software clock per thread and processor,
+//! and reads its records.
 #![allow(unsafe_code, reason = "poll")]
 
 use perf_event::data::Record;
@@ -7,14 +8,15 @@ use perf_event::{Builder, SampleFlag, Sampler};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Bytes of all rings of a processor: what an unprivileged user may lock for each (`kernel.perf_event_mlock_kb`), less a page.
+/// Bytes of all rings of a processor: the limit of an unprivileged user
+/// (`kernel.perf_event_mlock_kb`), minus a page.
 const ROOM: usize = 512 * 1024;
-/// Bytes of a ring at least: a few samples.
+/// Smallest size of a ring in bytes: a few samples.
 const LEAST: usize = 64 * 1024;
-/// Bytes of the stack that come with a sample.
+/// Bytes of the stack in each sample.
 const STACK: u32 = 16 * 1024;
 
-/// The registers that unwinding starts with, as the kernel numbers them.
+/// The registers that unwinding starts with, as bits of the kernel's numbers.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 #[cfg(target_arch = "aarch64")]
@@ -23,7 +25,7 @@ const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const BY_EXEC: u16 = 1 << 13;
 
-/// Something that the kernel told, and when on its own clock.
+/// A record of the kernel, with its time on the kernel's clock.
 pub(super) struct PerfRecord {
     pub(super) time: u64,
     pub(super) what: What,
@@ -38,7 +40,7 @@ pub(super) enum What {
         process: u32,
         parent: u32,
     },
-    /// A thread has a new name; by `exec` everything else of its process is new too.
+    /// A thread has a new name. After `exec`, all mappings of its process are new, too.
     Named {
         process: u32,
         thread: u32,
@@ -50,7 +52,7 @@ pub(super) enum What {
         process: u32,
         thread: u32,
     },
-    /// So many samples were lost.
+    /// This number of samples was lost.
     Lost(u64),
 }
 
@@ -60,9 +62,9 @@ pub(super) struct Sample {
     pub(super) thread: u32,
     /// Addresses in the kernel, the innermost first.
     pub(super) kernel: Vec<u64>,
-    /// The program's registers; none for a thread of the kernel.
+    /// The program's registers; `None` for a thread of the kernel.
     pub(super) registers: Vec<u64>,
-    /// What lies at its stack pointer.
+    /// Bytes at its stack pointer.
     pub(super) stack: Vec<u8>,
 }
 
@@ -71,19 +73,19 @@ pub(super) struct Mapping {
     pub(super) process: u32,
     pub(super) start: u64,
     pub(super) len: u64,
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub(super) offset: u64,
     pub(super) path: Vec<u8>,
 }
 
-/// One thread's clock on one processor, inherited by what the thread starts.
+/// The clock of one thread on one processor, which children of the thread inherit.
 pub(super) struct Ring {
     sampler: Sampler,
     subject: usize,
 }
 
 impl Ring {
-    /// `None`: what the calling thread starts, from its `exec` on.
+    /// Opens a ring. `None` for the thread: children of the calling thread, from their `exec` on.
     pub(super) fn open(
         thread: Option<u32>,
         cpu: usize,
@@ -117,7 +119,7 @@ impl Ring {
             .sample_id_all(true)
             .wakeup_watermark(room / 4);
         let sampler = builder.build()?.sampled(room).map_err(|error| {
-            // said of locked memory here, not of a right to sample
+            // this error is about locked memory here, not about permission
             match error.raw_os_error() {
                 Some(libc::EPERM) => io::Error::from_raw_os_error(libc::ENOMEM),
                 _ => error,
@@ -126,12 +128,12 @@ impl Ring {
         Ok(Ring { sampler, subject })
     }
 
-    /// Takes what has come.
+    /// Reads the available records.
     pub(super) fn drain(&mut self, into: &mut Vec<PerfRecord>) {
         let subject = self.subject;
         while let Some(record) = self.sampler.next_record() {
             let exec = record.misc() & BY_EXEC != 0;
-            // the time is the last of what `sample_id_all` adds, and stands in a sample itself
+            // the time is the last field of `sample_id_all`, and a field of a sample
             let bytes = record.to_contiguous();
             let last = bytes
                 .last_chunk()
@@ -190,7 +192,7 @@ impl Ring {
     }
 }
 
-/// A sample and its time, if it has thread and time.
+/// A sample and its time; `None` if thread or time is missing.
 fn read_sample(subject: usize, sample: &perf_event::data::Sample<'_>) -> Option<(u64, Sample)> {
     let chain = sample.callchain().unwrap_or_default();
     let registers = sample.regs_user();
@@ -207,20 +209,21 @@ fn read_sample(subject: usize, sample: &perf_event::data::Sample<'_>) -> Option<
     Some((sample.time()?, read))
 }
 
-/// Marks between the parts of a call chain lie at the top of the address space (`PERF_CONTEXT_MAX`).
+/// Marks between the parts of a call chain are at the top of the address space
+/// (`PERF_CONTEXT_MAX`).
 fn is_mark(address: u64) -> bool {
     address >= -4095i64 as u64
 }
 
-/// Bytes of each of so many rings of a processor: a power of two.
+/// Bytes per ring of a processor with this number of rings: a power of two.
 pub(super) fn room_for(rings: usize) -> usize {
     let share = ROOM / rings.max(1).next_power_of_two();
-    // the page at the head of each counts too
+    // the header page of each ring counts, too
     let share = if rings > 1 { share / 2 } else { share };
     share.max(LEAST)
 }
 
-/// Waits until a ring is a quarter full, or for so many milliseconds.
+/// Waits until a ring is a quarter full, or for this number of milliseconds.
 pub(super) fn wait(rings: &[Ring], milliseconds: i32) {
     let mut polled: Vec<libc::pollfd> = rings
         .iter()
@@ -230,7 +233,7 @@ pub(super) fn wait(rings: &[Ring], milliseconds: i32) {
             revents: 0,
         })
         .collect();
-    // SAFETY: the array is ours and as long as said.
+    // SAFETY: `polled` is a valid array, and its length is passed with it.
     let ready = unsafe {
         libc::poll(
             polled.as_mut_ptr(),
@@ -238,7 +241,7 @@ pub(super) fn wait(rings: &[Ring], milliseconds: i32) {
             milliseconds,
         )
     };
-    // a subject that has ended is always ready
+    // a target that has ended is always ready
     if ready > 0 && polled.iter().all(|one| one.revents & libc::POLLIN == 0) {
         std::thread::sleep(std::time::Duration::from_millis(milliseconds as u64));
     }

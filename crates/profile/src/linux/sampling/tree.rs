@@ -1,4 +1,4 @@
-//! The processes that are sampled: what is mapped where, and the stacks that were met.
+//! The sampled processes: their mappings, and the stacks of their samples.
 
 use super::perf::{Mapping, PerfRecord, Sample, What};
 use crate::cpu_category::CpuCategory;
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-/// Different stacks that are kept; further ones are counted as lost.
+/// Limit of different stacks; samples of further ones count as lost.
 const MAX_STACKS: usize = 200_000;
-/// Levels of a stack that are kept, the innermost.
+/// Limit of the levels of a stack; the innermost are kept.
 const MAX_DEPTH: usize = 256;
 
 /// A stack without names.
@@ -41,7 +41,7 @@ impl Tree {
         }
     }
 
-    /// What a process that runs already has mapped.
+    /// Reads the mappings of a process that runs already.
     pub(super) fn take_running(&mut self, process: u32) {
         if let Ok(name) = fs::read_to_string(format!("/proc/{process}/comm")) {
             self.names.insert(process, name.trim_end().into());
@@ -54,8 +54,8 @@ impl Tree {
         }
     }
 
-    pub(super) fn take(&mut self, told: PerfRecord) {
-        match told.what {
+    pub(super) fn take(&mut self, record: PerfRecord) {
+        match record.what {
             What::Sample(sample) => self.sample(&sample),
             What::Mapped(mapping) => self.map(&mapping),
             What::Forked { process, parent } => {
@@ -130,7 +130,7 @@ impl Tree {
         *self.stacks.entry(raw).or_default() += 1;
     }
 
-    /// Finds the names.
+    /// Resolves the names.
     pub(super) fn finish(mut self, per_second: u64) -> Profile {
         for (process, space) in self.spaces.drain() {
             self.images.keep_made(process, space.into_made());
@@ -168,7 +168,7 @@ impl Tree {
     }
 }
 
-/// A line of `/proc/PID/maps` about code.
+/// Parses a line of `/proc/PID/maps`; `None` if it is not about code.
 fn parse_mapping(process: u32, line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_maps_that_are_code_are_taken() {
+    fn only_lines_of_maps_about_code_are_read() {
         let line = "7f00-7f20 r-xp 00001000 08:01 123        /usr/lib/a b.so";
         let mapping = parse_mapping(1, line).unwrap();
         assert_eq!(

@@ -1,12 +1,13 @@
-//! Recognises a header block that came before.
+//! Recognises a repeated header block.
 //!
-//! A client that sets SETTINGS_HEADER_TABLE_SIZE to 0 makes its server's blocks stateless, and most servers then send
-//! the same bytes again and again until their clock ticks: one comparison stands for decoding them.
+//! A client that sets SETTINGS_HEADER_TABLE_SIZE to 0 makes the server's blocks stateless. Most
+//! servers then send identical bytes until the second of their clock changes, so a comparison
+//! replaces decoding.
 
 use super::decoder::{Decoder, Field};
 use super::error::Error;
 
-/// The last stateless block, and what the caller made of its fields.
+/// The last stateless block, and the value that the caller derived from its fields.
 #[derive(Debug, Clone, Default)]
 pub struct BlockCache<T> {
     block: Vec<u8>,
@@ -14,7 +15,8 @@ pub struct BlockCache<T> {
 }
 
 impl<T: Copy> BlockCache<T> {
-    /// What `visit` makes of the block's fields, starting from `empty`; not called where the last stateless block is repeated.
+    /// The value that `visit` derives from the block's fields, starting from `empty`. `visit` is
+    /// not called if the block repeats the last stateless one.
     pub fn read(
         &mut self,
         decoder: &mut Decoder,
@@ -23,7 +25,8 @@ impl<T: Copy> BlockCache<T> {
         mut visit: impl FnMut(&mut T, Field<'_>),
     ) -> Result<T, Error> {
         if let Some(digest) = self.digest {
-            // The same bytes mean the same only because nothing in them depends on the dynamic table.
+            // identical bytes have the same meaning only because none of them depends on the
+            // dynamic table
             if self.block == block {
                 return Ok(digest);
             }

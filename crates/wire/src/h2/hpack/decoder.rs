@@ -1,30 +1,33 @@
-//! Header blocks to fields.
+//! Decodes header blocks to fields.
 
 use super::error::Error;
 use super::table::{OVERHEAD, Table};
 use super::{huffman, integer, static_table};
 
-/// One header field, borrowed for the length of a visit.
+/// One header field, borrowed during a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// The name, pseudo-headers with their colon.
+    /// The name; pseudo-header fields with their colon.
     pub name: &'a [u8],
     /// The value.
     pub value: &'a [u8],
     /// Sent as never indexed: the sender considers it sensitive (RFC 7541 section 7.1.3).
     pub sensitive: bool,
-    /// `false` only where a [mid-stream](Decoder::mid_stream) decoder met an entry from before it joined: what is unknown is empty.
+    /// `false` for an entry from before a [mid-stream](Decoder::mid_stream) decoder joined: unknown
+    /// parts are empty.
     pub known: bool,
 }
 
-/// What one block amounted to.
+/// Properties of a decoded block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Block {
-    /// How many fields it holds.
+    /// Number of its fields.
     pub fields: usize,
-    /// Their size as RFC 9113 section 6.5.2 counts it: name + value + 32 each, in bytes.
+    /// Size of its fields in bytes, according to RFC 9113 section 6.5.2: name + value + 32 per
+    /// field.
     pub list_size: usize,
-    /// It neither read nor changed the dynamic table, so the same bytes mean the same fields at any time.
+    /// It neither read nor changed the dynamic table, so the same bytes always mean the same
+    /// fields.
     pub stateless: bool,
 }
 
@@ -32,7 +35,7 @@ pub struct Block {
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// What our SETTINGS allow the peer to raise the table to.
+    /// The largest table size that our SETTINGS allow.
     max_table_size: u32,
     max_list_size: usize,
     joined_late: bool,
@@ -45,14 +48,14 @@ impl Default for Decoder {
     }
 }
 
-/// How large a table of unknown permitted size may get; entries beyond are unknown again.
+/// Limit of a table whose allowed size is unknown; older entries become unknown again.
 const MID_STREAM_TABLE: u32 = 256 * 1024;
 
-/// Where a string of a literal lies.
+/// Location of a string of a literal.
 #[derive(Clone, Copy)]
 enum Text<'a> {
     Plain(&'a [u8]),
-    /// Decoded into the scratch buffer, from..to.
+    /// Decoded into the scratch buffer: start and end.
     Scratch(usize, usize),
 }
 
@@ -66,7 +69,8 @@ impl<'a> Text<'a> {
 }
 
 impl Decoder {
-    /// A decoder for a new connection that refuses longer lists than `max_list_size`, in bytes as [`Block::list_size`] counts.
+    /// A decoder for a new connection. It refuses lists larger than `max_list_size`, in bytes as
+    /// for [`Block::list_size`].
     pub fn new(max_list_size: usize) -> Self {
         Self {
             table: Table::new(super::DEFAULT_TABLE_SIZE),
@@ -77,8 +81,8 @@ impl Decoder {
         }
     }
 
-    /// A decoder for a connection whose start was not seen. Indices count from the newest entry, so whatever was
-    /// inserted since then decodes; older entries come out as not [known](Field::known).
+    /// A decoder for a connection whose start was not observed. Indices count from the newest
+    /// entry, so entries since then are decoded; older entries are not [known](Field::known).
     pub fn mid_stream(max_list_size: usize) -> Self {
         Self {
             joined_late: true,
@@ -87,7 +91,8 @@ impl Decoder {
         }
     }
 
-    /// Tells that our SETTINGS_HEADER_TABLE_SIZE was acknowledged. The table itself follows when the peer says so, as it must.
+    /// Records that our SETTINGS_HEADER_TABLE_SIZE was acknowledged. The table changes when the
+    /// peer announces it, as it must.
     pub fn allow_table_size(&mut self, bytes: u32) {
         self.max_table_size = bytes;
         if (self.table.max_size() as u64) > u64::from(bytes) {
@@ -95,12 +100,14 @@ impl Decoder {
         }
     }
 
-    /// Allows a larger table and never a smaller one: an observer does not know which SETTINGS have taken effect yet.
+    /// Allows a larger table, never a smaller one: an observer does not know which SETTINGS have
+    /// taken effect.
     pub fn raise_table_size(&mut self, bytes: u32) {
         self.max_table_size = self.max_table_size.max(bytes);
     }
 
-    /// Hands every field of a complete block to `visit`, in order. After an error the connection cannot go on.
+    /// Passes every field of a complete block to `visit`, in order. After an error the connection
+    /// cannot continue.
     pub fn decode(
         &mut self,
         block: &[u8],
@@ -173,7 +180,7 @@ impl Decoder {
         let name = if name_index == 0 {
             self.text(input)?
         } else {
-            // Through the scratch buffer: the name may lie in the entry that this insertion evicts.
+            // through the scratch buffer: the name may be in the entry that this insertion evicts
             let mut scratch = std::mem::take(&mut self.scratch);
             let found = self.lookup(name_index, seen).map(|field| {
                 scratch.extend_from_slice(field.name);

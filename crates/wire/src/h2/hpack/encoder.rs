@@ -1,24 +1,26 @@
-//! Fields to header blocks.
+//! Encodes fields to header blocks.
 
 use super::table::Table;
 use super::{huffman, integer, static_table};
 
-/// What the encoder does with a field that no table holds.
+/// How a field is encoded that is in no table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Indexing {
-    /// Insert it, so that it costs one or two bytes from the next block on.
+    /// Insert it, so that it takes one or two bytes in later blocks.
     Incremental,
-    /// Leave the table alone.
+    /// Do not insert it.
     Without,
-    /// Leave the table alone, and forbid every intermediary to index it: for secrets (RFC 7541 section 7.1.3).
+    /// Do not insert it, and forbid intermediaries to do so: for secrets (RFC 7541 section 7.1.3).
     Never,
 }
 
-/// Encodes the header blocks of one direction of one connection, in the order in which they are sent.
+/// Encodes the header blocks of one direction of one connection, in the order in which they are
+/// sent.
 #[derive(Debug)]
 pub struct Encoder {
     table: Table,
-    /// The smallest and the last size set since the last block; both must be told (RFC 7541 section 4.2).
+    /// The smallest and the last size since the last block; both must be sent (RFC 7541 section
+    /// 4.2).
     resized: Option<(u32, u32)>,
 }
 
@@ -32,7 +34,8 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// Follows the peer's SETTINGS_HEADER_TABLE_SIZE, or a smaller size by choice; the next block tells the peer.
+    /// Applies the peer's SETTINGS_HEADER_TABLE_SIZE or a smaller size. The next block announces it
+    /// to the peer.
     pub fn resize(&mut self, bytes: u32) {
         let smallest = self
             .resized
@@ -41,7 +44,7 @@ impl Encoder {
         self.table.resize(bytes);
     }
 
-    /// Starts a block: appends the size updates that are due.
+    /// Starts a block: appends the pending size updates.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if let Some((smallest, last)) = self.resized.take() {
             if smallest < last {
@@ -51,7 +54,8 @@ impl Encoder {
         }
     }
 
-    /// Appends one field. A field that a table holds is sent as its index, whatever `indexing` says, except [`Indexing::Never`].
+    /// Appends one field. A field in a table is sent as its index for every `indexing` except
+    /// [`Indexing::Never`].
     pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
         let found = self.find(name, value);
         if let (Some((index, true)), Indexing::Incremental | Indexing::Without) = (found, indexing)
@@ -74,7 +78,8 @@ impl Encoder {
         }
     }
 
-    /// The index of that field, and whether its value matches too; the static table first, its indices are shorter.
+    /// The index of a field, and whether its value matches, too. Prefers the static table, whose
+    /// indices are shorter.
     fn find(&self, name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
         let fixed = static_table::find(name, value).map(|(index, whole)| (index as usize, whole));
         if let Some((_, true)) = fixed {
@@ -95,7 +100,8 @@ impl Encoder {
     }
 }
 
-/// Huffman unless it is longer, as in the examples of RFC 7541 appendix C; section 5.2 leaves the choice to the sender.
+/// Writes a text in Huffman code unless that is longer, as in the examples of RFC 7541 appendix C.
+/// Section 5.2 leaves the choice to the sender.
 fn write_text(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_len(text);
     if text.is_empty() || coded > text.len() {

@@ -1,7 +1,7 @@
 //! The Huffman code of RFC 7541 appendix B.
 //!
-//! The code is canonical: the lengths alone determine it, so they are all that is written down here, and the tables
-//! for both directions are worked out by the compiler.
+//! The code is canonical: it follows from the lengths. So the source has the lengths only, and the
+//! compiler computes the tables of both directions.
 
 use super::error::Error;
 
@@ -30,10 +30,11 @@ const LENGTHS: [u8; 257] = [
 const EOS: u16 = 256;
 const MAX_LEN: usize = 30;
 
-/// Codes of up to this many bits are found by one look at a table; nearly all text has no other.
+/// Codes of up to this number of bits are decoded by one table lookup; nearly all text has only
+/// such codes.
 const ROOT_BITS: u32 = 10;
 
-/// The code by length: symbols in code order, and per length where they start.
+/// The code by length: symbols in the order of their codes, and the start of each length.
 struct Canonical {
     /// The code of each symbol, in its low bits.
     codes: [u32; 257],
@@ -41,9 +42,9 @@ struct Canonical {
     sorted: [u16; 257],
     /// Per length: the first code above that length, left-justified in 32 bits.
     end: [u32; MAX_LEN + 1],
-    /// Per length: its first code, and that code's place in `sorted`.
+    /// Per length: its first code, and the index of that code in `sorted`.
     first: [(u32, u16); MAX_LEN + 1],
-    /// Symbol and length by the first `ROOT_BITS` bits; length 0 where the code is longer.
+    /// Symbol and length by the first `ROOT_BITS` bits; length 0 if the code is longer.
     root: [(u8, u8); 1 << ROOT_BITS],
 }
 
@@ -77,7 +78,7 @@ const CANONICAL: Canonical = {
             }
             symbol += 1;
         }
-        // The last code is all ones, so the end of its length does not fit and saturates.
+        // the last code is all ones, so the end of its length does not fit and saturates
         this.end[len] = if (code as u64) << (32 - len) > u32::MAX as u64 {
             u32::MAX
         } else {
@@ -90,7 +91,7 @@ const CANONICAL: Canonical = {
 
 static TABLES: Canonical = CANONICAL;
 
-/// The number of bytes that the encoding takes.
+/// Number of bytes of the encoding.
 pub(super) fn encoded_len(plain: &[u8]) -> usize {
     plain
         .iter()
@@ -118,7 +119,8 @@ pub(super) fn encode(plain: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the decoded bytes; each takes at least five bits, so the output is at most 1.6 times as long.
+/// Appends the decoded bytes. Each takes at least five bits, so the output is at most 1.6 times as
+/// long.
 pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     out.reserve(coded.len() * 8 / 5);
     let (mut bits, mut held) = (0u64, 0u32);
@@ -129,7 +131,7 @@ pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
             bits = bits << 8 | u64::from(byte);
             held += 8;
         }
-        // Ones behind the last bit: what is left of a well-padded string then reads as the start of EOS.
+        // ones after the last bit: correct padding then reads as the start of EOS
         let window = match 32u32.checked_sub(held) {
             Some(spare) => (bits << spare | ((1 << spare) - 1)) as u32,
             None => (bits >> (held - 32)) as u32,

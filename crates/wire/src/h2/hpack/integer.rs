@@ -2,7 +2,7 @@
 
 use super::error::Error;
 
-/// Reads an integer whose first byte has `prefix` low bits for it; moves `input` behind it.
+/// Reads an integer with `prefix` low bits in its first byte, and moves `input` after it.
 pub(super) fn read(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
     let (&first, mut rest) = input.split_first().ok_or(Error::Truncated)?;
     let mask = (1u32 << prefix) - 1;
@@ -11,7 +11,7 @@ pub(super) fn read(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
         for shift in (0u32..).step_by(7) {
             let (&byte, after) = rest.split_first().ok_or(Error::Truncated)?;
             rest = after;
-            // Five bytes hold 35 bits; a sixth can only be padding, which hides bombs and serves nobody.
+            // five bytes hold 35 bits; a sixth can only be padding, which no encoder needs
             if shift > 28 {
                 return Err(Error::IntegerTooLong);
             }
@@ -25,7 +25,7 @@ pub(super) fn read(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
     u32::try_from(value).map_err(|_| Error::IntegerTooLong)
 }
 
-/// Appends an integer behind `flags`, the high bits of its first byte.
+/// Appends an integer after `flags`, the high bits of its first byte.
 pub(super) fn write(value: usize, prefix: u32, flags: u8, out: &mut Vec<u8>) {
     let mask = (1usize << prefix) - 1;
     if value < mask {

@@ -1,8 +1,8 @@
-//! HPACK, the header compression of HTTP/2 (RFC 7541), both ways.
+//! HPACK, the header compression of HTTP/2 (RFC 7541), in both directions.
 //!
-//! [`Decoder`] hands each field to a closure and copies nothing but Huffman strings; [`Encoder`] appends to the
-//! caller's buffer and does what it is told about indexing. [`BlockCache`] recognises a block that it has seen. Nothing
-//! here knows what a field means, nor whether HTTP/2 allows it.
+//! [`Decoder`] passes each field to a closure and copies Huffman strings only. [`Encoder`] appends
+//! to the caller's buffer; the caller decides about indexing. [`BlockCache`] recognises a repeated
+//! block. Nothing here knows the meaning of a field, nor whether HTTP/2 allows it.
 
 mod block_cache;
 mod decoder;
@@ -18,5 +18,6 @@ pub use decoder::{Block, Decoder, Field};
 pub use encoder::{Encoder, Indexing};
 pub use error::Error;
 
-/// The size of a dynamic table before any SETTINGS (RFC 9113 section 6.5.2), in bytes as RFC 7541 section 4.1 counts them.
+/// Initial size of a dynamic table (RFC 9113 section 6.5.2), in bytes as RFC 7541 section 4.1
+/// counts them.
 pub const DEFAULT_TABLE_SIZE: u32 = 4096;

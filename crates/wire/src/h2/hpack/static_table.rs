@@ -20,7 +20,7 @@ pub(super) static ENTRIES: [(&[u8], &[u8]); 61] = [
     (b"user-agent", b""), (b"vary", b""), (b"via", b""), (b"www-authenticate", b""),
 ];
 
-/// The index of that field, and whether its value matches too.
+/// The index of a field, and whether its value matches, too.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Option<(u32, bool)> {
     let mut found = None;
     for (index, entry) in (1..).zip(&ENTRIES) {

@@ -1,18 +1,19 @@
-//! The dynamic table (RFC 7541 sections 2.3.2 and 4): newest first, the oldest leave when the size is exceeded.
+//! The dynamic table (RFC 7541 sections 2.3.2 and 4): newest entry first; the oldest are evicted
+//! when the size is exceeded.
 //!
-//! All strings lie in one buffer, oldest first, so that an insertion copies bytes and allocates nothing once warm.
+//! All strings are in one buffer, oldest first, so an insertion copies bytes and rarely allocates.
 
 use std::collections::VecDeque;
 
-/// What an entry costs beside its strings (RFC 7541 section 4.1).
+/// Size of an entry in addition to its strings, in bytes (RFC 7541 section 4.1).
 pub(super) const OVERHEAD: usize = 32;
 
-/// The entries that both ends of one direction hold.
+/// The entries that both ends of a direction hold.
 #[derive(Debug)]
 pub(super) struct Table {
     /// Oldest first; the newest is index 0 for callers.
     entries: VecDeque<Entry>,
-    /// The strings of all entries in order, behind `dead` bytes of entries that left.
+    /// The strings of all entries in order, after `dead` bytes of evicted entries.
     strings: Vec<u8>,
     dead: usize,
     size: usize,
@@ -23,7 +24,7 @@ pub(super) struct Table {
 struct Entry {
     name_len: u32,
     value_len: u32,
-    /// Where its strings start, counted from the first byte that the table ever held.
+    /// Start of its strings, counted from the first byte that the table ever held.
     at: u64,
     known: bool,
 }
@@ -60,7 +61,7 @@ impl Table {
         self.evict(0);
     }
 
-    /// The entry inserted as the `age`-th last, 0 being the newest.
+    /// The entry of this age; 0 is the newest.
     pub(super) fn find(&self, age: usize) -> Option<Found<'_>> {
         let newest = self.entries.len().checked_sub(1)?;
         let entry = self.entries[newest.checked_sub(age)?];
@@ -73,7 +74,8 @@ impl Table {
         })
     }
 
-    /// An entry larger than the table empties it and is not kept (RFC 7541 section 4.4).
+    /// Inserts an entry. An entry larger than the table empties it and is not stored (RFC 7541
+    /// section 4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8], known: bool) {
         let size = name.len() + value.len() + OVERHEAD;
         self.evict(size);
@@ -93,7 +95,7 @@ impl Table {
         self.size += size;
     }
 
-    /// Makes room for `incoming` bytes.
+    /// Evicts entries until `incoming` bytes fit.
     fn evict(&mut self, incoming: usize) {
         while self.size + incoming > self.max_size {
             let Some(oldest) = self.entries.pop_front() else {
@@ -105,7 +107,8 @@ impl Table {
         }
     }
 
-    /// Gives back the space of entries that left, once they are the larger half: each byte moves at most once per byte inserted.
+    /// Releases the space of evicted entries when it is the larger half: each byte moves at most
+    /// once per inserted byte.
     fn compact(&mut self) {
         if self.dead * 2 > self.strings.len() {
             self.strings.drain(..self.dead);
@@ -113,9 +116,9 @@ impl Table {
         }
     }
 
-    /// What the first byte of `strings` counts as.
+    /// Position of the first byte of `strings`, counted as in `Entry::at`.
     fn base(&self) -> u64 {
-        // The first live entry starts right behind the dead bytes.
+        // the first live entry follows the dead bytes directly
         self.entries
             .front()
             .map_or(0, |oldest| oldest.at - self.dead as u64)
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_entries_leave_when_the_size_is_exceeded() {
+    fn the_oldest_entries_are_evicted_when_the_size_is_exceeded() {
         let mut table = Table::new(100);
         for n in 0..50u8 {
             table.insert(b"nm", &[n; 10], true);

@@ -1,5 +1,6 @@
-//! The observer out of step: after a hole, or after a head that the parser refused. What is left of a message counts, and the next
-//! one that a read starts with is followed again.
+//! The observer out of step: after a gap, or after a header section that the parser refused.
+//!
+//! The rest of a message counts, and the next message at the start of a read is followed again.
 
 use super::{Http1Flow, Http1Observer, MAX_OPEN, report};
 use crate::exchange::{Event, Outcome, Response};
@@ -21,8 +22,8 @@ impl Http1Observer {
         }
     }
 
-    /// Takes a request that the parser refused, and gives back what follows it where that is known. `collected` bytes of its
-    /// head came before `input`.
+    /// Records a request that the parser refused. Returns the bytes after it if its end is known.
+    /// `collected` bytes of its header section came before `input`.
     pub(super) fn take_refused<'a>(
         &mut self,
         error: Error,
@@ -49,13 +50,13 @@ impl Http1Observer {
         input.get(consumed..).filter(|_| is_complete)
     }
 
-    /// Requests cannot be followed until a read starts with one.
+    /// Stops parsing requests until a read starts with one.
     pub(super) fn lose_requests(&mut self, error: Option<Error>) {
         self.request_side.lose(error);
         self.requests = RequestParser::default();
     }
 
-    /// More bytes of the client came that could not be followed.
+    /// Counts bytes of the client that could not be parsed.
     pub(super) fn extend_request(&mut self, at: u64) {
         let open = self.open.back_mut().map(|open| &mut open.exchange);
         if let Some(exchange) = open
@@ -67,7 +68,7 @@ impl Http1Observer {
         }
     }
 
-    /// More bytes of the server came that could not be followed.
+    /// Counts bytes of the server that could not be parsed.
     pub(super) fn extend_response(&mut self, at: u64) {
         let open = self.open.front_mut().map(|open| &mut open.exchange);
         if let Some(response) = open.and_then(|exchange| exchange.response.as_mut())
@@ -77,7 +78,7 @@ impl Http1Observer {
         }
     }
 
-    /// A response that could not be followed is over: another message begins.
+    /// Ends a response that could not be followed, because another message begins.
     pub(super) fn end_partial_response(&mut self, visit: &mut impl FnMut(Event<'_>)) {
         let response = self
             .open
@@ -88,7 +89,7 @@ impl Http1Observer {
         }
     }
 
-    /// The response under way cannot be followed any more. `cut` is that of which the head is partial.
+    /// Stops following the current response. `cut` is the response whose header section is partial.
     pub(super) fn lose_responses(
         &mut self,
         error: Option<Error>,
@@ -108,8 +109,8 @@ impl Http1Observer {
         }
     }
 
-    /// A response starts after others were missed. It answers the last request: few clients pipeline, and nothing
-    /// shows which of several requests it answers.
+    /// Starts a response after others were missed. It is assigned to the last request: few clients
+    /// pipeline, and nothing shows which of several requests it belongs to.
     pub(super) fn resume_responses(&mut self, visit: &mut impl FnMut(Event<'_>)) {
         self.response_side.out_of_step = false;
         self.responses = ResponseParser::default();

@@ -1,11 +1,12 @@
-//! AES-CCM (RFC 3610) with nonces of 12 bytes, as TLS uses it (RFC 6655): decryption only. Timing does not matter: no peer waits
-//! for a result.
+//! AES-CCM (RFC 3610) with nonces of 12 bytes, as TLS uses it (RFC 6655): decryption only.
+//!
+//! It need not run in constant time, because no peer waits for a result.
 
 use aws_lc_rs::cipher::{AES_128, AES_256, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
 
 const BLOCK_LEN: usize = 16;
-/// Bytes that hold the length of the content: what a block has beyond its flags and the nonce.
+/// Bytes of a block that hold the length of the content.
 const LENGTH_LEN: usize = 3;
 type Block = [u8; BLOCK_LEN];
 
@@ -17,7 +18,7 @@ pub(super) struct Ccm {
 }
 
 impl Ccm {
-    /// A key of 16 or 32 bytes, with tags of that many bytes: 16, or 8 in the suites whose name ends in `_8`.
+    /// A key of 16 or 32 bytes. `tag_len` is 16, or 8 in suites whose name ends in `_8`.
     pub(super) fn new(key: &[u8], tag_len: usize) -> Option<Ccm> {
         let algorithm = if key.len() == 16 { &AES_128 } else { &AES_256 };
         let bound = || UnboundCipherKey::new(algorithm, key);
@@ -32,10 +33,11 @@ impl Ccm {
         self.tag_len
     }
 
-    /// Opens content with its tag in place, and returns the length; `None` where it was not sealed by this key.
+    /// Decrypts content with its tag in place, and returns its length; `None` if the tag does not
+    /// match.
     pub(super) fn open(&self, nonce: [u8; 12], aad: &[u8], sealed: &mut [u8]) -> Option<usize> {
         let len = sealed.len().checked_sub(self.tag_len)?;
-        // the key stream begins with the block that covers the tag
+        // the key stream starts with the block that encrypts the tag
         let mut stream = vec![0; BLOCK_LEN + len];
         stream[BLOCK_LEN..].copy_from_slice(&sealed[..len]);
         let first = block(LENGTH_LEN as u8 - 1, nonce, 0);
@@ -49,7 +51,8 @@ impl Ccm {
         is_intact.then_some(len)
     }
 
-    /// The CBC-MAC over the first block, the additional data and the content, each filled up with zeros.
+    /// The CBC-MAC over the first block, the additional data and the content, each padded with
+    /// zeros.
     fn mac(&self, nonce: [u8; 12], aad: &[u8], plain: &[u8]) -> Option<Block> {
         let flags = 0x40 | (((self.tag_len - 2) / 2) << 3) as u8 | (LENGTH_LEN as u8 - 1);
         let mut blocks = block(flags, nonce, plain.len()).to_vec();
@@ -90,7 +93,7 @@ mod tests {
             .collect()
     }
 
-    /// NIST SP 800-38C example 3, and what OpenSSL seals with tags of 8 bytes.
+    /// NIST SP 800-38C example 3, and output of OpenSSL with tags of 8 bytes.
     #[test]
     fn test_vectors_open() {
         let key = hex("404142434445464748494a4b4c4d4e4f");

@@ -1,4 +1,4 @@
-//! One direction of a connection: its encrypted records in order, waiting for keys or being opened.
+//! One direction of a connection: its encrypted records in order, waiting for keys or decrypted.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,12 @@ pub(super) struct DirectionDecryptor {
     side: Side,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// The keys in use, and how many epochs of the ladder were left behind with them.
+    /// The current keys, and the number of epochs of the key updates that are over.
     opener: Option<RecordDecryptor>,
     epoch: usize,
-    /// The secret behind `opener`, from which a KeyUpdate makes the next.
+    /// The secret of `opener`, from which a KeyUpdate derives the next one.
     secret: Vec<u8>,
-    /// Post-handshake messages end on record borders, so one buffer serves all epochs.
+    /// Post-handshake messages end at record boundaries, so one buffer serves all epochs.
     messages: Messages,
     plain: Vec<u8>,
     lost: bool,
@@ -34,9 +34,9 @@ struct Waiting {
     at: u64,
 }
 
-/// The keys that a direction goes through, in order; `None` where the key log has no line (yet).
+/// The keys of a direction, in order; `None` if the key log has no line for them yet.
 pub(super) enum KeyUpdates<'a> {
-    /// One set of keys, ready made.
+    /// One set of keys.
     Tls12(Box<dyn Fn() -> Option<RecordDecryptor> + 'a>),
     /// Early (client only), handshake and traffic secrets.
     Tls13(Suite, Vec<Option<&'a [u8]>>),
@@ -69,7 +69,7 @@ impl DirectionDecryptor {
         self.lost
     }
 
-    /// How many bytes of records wait.
+    /// Number of bytes of records that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting_bytes
     }
@@ -80,7 +80,7 @@ impl DirectionDecryptor {
         self.opener.as_ref().filter(|_| is_read)?.seal(bytes)
     }
 
-    /// Gives up: what waits is dropped and nothing is taken any more.
+    /// Drops the records that wait, and accepts no more.
     pub(super) fn lose(&mut self) {
         self.lost = true;
         self.waiting.clear();
@@ -92,12 +92,12 @@ impl DirectionDecryptor {
         records.map(|record| (record.header, record.payload.as_slice()))
     }
 
-    /// How many of the records that wait had come at that time, in nanoseconds.
+    /// Number of waiting records that had arrived at this time, in nanoseconds.
     pub(super) fn sealed_until(&self, at: u64) -> usize {
         self.waiting.partition_point(|record| record.at <= at)
     }
 
-    /// Queues an encrypted record; more than `max_waiting` bytes of them are not kept.
+    /// Queues an encrypted record. Gives up above `max_waiting` bytes.
     pub(super) fn push(&mut self, record: &Record<'_>, at: u64, max_waiting: usize) {
         self.waiting_bytes += record.payload.len();
         if self.lost || self.waiting_bytes > max_waiting {
@@ -111,7 +111,7 @@ impl DirectionDecryptor {
         });
     }
 
-    /// Opens what can be opened, in order.
+    /// Decrypts the records that can be decrypted, in order.
     pub(super) fn drain(
         &mut self,
         ladder: &KeyUpdates<'_>,
@@ -121,7 +121,7 @@ impl DirectionDecryptor {
         while let Some(record) = self.waiting.pop_front() {
             let Some((content, len)) = self.open(ladder, &record) else {
                 if ladder.is_complete() {
-                    // Every key was tried: early data that the server refused, or damage.
+                    // every key was tried: refused early data, or damage
                     self.waiting_bytes -= record.payload.len();
                     inner.undecryptable += 1;
                     continue;
@@ -136,7 +136,8 @@ impl DirectionDecryptor {
         }
     }
 
-    /// With the keys in use, or else with the first later ones that fit: a change of keys is found by trying.
+    /// Decrypts a record with the current keys, or with the first later ones that fit: a change of
+    /// keys is found by trying.
     fn open(&mut self, ladder: &KeyUpdates<'_>, record: &Waiting) -> Option<(u8, usize)> {
         if let Some(opener) = &mut self.opener
             && let Some(opened) = opener.open(record.header, &record.payload, &mut self.plain)
@@ -216,7 +217,7 @@ impl DirectionDecryptor {
                 (Side::Server, kind::CERTIFICATE) => inner.certificate_len = Some(body.len()),
                 (Side::Server, kind::NEW_SESSION_TICKET) => inner.tickets += 1,
                 (_, kind::FINISHED) => {
-                    // The second Finished ends the handshake, whichever side it comes from.
+                    // the second Finished ends the handshake, from either side
                     if inner.first_finished.is_some_and(|first| first != side) {
                         inner.finished = inner.finished.or(Some(Finished {
                             at,
@@ -246,7 +247,8 @@ impl DirectionDecryptor {
 }
 
 impl KeyUpdates<'_> {
-    /// The last keys are there, so that no later line of the key log can help: logs are written in the order of use.
+    /// Whether the last keys are known, so that no later line of the key log can help: logs are
+    /// written in order of use.
     fn is_complete(&self) -> bool {
         match self {
             Self::Tls12(_) => true,
@@ -255,7 +257,7 @@ impl KeyUpdates<'_> {
     }
 }
 
-/// ALPN among the EncryptedExtensions (RFC 8446 section 4.3.1).
+/// ALPN in the EncryptedExtensions (RFC 8446 section 4.3.1).
 fn read_alpn(body: &[u8]) -> Option<Vec<u8>> {
     let mut extensions = Cursor(body).vec16()?;
     while !extensions.is_empty() {

@@ -1,6 +1,7 @@
 //! Key log files in the NSS format (RFC 9850), as `SSLKEYLOGFILE` names them.
 //!
-//! Lines may come in any order, late, and for connections that are never seen. Nothing here is ever printed.
+//! Lines may arrive late, in any order, and for connections that are never observed. Secrets are
+//! never printed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +12,7 @@ pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,
 }
 
-/// The secrets of one connection, as far as they were logged.
+/// The known secrets of one connection.
 #[derive(Default, Clone, PartialEq, Eq)]
 pub(super) struct Secrets {
     /// The master secret of TLS 1.2.
@@ -34,7 +35,7 @@ const MAX_SECRET: usize = 64;
 pub struct MalformedLine;
 
 impl KeyLog {
-    /// Takes one line. Labels that are not used here are skipped, as the format wants.
+    /// Reads one line. Labels that are not used here are skipped, as the format requires.
     pub fn add_line(&mut self, line: &str) -> Result<(), MalformedLine> {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -65,14 +66,14 @@ impl KeyLog {
         Ok(())
     }
 
-    /// Takes every line of a text; tells how many were malformed.
+    /// Reads every line of a text. Returns the number of malformed lines.
     pub fn add_text(&mut self, text: &str) -> usize {
         text.lines()
             .filter(|line| self.add_line(line).is_err())
             .count()
     }
 
-    /// Copies the secrets of one connection from another log; whether any of them is new here.
+    /// Copies the secrets of one connection from another log. Returns whether any of them is new.
     pub fn copy_from(&mut self, other: &KeyLog, client_random: &[u8; 32]) -> bool {
         let theirs = other.connections.get(client_random);
         let Some(theirs) = theirs.filter(|theirs| self.find(client_random) != Some(theirs)) else {
@@ -82,12 +83,12 @@ impl KeyLog {
         true
     }
 
-    /// For how many connections there are secrets.
+    /// Number of connections with secrets.
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// There are no secrets at all.
+    /// Whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_malformed_lines_and_goes_on() {
+    fn counts_malformed_lines_and_continues() {
         let random = "00".repeat(32);
         let text = format!(
             "nonsense\nCLIENT_RANDOM {random} 0\nCLIENT_RANDOM 00 00\nCLIENT_RANDOM {random} zz\nCLIENT_RANDOM {random} \nCLIENT_RANDOM {random} 00"

@@ -1,7 +1,8 @@
-//! What went through a TLS connection, with the keys that one of its ends logged (`SSLKEYLOGFILE`).
+//! The content of a TLS connection, with the keys that one of its ends logged (`SSLKEYLOGFILE`).
 //!
-//! [`Decryptor`] reads both directions: TLS 1.0 to 1.3 with AES-GCM, AES-CCM, ChaCha20-Poly1305 or AES-CBC, key updates and
-//! early data included. Records wait, up to a limit, for lines that the key log gets late. Renegotiation is not followed.
+//! [`Decryptor`] reads both directions: TLS 1.0 to 1.3 with AES-GCM, AES-CCM, ChaCha20-Poly1305 or
+//! AES-CBC, including key updates and early data. Records wait, up to a limit, for late lines of
+//! the key log. Renegotiation is not supported.
 
 mod ccm;
 mod direction;
@@ -28,7 +29,7 @@ use crate::Side;
 /// Application data of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plain<'a> {
-    /// Who sent it.
+    /// The sender.
     pub from: Side,
     /// The bytes, never empty.
     pub bytes: &'a [u8],
@@ -36,40 +37,40 @@ pub struct Plain<'a> {
     pub at: u64,
 }
 
-/// What stood behind the encryption of the handshake and after it.
+/// Facts from encrypted messages of the handshake and after it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inner {
-    /// The protocol that the server chose, where that was encrypted (TLS 1.3).
+    /// The server's protocol, if it was encrypted (TLS 1.3).
     pub alpn: Option<Vec<u8>>,
-    /// The size of the server's Certificate message in bytes, where that was encrypted (TLS 1.3).
+    /// Size of the server's Certificate message in bytes, if it was encrypted (TLS 1.3).
     pub certificate_len: Option<usize>,
-    /// How many session tickets the server sent encrypted.
+    /// Number of session tickets that the server sent encrypted.
     pub tickets: u32,
     /// The end of the handshake.
     pub finished: Option<Finished>,
-    /// How often either side changed its keys.
+    /// Number of key changes of both sides.
     pub key_updates: u32,
-    /// When the client said that it closes, in nanoseconds.
+    /// When the client sent `close_notify`, in nanoseconds.
     pub client_close_notify_at: Option<u64>,
-    /// When the server said that it closes, in nanoseconds.
+    /// When the server sent `close_notify`, in nanoseconds.
     pub server_close_notify_at: Option<u64>,
-    /// Records that no key opened: refused early data, or damage.
+    /// Number of records that no key decrypted: refused early data, or damage.
     pub undecryptable: u64,
     first_finished: Option<Side>,
 }
 
-/// Whether the plain text can be had.
+/// Whether the connection can be decrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Nothing encrypted came yet, or the key log has no line for it yet.
+    /// No encrypted record arrived yet, or the key log has no line for the connection yet.
     Waiting,
-    /// At least one direction is being read.
+    /// At least one direction is decrypted.
     Reading,
-    /// The suite is not one that is read here.
+    /// The suite is not supported.
     UnsupportedSuite(u16),
     /// The version is older than TLS 1.0.
     UnsupportedVersion(u16),
-    /// A direction outgrew its limit without keys, or its handshake messages were malformed.
+    /// Without keys, a direction exceeded its limit, or its handshake messages were malformed.
     GaveUp,
 }
 
@@ -83,7 +84,8 @@ pub struct Decryptor {
 }
 
 impl Decryptor {
-    /// Keeps at most `max_waiting` bytes of records in each direction while keys are missing.
+    /// A decryptor that keeps at most `max_waiting` bytes of records per direction while keys are
+    /// missing.
     pub fn new(max_waiting: usize) -> Self {
         Self {
             watcher: Watcher::default(),
@@ -94,17 +96,17 @@ impl Decryptor {
         }
     }
 
-    /// What is known without keys.
+    /// The facts that are known without keys.
     pub fn facts(&self) -> &TlsFacts {
         self.watcher.facts()
     }
 
-    /// What is known by the keys.
+    /// The facts from encrypted messages.
     pub fn inner(&self) -> &Inner {
         &self.inner
     }
 
-    /// Whether the plain text can be had.
+    /// Whether the connection can be decrypted.
     pub fn status(&self) -> Status {
         if self.client.is_reading() || self.server.is_reading() {
             return Status::Reading;
@@ -115,7 +117,7 @@ impl Decryptor {
         self.unsupported().unwrap_or(Status::Waiting)
     }
 
-    /// How many bytes of records of that side wait for keys.
+    /// Number of bytes of that side's records that wait for keys.
     pub fn waiting(&self, from: Side) -> usize {
         match from {
             Side::Client => self.client.waiting(),
@@ -123,14 +125,15 @@ impl Decryptor {
         }
     }
 
-    /// A record with this application data that fits behind what the server has sent; `None` where that ends within a record or is
-    /// not read, and except in TLS 1.3. The server knows nothing of it, so nothing that it sends later fits.
+    /// A record with this application data that follows what the server has sent. The server does
+    /// not know of it, so none of its later records can be used. `None` except in TLS 1.3, within a
+    /// record, or if the direction is not decrypted.
     pub fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let is_whole = self.watcher.is_between_records(Side::Server);
         self.server.seal(bytes).filter(|_| is_whole)
     }
 
-    /// Why no secret can help, where the version or the suite is not read here.
+    /// The unsupported version or suite, for which no secret can help.
     pub fn unsupported(&self) -> Option<Status> {
         let hello = self.watcher.facts().server_hello.as_ref()?;
         if hello.version() < TLS10 {
@@ -142,8 +145,8 @@ impl Decryptor {
             .then_some(Status::UnsupportedSuite(suite))
     }
 
-    /// Takes the next bytes of one direction and hands what they and the keys disclose to `visit`. A direction keeps
-    /// its order; what waited for keys comes with the time at which it had arrived.
+    /// Reads the next bytes of one direction, and passes decrypted data to `visit`. A direction
+    /// keeps its order. Data that waited for keys has the time of its arrival.
     pub fn read(
         &mut self,
         keys: &KeyLog,
@@ -175,13 +178,13 @@ impl Decryptor {
         read
     }
 
-    /// Expects no keys any more: what waits is dropped, and nothing waits from now on.
+    /// Drops the records that wait; no record waits from now on.
     pub fn give_up(&mut self) {
         self.client.lose();
         self.server.lose();
     }
 
-    /// Tries what waits again: for when the key log got new lines.
+    /// Tries the waiting records again, after the key log got new lines.
     pub fn retry(&mut self, keys: &KeyLog, mut visit: impl FnMut(Plain<'_>)) {
         let facts = self.watcher.facts();
         let Some((client_hello, server_hello)) =
@@ -229,8 +232,9 @@ impl Secrets {
     }
 }
 
-/// In TLS 1.3 what is encrypted says that it is application data, even before the version is known (early data). Up to
-/// TLS 1.2 everything after the side's ChangeCipherSpec is.
+/// Whether a record is encrypted. In TLS 1.3 its type is application data, even before the version
+/// is known (early data). Up to TLS 1.2 every record after the side's ChangeCipherSpec is
+/// encrypted.
 fn is_encrypted(facts: &TlsFacts, record: &Record<'_>, changed_cipher: bool) -> bool {
     match record.content {
         ContentType::ApplicationData => true,

@@ -1,4 +1,4 @@
-//! Opens the records of one direction under one set of keys, counting them.
+//! Decrypts the records of one direction with one set of keys, and counts them.
 
 use aws_lc_rs::aead::{
     AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey,
@@ -13,14 +13,14 @@ use super::suite::{Bulk, Hash, Suite};
 use crate::Side;
 use crate::tls::{ClientHello, ServerHello};
 
-/// The keys of one direction, and the number of the next record under them.
+/// The keys of one direction, and the number of the next record.
 pub(super) struct RecordDecryptor {
     cipher: Cipher,
     sequence: u64,
 }
 
 enum Cipher {
-    /// TLS 1.2 AES-GCM (RFC 5288) and AES-CCM (RFC 6655): eight bytes of the nonce travel with the record.
+    /// TLS 1.2 AES-GCM (RFC 5288) and AES-CCM (RFC 6655): the record has eight bytes of the nonce.
     ExplicitNonce {
         key: AeadKey,
         salt: [u8; 4],
@@ -43,17 +43,19 @@ enum AeadKey {
     Ccm(Box<Ccm>),
 }
 
-/// CBC up to TLS 1.2 (RFC 5246 section 6.2.3.2), with the MAC inside or, by RFC 7366, outside.
+/// CBC up to TLS 1.2 (RFC 5246 section 6.2.3.2), with the MAC inside the encryption or (RFC 7366)
+/// outside.
 struct Cbc {
     key: DecryptingKey,
     mac: hmac::Key,
     mac_len: usize,
     encrypt_then_mac: bool,
-    /// In TLS 1.0 the last block of a record is the IV of the next (RFC 2246 section 6.2.3.2). Later a record begins with its IV.
+    /// In TLS 1.0 the last block of a record is the IV of the next one (RFC 2246 section 6.2.3.2).
+    /// Later versions send the IV with the record.
     chained_iv: Option<[u8; BLOCK_LEN]>,
 }
 
-/// What a handshake up to TLS 1.2 adds to its master secret for the keys of both directions.
+/// The inputs of the key derivation up to TLS 1.2, in addition to the master secret.
 pub(super) struct Handshake12 {
     suite: Suite,
     version: u16,
@@ -73,7 +75,7 @@ impl Handshake12 {
         }
     }
 
-    /// The keys of one direction; `None` where the material does not fit the suite.
+    /// The keys of one direction; `None` if the material does not fit the suite.
     pub(super) fn opener(&self, master: &[u8], side: Side) -> Option<RecordDecryptor> {
         let randoms = (&self.server_random, &self.client_random);
         let (client, server) = expand_master(self.suite, self.version, master, randoms);
@@ -88,7 +90,8 @@ const APPLICATION_DATA: u8 = 23;
 const BLOCK_LEN: usize = 16;
 
 impl RecordDecryptor {
-    /// `None` where the material does not fit the suite, which only a wrong key log can cause.
+    /// The keys up to TLS 1.2; `None` if the material does not fit the suite, which only a wrong
+    /// key log can cause.
     fn tls12(suite: Suite, block: &Block, encrypt_then_mac: bool) -> Option<Self> {
         let cipher = match suite.bulk {
             Bulk::Gcm(_) | Bulk::Ccm(..) => Cipher::ExplicitNonce {
@@ -118,7 +121,7 @@ impl RecordDecryptor {
         })
     }
 
-    /// From a traffic secret (RFC 8446 section 7.3).
+    /// The keys of a traffic secret (RFC 8446 section 7.3).
     pub(super) fn tls13(suite: Suite, secret: &[u8]) -> Option<Self> {
         let key_len = match suite.bulk {
             Bulk::Gcm(len) | Bulk::Ccm(len, _) => len,
@@ -134,8 +137,8 @@ impl RecordDecryptor {
         })
     }
 
-    /// Opens the next record into `out` and tells the content type within and the length; `None` where it was not
-    /// sealed by these keys at this place, and then nothing was counted.
+    /// Decrypts the next record into `out`. Returns the inner content type and the length; `None`,
+    /// without counting the record, if these keys do not decrypt it.
     pub(super) fn open(
         &mut self,
         header: [u8; 5],
@@ -163,7 +166,7 @@ impl RecordDecryptor {
             Cipher::Tls13 { key, iv } => {
                 out.extend_from_slice(payload);
                 let len = key.open(nonce(*iv, sequence), &header, out)?;
-                // The last byte that is not padding is the real content type (RFC 8446 section 5.2).
+                // the last byte that is not padding is the real content type (RFC 8446 section 5.2)
                 let last = out[..len].iter().rposition(|&byte| byte != 0)?;
                 (out[last], last)
             }
@@ -178,8 +181,8 @@ impl RecordDecryptor {
 }
 
 impl RecordDecryptor {
-    /// The next record, with this application data (RFC 8446 section 5.2), not counted; `None` except in TLS 1.3, and with
-    /// AES-CCM.
+    /// The next record with this application data (RFC 8446 section 5.2), not counted; `None`
+    /// except in TLS 1.3, and with AES-CCM.
     pub(super) fn seal(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let Cipher::Tls13 {
             key: AeadKey::Native(key),
@@ -199,7 +202,7 @@ impl RecordDecryptor {
     }
 }
 
-/// What TLS 1.2 authenticates in addition to the content: sequence, type, version, length.
+/// The data that TLS 1.2 authenticates in addition to the content: sequence, type, version, length.
 fn additional(sequence: u64, header: [u8; 5], len: usize) -> [u8; 13] {
     let mut aad = [0; 13];
     aad[..8].copy_from_slice(&sequence.to_be_bytes());
@@ -230,7 +233,8 @@ impl AeadKey {
         }
     }
 
-    /// Opens content with its tag in place, and returns the length; `None` where it was not sealed by this key.
+    /// Decrypts content with its tag in place, and returns its length; `None` if the tag does not
+    /// match.
     fn open(&self, nonce: [u8; 12], aad: &[u8], sealed: &mut [u8]) -> Option<usize> {
         match self {
             Self::Native(key) => {
@@ -244,7 +248,8 @@ impl AeadKey {
 }
 
 impl Cbc {
-    /// Opens into `out` and returns the length; `additional` makes what is authenticated with content of that length.
+    /// Decrypts into `out` and returns the length. `additional` returns the authenticated data for
+    /// content of that length.
     fn open(
         &mut self,
         additional: impl Fn(usize) -> [u8; 13],
@@ -272,7 +277,8 @@ impl Cbc {
         self.key
             .decrypt(out, DecryptionContext::Iv128(FixedLength::from(iv)))
             .ok()?;
-        // Padding of n bytes, each n, and n itself. Timing does not matter: nobody waits for our answer.
+        // n bytes of padding, each n, and n itself; not in constant time, because no peer waits for
+        // a result
         let padding = usize::from(*out.last()?) + 1;
         let unpadded = out.len().checked_sub(padding)?;
         if out[unpadded..]

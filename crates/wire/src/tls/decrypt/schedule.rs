@@ -1,4 +1,5 @@
-//! Keys from secrets: the PRF of TLS 1.0 (RFC 2246 section 5) and of TLS 1.2 (RFC 5246 section 5), and HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1).
+//! Derives keys from secrets: the PRF of TLS 1.0 (RFC 2246 section 5) and of TLS 1.2 (RFC 5246
+//! section 5). For TLS 1.3 it has HKDF-Expand-Label (RFC 8446 section 7.1).
 
 use ::hmac::Mac;
 use aws_lc_rs::{hkdf, hmac};
@@ -14,8 +15,8 @@ pub(super) struct Block {
     pub(super) iv: Vec<u8>,
 }
 
-/// The key block up to TLS 1.2 (RFC 5246 section 6.3): the client's part and the server's. `randoms` are those of the server and the
-/// client.
+/// The key block up to TLS 1.2 (RFC 5246 section 6.3): the parts of the client and the server.
+/// `randoms` are those of the server and the client.
 pub(super) fn expand_master(
     suite: Suite,
     version: u16,
@@ -71,7 +72,7 @@ fn old_prf(secret: &[u8], seed: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// P_hash over a seed that has its label in front. `sign` is the HMAC of the concatenation of two parts.
+/// P_hash over a seed that starts with its label. `sign` is the HMAC of two concatenated parts.
 fn p_hash(sign: impl Fn([&[u8]; 2]) -> Vec<u8>, seed: &[u8], len: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let mut a = sign([seed, &[]]);
@@ -91,7 +92,7 @@ fn sign(algorithm: hmac::Algorithm, secret: &[u8], parts: [&[u8]; 2]) -> Vec<u8>
 /// HMAC with MD5, which the other library lacks.
 fn sign_md5(secret: &[u8], parts: [&[u8]; 2]) -> Vec<u8> {
     let Ok(mut mac) = <::hmac::Hmac<md5::Md5> as Mac>::new_from_slice(secret) else {
-        // HMAC takes keys of any length
+        // HMAC accepts keys of any length
         return Vec::new();
     };
     parts.into_iter().for_each(|part| mac.update(part));
@@ -107,12 +108,13 @@ pub(crate) fn expand_label(secret: &hkdf::Prk, label: &str, len: usize) -> Vec<u
     let expanded = secret
         .expand(&info, Len(len))
         .and_then(|okm| okm.fill(&mut out));
-    // only lengths that no label here has are refused
+    // only lengths that no label has here are refused
     debug_assert!(expanded.is_ok());
     out
 }
 
-/// The nonce of a record or packet: the IV, XOR its number (RFC 8446 section 5.3, RFC 9001 section 5.3).
+/// The nonce of a record or packet: the IV, XOR its number (RFC 8446 section 5.3, RFC 9001 section
+/// 5.3).
 pub(crate) fn nonce(iv: [u8; 12], number: u64) -> [u8; 12] {
     let mut nonce = iv;
     for (byte, number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {

@@ -1,6 +1,8 @@
-//! Whether some bytes are the secret of a connection: a record that it sealed opens with no other.
+//! Checks whether bytes are the secret of a connection: no other secret decrypts one of its
+//! records.
 //!
-//! For secrets that no key log tells and that are looked for elsewhere, such as in the memory of a program.
+//! For secrets that no key log has, and that are searched for elsewhere, such as in the memory of a
+//! program.
 
 use super::direction::DirectionDecryptor;
 use super::record_decryptor::{Handshake12, RecordDecryptor};
@@ -12,10 +14,11 @@ use std::fmt::Write;
 
 /// The length of a master secret in bytes (RFC 5246 section 8.1).
 const MASTER_LEN: usize = 48;
-/// What the JDK pads short records with, in bytes.
+/// Padding that the JDK adds to short records, in bytes.
 const PADDING: usize = 16;
 
-/// What a secret must open: the first record of one direction (TLS 1.3) or of the client (TLS 1.2).
+/// A record that a secret must decrypt: the first one of one direction (TLS 1.3) or of the client
+/// (TLS 1.2).
 pub struct SecretCheck {
     label: &'static str,
     client_random: [u8; 32],
@@ -27,14 +30,14 @@ pub struct SecretCheck {
 /// A record: its header and its payload.
 type Sealed = ([u8; 5], Vec<u8>);
 
-/// How keys are made of the secret.
+/// How keys are derived from the secret.
 enum Made {
     Tls13,
     Tls12(Handshake12),
 }
 
 impl SecretCheck {
-    /// How long the secret is, in bytes.
+    /// Length of the secret in bytes.
     pub fn secret_len(&self) -> usize {
         match self.made {
             Made::Tls13 => self.suite.hash.len(),
@@ -42,12 +45,12 @@ impl SecretCheck {
         }
     }
 
-    /// The connection that it is of, by its client's random bytes.
+    /// The connection of the secret, by its client random.
     pub fn client_random(&self) -> [u8; 32] {
         self.client_random
     }
 
-    /// Which of the locks the secret at the beginning of `bytes` opens. Takes microseconds.
+    /// Finds the check that the secret at the start of `bytes` passes. Takes microseconds.
     pub fn find(locks: &[SecretCheck], bytes: &[u8]) -> Option<usize> {
         let mut scratch = Vec::new();
         // the keys of TLS 1.3 are the same for all connections
@@ -78,7 +81,7 @@ impl SecretCheck {
         opener.open(*header, payload, scratch).is_some()
     }
 
-    /// The secret at the beginning of `bytes` as a key log has it.
+    /// The secret at the start of `bytes` as a line of a key log.
     pub fn key_log_line(&self, bytes: &[u8]) -> String {
         let mut line = format!("{} ", self.label);
         for byte in self.client_random {
@@ -93,8 +96,9 @@ impl SecretCheck {
 }
 
 impl Decryptor {
-    /// What the secrets of this connection must open, all that are needed to read it. Empty as long as one of the directions
-    /// has not said anything after the handshake, and where the version or the suite is not read here.
+    /// The checks for all secrets that are needed to read this connection. Empty until both
+    /// directions have sent data after the handshake, and if the version or the suite is not
+    /// supported.
     pub fn locks(&self) -> Vec<SecretCheck> {
         self.find_locks().unwrap_or_default()
     }
@@ -129,14 +133,15 @@ impl Decryptor {
     }
 }
 
-/// The first record of a side after its handshake in TLS 1.3: behind its Finished, which is told by its length, or where others
-/// are in one record with it, behind what came before the client's.
+/// The first record of a side after its handshake in TLS 1.3: the one after its Finished, which its
+/// length shows. If the Finished shares a record with other messages, it is the server's first
+/// record after the client's Finished, or the client's second record.
 fn first_of(half: &DirectionDecryptor, hash: Hash, facts: &TlsFacts) -> Option<Sealed> {
-    // a Finished is a header of 4 bytes and a hash, a byte for the type and a tag
+    // a Finished is a header of 4 bytes and a hash; the record adds a byte for the type and a tag
     let len = 4 + hash.len() + 1 + 16;
     let ends = |payload: &[u8]| payload.len() == len || payload.len() == len + PADDING;
     let (said, until) = match half.side() {
-        // a certificate and its proof may stand before it
+        // a certificate and its proof may precede it
         Side::Client => (1, 4),
         Side::Server => {
             let said = half.sealed_until(facts.finished?.at);

@@ -1,10 +1,10 @@
-//! What a cipher suite means for decryption (IANA registry "TLS Cipher Suites").
+//! The properties of a cipher suite for decryption (IANA registry "TLS Cipher Suites").
 
 use aws_lc_rs::{hkdf, hmac};
 
 use crate::tls::suite::known_name;
 
-/// How records are protected, and the hash that keys are derived with.
+/// How records are protected, and the hash of the key derivation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Suite {
     pub(super) bulk: Bulk,
@@ -13,12 +13,12 @@ pub(super) struct Suite {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bulk {
-    /// AES-GCM with a key of that many bytes.
+    /// AES-GCM with a key of this length in bytes.
     Gcm(usize),
-    /// AES-CCM with a key and a tag of that many bytes.
+    /// AES-CCM with a key and a tag of these lengths in bytes.
     Ccm(usize, usize),
     ChaCha20Poly1305,
-    /// AES-CBC with a key of that many bytes, and HMAC.
+    /// AES-CBC with a key of this length in bytes, and HMAC.
     Cbc(usize, Hash),
 }
 
@@ -38,7 +38,7 @@ impl Hash {
         }
     }
 
-    /// A secret of TLS 1.3, which has no hashes but SHA-256 and SHA-384.
+    /// A secret of TLS 1.3, which only uses SHA-256 and SHA-384.
     pub(super) fn secret(self, bytes: &[u8]) -> hkdf::Prk {
         let algorithm = match self {
             Self::Sha384 => hkdf::HKDF_SHA384,
@@ -57,7 +57,7 @@ impl Hash {
 }
 
 impl Suite {
-    /// The suites with AES or ChaCha20, whatever their key exchange; `None` for all others.
+    /// The suites with AES or ChaCha20, with any key exchange; `None` for others.
     pub(super) fn find(number: u16) -> Option<Self> {
         let name = known_name(number)?;
         let cipher = name.split_once("_WITH_").map(|(_, cipher)| cipher);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_says_how_records_are_protected() {
+    fn the_name_shows_how_records_are_protected() {
         let find = |number| Suite::find(number).map(|suite| suite.bulk);
         assert_eq!(find(0x1301), Some(Bulk::Gcm(16)));
         assert_eq!(find(0xc030), Some(Bulk::Gcm(32)));

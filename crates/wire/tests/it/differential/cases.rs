@@ -1,4 +1,4 @@
-//! The comparisons on inputs by hand, and on mutations of them.
+//! The comparisons on hand-written inputs, and on mutations of them.
 
 use super::{Disagreement, Verdict, hpack, http1_heads, http1_messages, tls};
 use crate::tls::tape::{Pair, Setup};
@@ -31,7 +31,7 @@ const RESPONSES: [&str; 8] = [
     "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
 ];
 
-/// What mutations put in: where readers of HTTP/1 are known to differ.
+/// Texts that mutations insert: readers of HTTP/1 are known to differ in them.
 const TOKENS: [&str; 28] = [
     "\r\n",
     "\n",
@@ -135,7 +135,7 @@ fn valid_messages_read_the_same() {
     }
 }
 
-/// What the fuzzer found that no rule of the comparison listed, and that is one of the listed differences.
+/// Inputs of the fuzzer that no rule of the comparison covered, and that are listed differences.
 #[test]
 fn differences_that_a_fuzzer_found_are_listed() {
     let requests: [&[u8]; 2] = [
@@ -162,9 +162,9 @@ fn differences_that_a_fuzzer_found_are_listed() {
     }
 }
 
-/// What a fuzzer finds first.
+/// Inputs that a fuzzer finds first.
 #[test]
-fn one_token_anywhere_divides_no_readers() {
+fn one_token_anywhere_causes_no_unlisted_difference() {
     let mut wrong = Vec::new();
     let mut try_all = |bases: &[&str], compare: Comparison| {
         for base in bases {
@@ -269,7 +269,7 @@ proptest! {
     }
 }
 
-/// A field whose name and value repeat often, so that both tables are used.
+/// A field whose name and value repeat often, so both tables are used.
 fn field() -> impl Strategy<Value = (&'static [u8], &'static [u8], Indexing)> {
     let names: [&[u8]; 5] = [b":status", b"content-length", b"x-one", b"set-cookie", b""];
     let values: [&[u8]; 5] = [

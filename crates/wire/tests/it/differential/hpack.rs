@@ -1,16 +1,16 @@
-//! Header blocks of one connection, against httlib-hpack.
+//! Header blocks of one connection, compared with httlib-hpack.
 
 use super::{Disagreement, Verdict};
 use intact_wire::h2::hpack::{Decoder, Error};
 
-/// A list that no block of the tests reaches.
+/// A limit that no block of the tests reaches.
 const LIMIT: usize = 1 << 24;
 /// The size of a table before any SETTINGS (RFC 9113 section 6.5.2).
 const TABLE: u32 = 4096;
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Compares the fields of blocks that follow each other.
+/// Compares the fields of consecutive blocks.
 pub(crate) fn compare(blocks: &[&[u8]]) -> Result<Verdict, Disagreement> {
     let mut ours = Decoder::new(LIMIT);
     let mut theirs = httlib_hpack::Decoder::with_dynamic_size(TABLE);
@@ -38,7 +38,7 @@ pub(crate) fn compare(blocks: &[&[u8]]) -> Result<Verdict, Disagreement> {
     Ok(Verdict::Same)
 }
 
-/// Why a block that ours refuses is not compared.
+/// The reason why a block that our decoder refuses is not compared.
 fn refused(error: Error) -> &'static str {
     match error {
         Error::Huffman => "httlib-hpack reads a Huffman string with wrong padding (RFC 7541 5.2)",

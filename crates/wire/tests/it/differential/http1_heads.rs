@@ -1,14 +1,14 @@
-//! The first header section of requests and responses, against httparse.
+//! The first header section of requests and responses, compared with httparse.
 
 use super::{Disagreement, Verdict};
 use intact_wire::http1::{
     Error, Headers, Kind, Part, RequestEvent, RequestParser, ResponseEvent, ResponseParser,
 };
 
-/// Fields that httparse has room for; ours counts bytes.
+/// Limit of the fields that httparse reads; our parser limits bytes.
 const FIELDS: usize = 512;
 
-/// What a reader says of a header section.
+/// The result of reading a header section.
 #[derive(Debug)]
 enum Reading<E> {
     Complete(Section),
@@ -16,7 +16,7 @@ enum Reading<E> {
     Refused(E),
 }
 
-/// A header section, and how many bytes of the input precede what follows it.
+/// A header section, and the number of bytes up to its end.
 #[derive(Debug, PartialEq, Eq)]
 struct Section {
     used: usize,
@@ -125,7 +125,7 @@ fn our_response(bytes: &[u8]) -> Reading<Error> {
     }
 }
 
-/// Decides by RFC 9110 and RFC 9112.
+/// Compares two results according to RFC 9110 and RFC 9112.
 fn judge(
     bytes: &[u8],
     ours: &Reading<Error>,
@@ -164,7 +164,7 @@ fn judge(
     listed.map(Verdict::Listed).ok_or_else(explain)
 }
 
-/// Why ours may read what httparse refuses.
+/// The reason why our parser may accept what httparse refuses.
 fn laxer(bytes: &[u8], ours: &Section, error: httparse::Error) -> Option<&'static str> {
     let section = &bytes[..ours.used];
     let has_control = |text: &[u8]| {
@@ -193,7 +193,7 @@ fn laxer(bytes: &[u8], ours: &Section, error: httparse::Error) -> Option<&'stati
     }
 }
 
-/// Why ours may refuse what httparse reads.
+/// The reason why our parser may refuse what httparse accepts.
 fn stricter(error: &Error, theirs: &Section) -> Option<&'static str> {
     match error {
         Error::Syntax {

@@ -1,4 +1,5 @@
-//! Whole messages of a connection, against hyper: how many there are, where each body ends, and what is refused.
+//! All messages of a connection, compared with hyper: their number, the end of each body, and the
+//! inputs that are refused.
 
 use super::{Disagreement, Verdict};
 use hyper::body::{Body, Bytes, Frame, Incoming};
@@ -17,7 +18,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Polls of a connection that never waits, at most.
+/// Limit of the polls of a connection that never waits.
 const POLLS: usize = 100_000;
 
 /// A message with its whole body.
@@ -28,11 +29,11 @@ struct Message {
     body: Vec<u8>,
 }
 
-/// What a reader made of a connection.
+/// The messages that a reader found on a connection.
 #[derive(Debug, Default)]
 struct Transcript {
     complete: Vec<Message>,
-    /// Why nothing more is read.
+    /// Why reading ended.
     end: End,
 }
 
@@ -59,7 +60,8 @@ pub(crate) fn compare_response(bytes: &[u8]) -> Result<Verdict, Disagreement> {
     judge(&ours, &their_response(bytes), note)
 }
 
-/// Decides by RFC 9110 and RFC 9112; `note` says what hyper is known to read in another way.
+/// Compares two results according to RFC 9110 and RFC 9112; `note` names a known difference of
+/// hyper.
 fn judge(
     ours: &Transcript,
     theirs: &Transcript,
@@ -73,7 +75,7 @@ fn judge(
         (ours, theirs) if is_as_long && ours.is_error() == theirs.is_error() => {
             return Ok(Verdict::Same);
         }
-        // what neither reads to its end misleads neither
+        // a message that neither reads to its end misleads neither
         _ if is_as_long => Some("one of the two waits for more, or for the end"),
         (End::Framing(why), _) if ours.complete.len() == both => Some(*why),
         (End::Last, _) if ours.complete.len() == both => {
@@ -105,7 +107,7 @@ fn ended(error: &Error) -> End {
     }
 }
 
-/// Our requests; and why they cannot be compared, where they cannot.
+/// The requests that our parser reads, and the reason why they cannot be compared, if there is one.
 fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
     let mut parser = RequestParser::default();
     let mut transcript = Transcript::default();
@@ -158,19 +160,19 @@ fn our_requests(bytes: &[u8]) -> (Transcript, Option<&'static str>) {
     }
 }
 
-/// A target as hyper writes it: an absolute one has a path.
+/// A target as hyper writes it: an absolute target has a path.
 fn as_uri(target: &[u8]) -> Vec<u8> {
     http::Uri::try_from(target).map_or_else(|_| target.to_vec(), |uri| uri.to_string().into())
 }
 
-/// What hyper's type of a target refuses.
+/// The reason why hyper's type refuses a target.
 fn incomparable_target(target: &[u8]) -> Option<&'static str> {
     // a URI drops its fragment, whose bytes hyper has refused before
     let is_uri = http::Uri::try_from(target).is_ok() && std::str::from_utf8(target).is_ok();
     (!is_uri).then_some("hyper refuses a target that is no URI; ours keeps it as sent")
 }
 
-/// What hyper refuses in fields, and a passive reader keeps.
+/// The reason why hyper refuses field values that a passive reader keeps.
 fn incomparable_values(mut fields: Headers<'_>) -> Option<&'static str> {
     fields.any(|(_, value)| has_control(value)).then_some(
         "hyper refuses control characters in a field value; ours keeps them (RFC 9110 5.5)",
@@ -382,7 +384,7 @@ fn their_response(bytes: &[u8]) -> Transcript {
     }
 }
 
-/// Runs what never waits for anything outside.
+/// Runs a future that never waits for I/O.
 fn run<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -423,10 +425,10 @@ impl Body for NoBody {
     }
 }
 
-/// A connection in memory: it gives the input, then its end, and takes everything.
+/// A connection in memory: it returns the input, then its end, and accepts all output.
 struct Wire<'a> {
     input: &'a [u8],
-    /// A server answers a request, and sends nothing before it.
+    /// A server responds to a request, and sends nothing before it.
     is_open: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The first flight of a client, against the acceptor of rustls: records, fragments, and what the hello offers.
+//! The first flight of a client, compared with the acceptor of rustls: records, fragments, and the
+//! offer of the hello.
 
 use super::{Disagreement, Verdict};
 use intact_wire::Side;
@@ -6,7 +7,7 @@ use intact_wire::tls::{ClientHello, Watcher};
 use rustls::server::Acceptor;
 use rustls::{InvalidMessage, PeerMisbehaved};
 
-/// What the hello offers, as far as both tell it.
+/// The offer of a hello: the values that both readers show.
 #[derive(Debug, PartialEq, Eq)]
 struct Offer {
     name: Option<String>,
@@ -14,7 +15,7 @@ struct Offer {
     suites: Vec<u16>,
 }
 
-/// Compares the hello in the bytes that a client sends.
+/// Compares the hello in the bytes of a client.
 pub(crate) fn compare(bytes: &[u8]) -> Result<Verdict, Disagreement> {
     let mut watcher = Watcher::default();
     let read = watcher.read(Side::Client, bytes, 0, |_, _| {});
@@ -39,7 +40,7 @@ fn offer(hello: &ClientHello) -> Offer {
     }
 }
 
-/// What rustls reads; `None` where it wants more bytes.
+/// The hello according to rustls; `None` if it needs more bytes.
 fn accept(mut bytes: &[u8]) -> Result<Option<Offer>, rustls::Error> {
     let mut acceptor = Acceptor::default();
     while !bytes.is_empty() {
@@ -63,7 +64,7 @@ fn accept(mut bytes: &[u8]) -> Result<Option<Offer>, rustls::Error> {
     Ok(None)
 }
 
-/// Why ours may read what rustls refuses.
+/// The reason why our reader may accept what rustls refuses.
 fn laxer(error: &rustls::Error) -> Option<&'static str> {
     match error {
         rustls::Error::PeerIncompatible(_) => Some(
@@ -88,7 +89,7 @@ fn laxer(error: &rustls::Error) -> Option<&'static str> {
     }
 }
 
-/// Why the two may read the same hello in another way.
+/// The reason why the two may read the same hello differently.
 fn another(ours: &Offer, theirs: &Offer) -> Option<&'static str> {
     let is_name_only = (&ours.alpn, &ours.suites) == (&theirs.alpn, &theirs.suites);
     (is_name_only && theirs.name.is_none())

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::pieces::cut;
 
-/// What the reader said, one line a frame; neighbouring parts of one DATA frame joined.
+/// The frames that the reader returned, one per line; adjacent parts of one DATA frame are joined.
 fn transcript(mut reader: FrameReader, pieces: &[&[u8]]) -> String {
     let mut lines = String::new();
     let (mut bytes, mut flow) = (Vec::new(), 0);
@@ -130,7 +130,7 @@ fn everything_that_is_written_reads_back() {
 }
 
 #[test]
-fn padding_and_priority_are_taken_off() {
+fn padding_and_priority_are_removed() {
     let headers = frame(1, 0x04 | 0x08 | 0x20, 1, b"\x02\x80\0\0\x03\x0fblock\0\0");
     assert!(mid_stream(&headers).contains(&format!("block: {:?}", b"block")));
     assert!(
@@ -149,7 +149,7 @@ fn padding_and_priority_are_taken_off() {
 }
 
 #[test]
-fn unknown_frames_are_handed_on() {
+fn unknown_frames_are_passed_on() {
     assert!(
         mid_stream(&frame(0xc, 0x55, 0, b"origin"))
             .starts_with("Unknown { kind: 12, flags: 85, stream: 0")
@@ -167,7 +167,7 @@ fn a_frame_in_one_piece_is_borrowed_from_the_input() {
 }
 
 #[test]
-fn another_protocol_is_told_at_once() {
+fn another_protocol_is_detected_immediately() {
     let mut server = FrameReader::server(Limits::default());
     assert_eq!(
         server.read(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
@@ -224,7 +224,7 @@ fn frames_of_a_forbidden_size_or_place_are_refused() {
 }
 
 #[test]
-fn long_frames_and_endless_header_blocks_are_refused_before_they_are_held() {
+fn long_frames_and_endless_header_blocks_are_refused_before_they_are_stored() {
     assert_eq!(
         refused(&raw(16_385, 0, 0, 1, b"")),
         Error::FrameTooLong {
@@ -245,7 +245,7 @@ fn long_frames_and_endless_header_blocks_are_refused_before_they_are_held() {
 }
 
 #[test]
-fn settings_are_taken_over_and_checked() {
+fn settings_are_applied_and_checked() {
     let apply = |entries: &[(u16, u32)]| {
         let payload: Vec<u8> = entries
             .iter()

@@ -102,7 +102,7 @@ fn two_resizes_between_blocks_both_reach_the_decoder() {
         decode(&mut decoder, &bytes),
         Ok(vec![(b"c".to_vec(), b"d".to_vec())])
     );
-    // "a" left both tables when they shrank to nothing
+    // "a" was evicted from both tables when their size became 0
     assert_eq!(
         decode(&mut decoder, &[0xbf]),
         Err(Error::Index {
@@ -139,7 +139,7 @@ fn a_mid_stream_decoder_knows_what_was_inserted_since_it_joined() {
 }
 
 #[test]
-fn a_memo_repeats_only_what_does_not_depend_on_the_table() {
+fn a_cache_repeats_only_blocks_that_do_not_depend_on_the_table() {
     let status = |digest: &mut u32, field: Field<'_>| {
         if field.name == b":status" {
             *digest = std::str::from_utf8(field.value).unwrap().parse().unwrap();
@@ -162,7 +162,7 @@ fn a_memo_repeats_only_what_does_not_depend_on_the_table() {
     }
     assert_eq!(calls, 2, "two fields, decoded once");
 
-    // the same byte means another field once the table has moved on
+    // the same byte means another field after the table has changed
     let insert = |value: &str| block(&mut Encoder::default(), &[("x", "y"), (":status", value)]);
     for value in ["418", "299"] {
         decode(&mut decoder, &insert(value)).unwrap();
@@ -174,7 +174,7 @@ fn a_memo_repeats_only_what_does_not_depend_on_the_table() {
 }
 
 #[test]
-fn a_block_tells_its_size_and_whether_it_touched_the_table() {
+fn a_block_has_its_size_and_whether_it_used_the_table() {
     let mut decoder = Decoder::default();
     let seen = decoder
         .decode(&[0x82, 0x00, 1, b'a', 2, b'b', b'c'], |_| {})

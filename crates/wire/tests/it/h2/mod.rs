@@ -1,4 +1,5 @@
-//! HTTP/2: header blocks against the vectors of RFC 7541, frames against their own writer, both against hostile bytes.
+//! HTTP/2: header blocks compared with the vectors of RFC 7541, frames with their own writer, both
+//! with hostile bytes.
 
 mod frames;
 mod hpack;

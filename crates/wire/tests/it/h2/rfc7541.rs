@@ -1,4 +1,5 @@
-//! The examples of RFC 7541 appendix C: our decoder reads them, and our encoder writes those with Huffman strings byte for byte.
+//! The examples of RFC 7541 appendix C. Our decoder reads them, and our encoder writes those with
+//! Huffman strings byte for byte.
 
 use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
 
@@ -91,7 +92,7 @@ fn check_decoding(table_size: u32, blocks: [&str; 3], expected: [Fields; 3]) {
 fn check_encoding(table_size: u32, fields: [Fields; 3], expected: [&str; 3]) {
     let mut encoder = Encoder::default();
     encoder.resize(table_size);
-    encoder.begin(&mut Vec::new()); // the examples agree on the table size beforehand
+    encoder.begin(&mut Vec::new()); // the examples agree on the table size before
     for (fields, expected) in fields.iter().zip(expected) {
         let mut block = Vec::new();
         encoder.begin(&mut block);

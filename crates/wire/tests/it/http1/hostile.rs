@@ -1,4 +1,4 @@
-//! What peers must not get away with: every one of these ends in an error that says what was expected.
+//! Hostile input: every case ends in an error that states what was expected.
 
 use intact_wire::http1::{Kind, Limits};
 
@@ -54,7 +54,7 @@ fn status_lines_that_are_nearly_right_are_refused() {
         "HTTP/1.1  200 OK",
         "HTTP/1 200 OK",
         "HTTP/11 200 OK",
-        // found by comparison with httparse
+        // found by a comparison with httparse
         "HTTP/1~1 200 OK",
         "HTTP/1\x001 200 OK",
     ] {
@@ -80,7 +80,7 @@ fn request_lines_that_are_nearly_right_are_refused() {
 
 #[test]
 fn smuggling_is_refused() {
-    // only spaces and tabs are blanks around a value: found by comparison with httparse
+    // only spaces and tabs are blanks around a value: found by a comparison with httparse
     for blank in ["\x0c", "\x0b"] {
         let length = format!("POST / HTTP/1.1\r\nContent-Length:{blank}5\r\n\r\n");
         refused(&request(&length), "not a number");

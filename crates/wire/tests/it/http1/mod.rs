@@ -1,4 +1,4 @@
-//! HTTP/1: transcripts of both directions, and the promise that they do not depend on how the bytes were split.
+//! HTTP/1: transcripts of both directions, which do not depend on how the bytes were split.
 
 mod hostile;
 mod requests;

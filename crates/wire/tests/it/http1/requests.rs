@@ -9,7 +9,7 @@ fn script(input: &str) -> String {
 }
 
 #[test]
-fn a_head_tells_method_target_and_what_the_answer_depends_on() {
+fn a_head_has_method_target_and_the_facts_that_the_response_depends_on() {
     let input =
         b"POST /a?b=c HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 3\r\n\r\n";
     let mut parser = RequestParser::default();
@@ -67,7 +67,7 @@ fn an_ambiguous_request_is_flagged_and_closes() {
 }
 
 #[test]
-fn connect_waits_for_its_answer() {
+fn connect_waits_for_its_response() {
     let mut parser = RequestParser::default();
     let input = b"CONNECT a:1 HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n";
     assert_eq!(
@@ -86,7 +86,7 @@ fn connect_waits_for_its_answer() {
 }
 
 #[test]
-fn a_cut_request_is_told_apart_from_an_idle_end() {
+fn a_cut_request_differs_from_an_idle_end() {
     let eof = |input: &str| script(input).lines().last().unwrap().to_owned();
     assert_eq!(eof(""), "eof Idle");
     assert_eq!(eof("\r\n"), "eof Idle");

@@ -11,7 +11,7 @@ fn script(kinds: &[Kind], input: &str) -> String {
 }
 
 #[test]
-fn a_head_tells_version_status_terms_and_fields() {
+fn a_head_has_version_status_terms_and_fields() {
     let input = b"HTTP/1.0 404 Not  Found\r\nConnection: Keep-Alive\r\nKeep-Alive: timeout=5, max=99\r\nContent-Length: 0\r\nX-A: 1\r\nx-a: 2\r\n\r\n";
     let mut parser = ResponseParser::default();
     parser.expect(Kind::Plain);
@@ -68,7 +68,7 @@ fn lengths_end_bodies_and_responses_follow_each_other() {
 }
 
 #[test]
-fn chunks_are_joined_and_trailers_given() {
+fn chunks_are_joined_and_trailers_returned() {
     let input = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n1;x=y\r\n!\r\n0\r\nDigest: abc\r\n\r\n";
     assert_eq!(
         script(&[Kind::Plain], input),
@@ -77,7 +77,7 @@ fn chunks_are_joined_and_trailers_given() {
 }
 
 #[test]
-fn requests_and_statuses_without_a_body_have_none_whatever_is_announced() {
+fn requests_and_statuses_without_a_body_have_none_for_any_announcement() {
     let named = |status| {
         format!("HTTP/1.1 {status} X\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n")
     };
@@ -112,7 +112,7 @@ fn interim_responses_come_before_the_final_one() {
 }
 
 #[test]
-fn switching_protocols_leaves_the_rest_alone() {
+fn switching_protocols_leaves_the_rest_unread() {
     let upgrade = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\r\n\x01\x02";
     assert_eq!(
         script(&[Kind::Plain], upgrade),
@@ -177,7 +177,7 @@ fn a_body_until_close_is_complete_only_at_the_end() {
 }
 
 #[test]
-fn what_was_cut_is_told_apart_from_what_ended() {
+fn a_cut_response_differs_from_a_complete_one() {
     let eof = |kinds: &[Kind], input: &str| {
         let script = script(kinds, input);
         script.lines().last().unwrap().to_owned()
@@ -220,7 +220,7 @@ fn what_was_cut_is_told_apart_from_what_ended() {
 }
 
 #[test]
-fn a_response_that_nobody_asked_for_says_so() {
+fn a_response_without_a_request_is_unsolicited() {
     let input = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(
         script(&[], input),

@@ -11,7 +11,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![4 => Just(Kind::Plain), 1 => Just(Kind::Head), 1 => Just(Kind::Connect)]
 }
 
-/// Streams that are mostly HTTP: whole messages and fragments of messages, in any order.
+/// Streams that are mostly HTTP: complete messages and fragments of messages, in any order.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         Just("HTTP/1.1 200 OK\r\n"),

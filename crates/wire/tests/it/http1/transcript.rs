@@ -1,4 +1,4 @@
-//! Runs a parser over pieces of bytes and writes down what it said, one line an event.
+//! Runs a parser over pieces of bytes and writes its events, one per line.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use intact_wire::http1::{
     Headers, Kind, Limits, RequestEvent, RequestParser, ResponseEvent, ResponseParser,
 };
 
-/// What the parser said of those responses, then of the end of the stream.
+/// The events of these responses, then of the end of the stream.
 pub(super) fn responses(kinds: &[Kind], pieces: &[&[u8]]) -> String {
     responses_within(Limits::default(), kinds, pieces)
 }
@@ -54,7 +54,7 @@ pub(super) fn responses_within(limits: Limits, kinds: &[Kind], pieces: &[&[u8]])
     script.finish()
 }
 
-/// What the parser said of those requests, then of the end of the stream.
+/// The events of these requests, then of the end of the stream.
 pub(super) fn requests(pieces: &[&[u8]]) -> String {
     requests_within(Limits::default(), pieces)
 }
@@ -96,7 +96,7 @@ pub(super) fn requests_within(limits: Limits, pieces: &[&[u8]]) -> String {
     script.finish()
 }
 
-/// Joins neighbouring body pieces, and the bytes that a tunnel leaves alone, so that splits do not show.
+/// Joins adjacent pieces of bodies and tunnels, so splits do not show.
 #[derive(Default)]
 struct Script {
     lines: String,
@@ -128,7 +128,7 @@ impl Script {
         self.rest.extend_from_slice(left);
     }
 
-    /// Without the snippet: how much of the offending bytes was there to quote does depend on the split.
+    /// Without the snippet: the number of bytes that it quotes depends on the split.
     fn error(mut self, error: &intact_wire::http1::Error) -> String {
         let text = error.to_string();
         self.line(&format!("error {}", text.split(", found").next().unwrap()));

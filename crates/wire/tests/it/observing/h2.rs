@@ -1,4 +1,4 @@
-//! HTTP/2 overheard: scripts of our own, and real conversations of the `h2` crate.
+//! Observed HTTP/2: scripts, and real conversations of the `h2` crate.
 
 use std::sync::{Arc, Mutex};
 
@@ -81,7 +81,7 @@ fn opening() -> [(Side, Vec<u8>); 2] {
     [(Client, client), (Server, server)]
 }
 
-fn overhear(observer: &mut Http2Observer, pieces: &[(Side, Vec<u8>)], chunk: usize) -> Vec<String> {
+fn observe(observer: &mut Http2Observer, pieces: &[(Side, Vec<u8>)], chunk: usize) -> Vec<String> {
     let mut log = Log::default();
     for (at, (from, bytes)) in pieces.iter().enumerate() {
         for chunk in bytes.chunks(chunk) {
@@ -126,7 +126,7 @@ fn two_statuses_are_none_and_a_response_needs_a_request() {
     assert_eq!(statuses(&pieces), [Some(0), Some(204)]);
 }
 
-/// How the exchange of a response ends whose header section, body and trailers are these.
+/// The outcome of an exchange whose response has this header section, body and trailers.
 fn outcome(fields: &[(&str, &str)], body: Option<&[u8]>, trailers: &[(&str, &str)]) -> Outcome {
     let mut script = Script::default();
     let mut pieces = opening().to_vec();
@@ -157,7 +157,7 @@ fn outcome(fields: &[(&str, &str)], body: Option<&[u8]>, trailers: &[(&str, &str
 }
 
 #[test]
-fn a_whole_response_that_breaks_rfc_9113_is_malformed() {
+fn a_complete_response_that_breaks_rfc_9113_is_malformed() {
     let ok = (":status", "200");
     let five = ("content-length", "5");
     let malformed: &[&[(&str, &str)]] = &[
@@ -237,7 +237,7 @@ fn streams_become_exchanges_with_the_gap_between_head_and_data() {
 }
 
 #[test]
-fn resets_and_go_away_tell_what_may_be_sent_again() {
+fn resets_and_go_away_show_what_may_be_sent_again() {
     let mut script = Script::default();
     let mut pieces = opening().to_vec();
     for stream in [1, 3, 5, 7] {
@@ -254,7 +254,7 @@ fn resets_and_go_away_tell_what_may_be_sent_again() {
     ));
     let mut observer = Http2Observer::default();
     assert_eq!(
-        overhear(&mut observer, &pieces, usize::MAX),
+        observe(&mut observer, &pieces, usize::MAX),
         [
             "1: GET /+0 -> - Refused",
             "3: GET /+0 -> - Reset { by: Client, code: CANCEL }",
@@ -291,7 +291,7 @@ fn interims_and_trailers_are_not_responses() {
         frames(|out| write_headers(out, 1, &trailers, true, 5)),
     ));
     assert_eq!(
-        overhear(&mut Http2Observer::default(), &pieces, usize::MAX),
+        observe(&mut Http2Observer::default(), &pieces, usize::MAX),
         ["1: GET /+0 -> 200+1 interims 1 Complete"]
     );
 }
@@ -323,7 +323,7 @@ fn pings_are_timed_and_windows_counted() {
     pieces.push((Client, frames(|out| write_window_update(out, 0, 1000))));
     pieces.push((Server, frames(|out| write_ping(out, true, *b"question"))));
     let mut observer = Http2Observer::default();
-    overhear(&mut observer, &pieces, usize::MAX);
+    observe(&mut observer, &pieces, usize::MAX);
     let facts = observer.facts();
     assert_eq!(
         (facts.pings, facts.ping_took, facts.window_updates),
@@ -332,7 +332,7 @@ fn pings_are_timed_and_windows_counted() {
 }
 
 #[test]
-fn a_connection_joined_late_tells_what_its_header_tables_disclose() {
+fn a_connection_joined_late_shows_what_its_header_tables_disclose() {
     let mut script = Script::default();
     let _before = (script.get(1, "/secret"), script.head(1, "200", true));
     let pieces = [
@@ -341,9 +341,10 @@ fn a_connection_joined_late_tells_what_its_header_tables_disclose() {
         (Client, script.get(5, "/new")),
         (Server, script.head(5, "404", true)),
     ];
-    // `/secret` and the authority were inserted before; the static table still tells the method and the status
+    // `/secret` and the authority were inserted before; the static table still has the method and
+    // the status
     assert_eq!(
-        overhear(&mut Http2Observer::mid_stream(), &pieces, usize::MAX),
+        observe(&mut Http2Observer::mid_stream(), &pieces, usize::MAX),
         [
             "3: GET +0 -> 200+0 Complete",
             "5: GET /new+0 -> 404+0 Complete"
@@ -352,7 +353,7 @@ fn a_connection_joined_late_tells_what_its_header_tables_disclose() {
 }
 
 #[test]
-fn a_hole_ends_a_direction_and_says_so() {
+fn a_gap_ends_a_direction_and_is_reported() {
     let mut script = Script::default();
     let mut observer = Http2Observer::default();
     let mut log = Log::default();
@@ -371,7 +372,7 @@ fn a_hole_ends_a_direction_and_says_so() {
 
 type Recorded = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
 
-/// Passes bytes on in both directions and writes them down.
+/// Forwards bytes in both directions and records them.
 async fn relay(client: DuplexStream, server: DuplexStream, recorded: Recorded) {
     let (client_in, client_out) = split(client);
     let (server_in, server_out) = split(server);
@@ -399,7 +400,7 @@ async fn relay(client: DuplexStream, server: DuplexStream, recorded: Recorded) {
     );
 }
 
-/// Twenty POSTs at a time by the `h2` crate, each answered with twice its body.
+/// The `h2` crate sends twenty concurrent POSTs; each response has twice the body of its request.
 async fn converse(recorded: Recorded) {
     let (client_io, client_far) = duplex(1 << 16);
     let (server_io, server_far) = duplex(1 << 16);
@@ -479,7 +480,7 @@ fn conversations_of_the_h2_crate_are_understood_at_any_split() {
     expected.sort();
     for chunk in [1, 10, usize::MAX] {
         let mut observer = Http2Observer::default();
-        let mut got = overhear(&mut observer, &pieces, chunk);
+        let mut got = observe(&mut observer, &pieces, chunk);
         got.sort();
         assert_eq!(got, expected, "in chunks of {chunk}");
         assert_eq!((observer.lost(Client), observer.lost(Server)), (None, None));
@@ -503,7 +504,7 @@ proptest! {
             bytes[at / 7 % len] = byte;
         }
         let mut observer = if late { Http2Observer::mid_stream() } else { Http2Observer::default() };
-        overhear(&mut observer, &pieces, 3);
+        observe(&mut observer, &pieces, 3);
         prop_assert_eq!(observer.outstanding(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/1 overheard.
+//! Observed HTTP/1.
 
 use intact_wire::Side::{self, Client, Server};
 use intact_wire::exchange::{Event, Exchange, Outcome};
@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use super::Log;
 use crate::pieces::cut;
 
-/// The exchanges of a conversation in which the n-th piece has the time n, and then both ends are done.
-fn overhear(pieces: &[(Side, &str)]) -> Vec<String> {
+/// The exchanges of a conversation. Piece n has the time n, and both directions end after the last
+/// one.
+fn observe(pieces: &[(Side, &str)]) -> Vec<String> {
     let mut observer = Http1Observer::default();
     let mut log = Log::default();
     for (at, (from, text)) in pieces.iter().enumerate() {
@@ -32,7 +33,7 @@ const OK: (Side, &str) = (Server, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh
 #[test]
 fn exchanges_follow_each_other_on_a_kept_connection() {
     assert_eq!(
-        overhear(&[GET, OK, GET, OK]),
+        observe(&[GET, OK, GET, OK]),
         ["GET /a+0 -> 200+2 Complete", "GET /a+0 -> 200+2 Complete"]
     );
 }
@@ -93,7 +94,7 @@ fn pipelined_requests_are_paired_in_order() {
     let two = "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\n";
     let answers = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 204 No Content\r\n\r\n";
     assert_eq!(
-        overhear(&[(Client, two), (Server, answers)]),
+        observe(&[(Client, two), (Server, answers)]),
         [
             "GET /1+0 -> 200+1 Complete",
             "HEAD /2+0 -> 204+0 pipelined Complete"
@@ -102,14 +103,14 @@ fn pipelined_requests_are_paired_in_order() {
 }
 
 #[test]
-fn interim_responses_do_not_count_as_answers() {
+fn interim_responses_do_not_count_as_responses() {
     let interim = (Server, "HTTP/1.1 103 Early Hints\r\n\r\n");
     assert_eq!(
-        overhear(&[GET, interim, interim, OK]),
+        observe(&[GET, interim, interim, OK]),
         ["GET /a+0 -> 200+2 interims 2 Complete"]
     );
     assert_eq!(
-        overhear(&[GET, interim]),
+        observe(&[GET, interim]),
         ["GET /a+0 -> - interims 1 Unanswered"]
     );
 }
@@ -121,17 +122,17 @@ fn an_upgrade_ends_http() {
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nHTTP/1.1",
     );
     assert_eq!(
-        overhear(&[GET, switch, (Client, "\x01\x02"), (Server, "x")]),
+        observe(&[GET, switch, (Client, "\x01\x02"), (Server, "x")]),
         ["GET /a+0 -> 101+0 Complete"]
     );
 }
 
 #[test]
-fn a_refused_connect_goes_on_as_http() {
+fn a_refused_connect_continues_as_http() {
     let connect = (Client, "CONNECT h:1 HTTP/1.1\r\n\r\n");
     let refused = (Server, "HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(
-        overhear(&[connect, refused, GET, OK]),
+        observe(&[connect, refused, GET, OK]),
         [
             "CONNECT h:1+0 -> 407+0 Complete",
             "GET /a+0 -> 200+2 Complete"
@@ -139,52 +140,52 @@ fn a_refused_connect_goes_on_as_http() {
     );
     let accepted = (Server, "HTTP/1.1 200 OK\r\n\r\n");
     assert_eq!(
-        overhear(&[connect, accepted, GET, OK]),
+        observe(&[connect, accepted, GET, OK]),
         ["CONNECT h:1+0 -> 200+0 Complete"]
     );
 }
 
 #[test]
-fn an_answer_before_the_end_of_its_request_waits_for_it() {
+fn a_response_before_the_end_of_its_request_waits_for_it() {
     let post = (Client, "POST /p HTTP/1.1\r\nContent-Length: 4\r\n\r\nab");
     assert_eq!(
-        overhear(&[post, OK, (Client, "cd"), GET, OK]),
+        observe(&[post, OK, (Client, "cd"), GET, OK]),
         ["POST /p+4 -> 200+2 Complete", "GET /a+0 -> 200+2 Complete"]
     );
-    assert_eq!(overhear(&[post, OK]), ["POST /p+2 -> 200+2 Complete"]);
+    assert_eq!(observe(&[post, OK]), ["POST /p+2 -> 200+2 Complete"]);
 }
 
 #[test]
-fn ends_tell_complete_unanswered_and_cut_apart() {
+fn complete_unanswered_and_cut_ends_differ() {
     assert_eq!(
-        overhear(&[GET, OK, GET]),
+        observe(&[GET, OK, GET]),
         ["GET /a+0 -> 200+2 Complete", "GET /a+0 -> - Unanswered"]
     );
     assert_eq!(
-        overhear(&[
+        observe(&[
             GET,
             (Server, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
         ]),
         ["GET /a+0 -> 200+3 Cut"]
     );
     assert_eq!(
-        overhear(&[GET, (Server, "HTTP/1.1 200")]),
+        observe(&[GET, (Server, "HTTP/1.1 200")]),
         ["GET /a+0 -> - Cut"]
     );
     assert_eq!(
-        overhear(&[GET, (Server, "HTTP/1.0 200 OK\r\n\r\nabc")]),
+        observe(&[GET, (Server, "HTTP/1.0 200 OK\r\n\r\nabc")]),
         ["GET /a+0 -> 200+3 close UntilClose"]
     );
 }
 
 #[test]
-fn a_response_that_nobody_asked_for_stands_alone() {
+fn a_response_without_a_request_is_alone() {
     let timeout = (
         Server,
         "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     );
     assert_eq!(
-        overhear(&[GET, OK, timeout]),
+        observe(&[GET, OK, timeout]),
         [
             "GET /a+0 -> 200+2 Complete",
             "? -> 408+0 close unsolicited Complete"
@@ -208,7 +209,7 @@ fn a_connection_joined_late_is_read_from_its_next_heads() {
 }
 
 #[test]
-fn a_hole_within_a_body_of_known_length_is_counted_over() {
+fn a_gap_within_a_body_of_known_length_is_counted() {
     let mut observer = Http1Observer::default();
     let mut log = Log::default();
     let post = (Client, "POST /p HTTP/1.1\r\nContent-Length: 1000\r\n\r\nab");
@@ -228,7 +229,7 @@ fn a_hole_within_a_body_of_known_length_is_counted_over() {
 }
 
 #[test]
-fn a_hole_that_is_the_end_of_a_body_ends_the_exchange() {
+fn a_gap_at_the_end_of_a_body_ends_the_exchange() {
     let mut observer = Http1Observer::default();
     let mut log = Log::default();
     observer.read(Client, GET.1.as_bytes(), 0, |event| log.take(event));
@@ -245,7 +246,7 @@ fn a_hole_that_is_the_end_of_a_body_ends_the_exchange() {
 }
 
 #[test]
-fn every_request_that_is_cut_off_or_refused_is_over_once() {
+fn every_request_that_is_cut_off_or_refused_ends_once() {
     let cut = "GET /a HTTP/1.1\r\nHost: a.ex";
     let odd = "GET /a b HTTP/1.1\r\n\r\n";
     for (request, target) in [(cut, "/a"), (odd, "/a b")] {
@@ -277,7 +278,7 @@ fn every_request_that_is_cut_off_or_refused_is_over_once() {
 }
 
 #[test]
-fn a_hole_elsewhere_costs_what_was_under_way_and_no_more() {
+fn a_gap_elsewhere_loses_the_open_messages_and_no_more() {
     let mut observer = Http1Observer::default();
     let mut log = Log::default();
     observer.read(Client, GET.1.as_bytes(), 0, |event| log.take(event));
@@ -300,7 +301,7 @@ fn a_hole_elsewhere_costs_what_was_under_way_and_no_more() {
 }
 
 #[test]
-fn what_is_not_http_is_told_and_not_read() {
+fn bytes_that_are_not_http_are_reported_and_not_read() {
     let mut observer = Http1Observer::default();
     observer.read(Client, b"\x16\x03\x01\x02\x00", 0, |_| {
         panic!("nothing happened")
@@ -328,10 +329,10 @@ proptest! {
                 observer.read(*from, piece, 0, |event| log.take(event));
             }
         }
-        // out of step, it waits for a read that starts with a head, so there the split does matter
+        // out of step, it waits for a read that starts with a header section, so the split matters
         prop_assume!(observer.error(Client).is_none() && observer.error(Server).is_none());
         end(&mut observer, 0, &mut log);
-        prop_assert_eq!(log.0, overhear(&pieces));
+        prop_assert_eq!(log.0, observe(&pieces));
     }
 
     #[test]

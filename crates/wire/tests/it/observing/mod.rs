@@ -1,11 +1,11 @@
-//! Both directions of a connection overheard: exchanges, their times, and what holes do to them.
+//! Both directions of an observed connection: exchanges, their times, and the effect of gaps.
 
 mod h2;
 mod http1;
 
 use intact_wire::exchange::{Event, Exchange, Outcome};
 
-/// One line an exchange: what was asked and answered, sizes, how it ended.
+/// One line per exchange: request, response, sizes, outcome.
 fn line(exchange: &Exchange, outcome: Outcome) -> String {
     let stream = exchange
         .stream
@@ -47,7 +47,7 @@ fn line(exchange: &Exchange, outcome: Outcome) -> String {
     format!("{stream}{request} -> {response}{interims}{pipelined} {outcome:?}")
 }
 
-/// The exchanges that are over, one line each.
+/// The ended exchanges, one line each.
 #[derive(Default)]
 struct Log(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! Decryption held against what the ends of a rustls connection really said.
+//! Decryption, compared with what the ends of a rustls connection sent.
 
 use intact_wire::Side;
 use intact_wire::tls::decrypt::{Decryptor, Inner, KeyLog, SecretCheck, Status};
@@ -12,17 +12,18 @@ use super::tape::{Pair, Setup, Tape};
 
 const MAX_WAITING: usize = 1 << 20;
 
-/// What came out of one connection.
+/// The decrypted data of one connection.
 struct Heard {
     client: Vec<u8>,
     server: Vec<u8>,
-    /// The times of the plain text, in the order in which it was given.
+    /// The times of the data, in the order in which it was passed on.
     times: Vec<(Side, u64)>,
     inner: Inner,
     status: Status,
 }
 
-/// Feeds the tape in chunks of that size, the n-th piece with the time n; the key log comes after `late` pieces.
+/// Passes the tape in chunks of this size; piece n has the time n. The key log arrives after `late`
+/// pieces.
 fn listen(tape: &Tape, keys: &KeyLog, chunk: usize, late: usize) -> Heard {
     let mut decryptor = Decryptor::new(MAX_WAITING);
     let (mut client, mut server, mut times) = (Vec::new(), Vec::new(), Vec::new());
@@ -134,7 +135,7 @@ fn a_record_is_sealed_that_fits_behind_those_of_the_server() {
             decryptor.read(&keys, Side::Server, bytes, 1, take).unwrap();
             (said, decryptor.seal_by_server(b"x").is_some())
         };
-        // only between two records, and each place is there once
+        // only between two records, and only once
         let (begin, rest) = record.split_at(9);
         assert_eq!(read(begin), (Vec::new(), false));
         assert_eq!(read(rest), (b"more".to_vec(), true));
@@ -143,7 +144,7 @@ fn a_record_is_sealed_that_fits_behind_those_of_the_server() {
 }
 
 #[test]
-fn aead_suites_of_tls_1_2_read_as_they_were_said() {
+fn aead_suites_of_tls_1_2_are_decrypted() {
     let suites = [
         TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
         TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -160,7 +161,7 @@ fn aead_suites_of_tls_1_2_read_as_they_were_said() {
 }
 
 #[test]
-fn resumed_and_retried_connections_read_as_well() {
+fn resumed_and_retried_connections_are_decrypted() {
     for version in [&version::TLS12, &version::TLS13] {
         let pair = Pair::new(&Setup::new(version));
         pair.talk();
@@ -200,7 +201,7 @@ fn early_data_comes_first() {
 }
 
 #[test]
-fn plain_text_keeps_its_times_when_keys_come_late() {
+fn plain_text_keeps_its_times_when_keys_arrive_late() {
     let pair = Pair::new(&Setup::new(&version::TLS13));
     let tape = pair.talk();
     let mut early = listen(&tape, &keys(&pair), usize::MAX, 0).times;
@@ -228,7 +229,7 @@ fn without_its_keys_a_connection_waits_and_then_gives_up() {
 }
 
 #[test]
-fn a_damaged_record_is_counted_and_nothing_after_it_is_made_up() {
+fn a_damaged_record_is_counted_and_nothing_after_it_is_invented() {
     let pair = Pair::new(&Setup::new(&version::TLS12));
     let mut tape = pair.talk();
     let answer = tape
@@ -246,7 +247,7 @@ fn a_damaged_record_is_counted_and_nothing_after_it_is_made_up() {
 }
 
 #[test]
-fn a_secret_is_known_by_what_it_opens_and_alone_lets_all_be_read() {
+fn a_secret_is_recognised_by_what_it_decrypts_and_suffices_to_read_all() {
     let suites = [
         (TLS13_AES_128_GCM_SHA256, &version::TLS13, 2),
         (TLS13_AES_256_GCM_SHA384, &version::TLS13, 2),
@@ -290,7 +291,7 @@ fn a_secret_is_known_by_what_it_opens_and_alone_lets_all_be_read() {
 }
 
 #[test]
-fn there_is_nothing_to_open_before_both_sides_have_spoken() {
+fn there_is_no_check_before_both_sides_have_sent_data() {
     let tape = Pair::new(&Setup::new(&version::TLS13)).talk();
     let mut decryptor = Decryptor::new(MAX_WAITING);
     let mut counts = Vec::new();
@@ -359,7 +360,7 @@ fn recorded(text: &str) -> (Tape, KeyLog) {
 }
 
 #[test]
-fn cbc_suites_read_with_the_mac_inside_and_outside() {
+fn cbc_suites_are_decrypted_with_the_mac_inside_and_outside() {
     let files = [
         (include_str!("cbc/aes128-sha-mac-first.txt"), 0x002f, false),
         (

@@ -40,7 +40,7 @@ fn plain_text_is_refused_at_its_first_bytes() {
 }
 
 #[test]
-fn an_endless_handshake_message_is_refused_before_it_is_held() {
+fn an_endless_handshake_message_is_refused_before_it_is_stored() {
     let (_, failed) = watch(Side::Server, &[b"\x16\x03\x03\x00\x04\x0b\xff\xff\xff"]);
     assert!(matches!(
         failed,
@@ -57,7 +57,7 @@ fn a_hello_cut_anywhere_is_malformed_and_never_panics() {
     // record header 5, message header 4
     let client = &tape.pieces[0].1[9..];
     assert!(ClientHello::parse(client).is_ok());
-    // nothing follows the extensions: found by comparison with rustls
+    // nothing follows the extensions: found by a comparison with rustls
     assert!(ClientHello::parse(&[client, &[0]].concat()).is_err());
     let base = 2 + 32 + 1 + usize::from(client[34]);
     for len in 0..client.len() {

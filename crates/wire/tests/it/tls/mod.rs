@@ -1,4 +1,4 @@
-//! TLS: what passive readers make of real handshakes between rustls ends in memory, and of hostile bytes.
+//! TLS: passive readers on real handshakes between rustls ends in memory, and on hostile bytes.
 
 mod decrypting;
 mod hostile;

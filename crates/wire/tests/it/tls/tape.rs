@@ -1,4 +1,4 @@
-//! A rustls client and server in memory, everything that went between them recorded.
+//! A rustls client and server in memory, with a recording of all bytes between them.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use rustls::{
     SupportedCipherSuite, SupportedProtocolVersion,
 };
 
-/// What one connection put on the wire, in order, and what its ends meant by it.
+/// The bytes of one connection in order, and the data that its ends sent.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     pub(crate) pieces: Vec<(Side, Vec<u8>)>,
@@ -19,7 +19,7 @@ pub(crate) struct Tape {
     pub(crate) server_said: Vec<u8>,
 }
 
-/// How the two ends are set up.
+/// The configuration of the two ends.
 pub(crate) struct Setup {
     pub(crate) version: &'static SupportedProtocolVersion,
     pub(crate) suite: Option<SupportedCipherSuite>,
@@ -105,7 +105,8 @@ impl Pair {
         }
     }
 
-    /// One connection: a request, an answer of 40 kB, the same again after both refreshed their keys (TLS 1.3), close_notify.
+    /// One connection: a request, a response of 40 kB, the same again after both updated their keys
+    /// (TLS 1.3), close_notify.
     pub(crate) fn talk(&self) -> Tape {
         let mut tape = Tape::default();
         let name = ServerName::try_from("test.example").unwrap();

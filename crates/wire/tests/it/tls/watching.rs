@@ -1,4 +1,4 @@
-//! Real handshakes, watched without keys.
+//! Real handshakes, observed without keys.
 
 use intact_wire::Side;
 use intact_wire::tls::{Evidence, Mode, TLS12, TLS13, TlsFacts, Watcher};
@@ -7,7 +7,7 @@ use rustls::version;
 
 use super::tape::{Pair, Setup, Tape};
 
-/// The facts when every piece comes in chunks of that size; the n-th piece has the time n.
+/// The facts if every piece arrives in chunks of this size; piece n has the time n.
 fn watch(tape: &Tape, chunk: usize) -> TlsFacts {
     let mut watcher = Watcher::default();
     for (at, (side, bytes)) in tape.pieces.iter().enumerate() {
@@ -27,7 +27,7 @@ fn facts(tape: &Tape) -> TlsFacts {
 }
 
 #[test]
-fn hellos_tell_what_was_offered_and_chosen() {
+fn hellos_show_what_was_offered_and_chosen() {
     let facts = facts(&Pair::new(&Setup::new(&version::TLS13)).talk());
     let client = facts.client_hello.as_ref().unwrap();
     assert_eq!(client.server_name.as_deref(), Some("test.example"));
@@ -126,7 +126,7 @@ fn early_data_leaves_the_end_of_the_handshake_open() {
 }
 
 #[test]
-fn a_retry_is_told_apart_from_an_answer() {
+fn a_retry_differs_from_an_answer() {
     let setup = Setup {
         server_groups: Some(vec![kx_group::SECP384R1]),
         ..Setup::new(&version::TLS13)
@@ -147,7 +147,7 @@ fn a_retry_is_told_apart_from_an_answer() {
 }
 
 #[test]
-fn the_client_random_names_the_connection_in_key_logs() {
+fn the_client_random_identifies_the_connection_in_key_logs() {
     let pair = Pair::new(&Setup::new(&version::TLS12));
     let facts = facts(&pair.talk());
     let random: String = facts

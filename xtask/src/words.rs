@@ -1,0 +1,285 @@
+//! `cargo xtask words`: checks the language of comments, messages and documentation.
+//!
+//! It rejects the words of `rejected.rs` in Rust files and in Markdown, and Markdown prose that is
+//! wide or has long paragraphs. It reads text only: it builds nothing and changes nothing.
+
+mod prose;
+mod rejected;
+
+use crate::tool;
+use anyhow::Context;
+use prose::{MAX_COLUMNS, MAX_WORDS, Passage};
+use rejected::Rejected;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Folders and files that still hold rejected words. Remove a line when its folder is clean; a line
+/// without a hit fails the check.
+const NOT_YET: &[&str] = &[
+    "CONTRIBUTING.md",
+    "README.md",
+    "clients/",
+    "clients/README.md",
+    "crates/bench/",
+    "crates/check/",
+    "crates/experiment/",
+    "crates/findings/",
+    "crates/fix/",
+    "crates/intact/",
+    "crates/lambda/",
+    "crates/link/",
+    "crates/report/",
+    "crates/serve/",
+    "crates/watch/",
+    "deploy/README.md",
+    "docs/bench.md",
+    "docs/check.md",
+    "docs/figures.md",
+    "docs/fix-table.md",
+    "docs/fix.md",
+    "docs/lambda.md",
+    "docs/ledger.md",
+    "docs/link.md",
+    "docs/options.md",
+    "docs/requirements.md",
+    "docs/rules.md",
+    "docs/serve.md",
+    "docs/watch.md",
+    "fuzz/",
+    "xtask/",
+];
+
+/// What other people wrote, or text that programs read.
+const EXEMPT: &[&str] = &["fixtures/"];
+
+/// A place where the language breaks a rule.
+struct Hit {
+    line: usize,
+    kind: Kind,
+    message: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Comment,
+    Message,
+    Name,
+    Text,
+    Layout,
+}
+
+/// Hits of a folder by kind, and what they are compared with.
+#[derive(Default)]
+struct Totals {
+    comment_lines: usize,
+    words: BTreeMap<&'static str, usize>,
+}
+
+impl Kind {
+    fn label(self) -> &'static str {
+        match self {
+            Kind::Comment => "comment",
+            Kind::Message => "message",
+            Kind::Name => "name",
+            Kind::Text => "text",
+            Kind::Layout => "layout",
+        }
+    }
+}
+
+/// Checks the tracked files. `Ok(false)`: a clean folder has a hit, or a folder that is not listed
+/// as clean has none. With `count` it prints a table of all folders and always passes.
+pub(crate) fn check(count: bool) -> anyhow::Result<bool> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let rejected = Rejected::new()?;
+    let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
+    let mut unused: Vec<&str> = NOT_YET.to_vec();
+    let (mut files, mut broken) = (0, 0);
+    let tracked = tool::run(root, "git", &["ls-files", "*.rs", "*.md"])?;
+    for name in tracked.lines().filter(|name| !is_below(name, EXEMPT)) {
+        let source = std::fs::read_to_string(root.join(name)).with_context(|| name.to_owned())?;
+        let (comment_lines, hits) = hits(&rejected, name, &source);
+        files += 1;
+        let folder = totals.entry(folder(name)).or_default();
+        folder.comment_lines += comment_lines;
+        for hit in &hits {
+            *folder.words.entry(hit.kind.label()).or_default() += 1;
+        }
+        if hits.is_empty() {
+            continue;
+        }
+        unused.retain(|listed| !is_below(name, &[listed]));
+        if !count && !is_below(name, NOT_YET) {
+            for hit in &hits {
+                println!("{name}:{}: {}: {}", hit.line, hit.kind.label(), hit.message);
+            }
+            broken += hits.len();
+        }
+    }
+    if count {
+        print!("{}", table(&totals));
+        return Ok(true);
+    }
+    for listed in &unused {
+        println!("{listed} has no hit: remove it from NOT_YET in xtask/src/words.rs");
+    }
+    println!(
+        "{files} files: {broken} problems of language; {} folders and files are not checked yet",
+        NOT_YET.len()
+    );
+    Ok(broken == 0 && unused.is_empty())
+}
+
+/// The number of comment lines of a file, and its hits.
+fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
+    let line = |offset: usize| source[..offset].matches('\n').count() + 1;
+    let mut hits = Vec::new();
+    let mut find = |kind, passages: &[Passage]| {
+        for passage in passages {
+            for (offset, phrase, instead) in rejected.find(&passage.text) {
+                let phrase = phrase.split_whitespace().collect::<Vec<_>>().join(" ");
+                hits.push(Hit {
+                    line: line(passage.start + offset),
+                    kind,
+                    message: format!("\"{phrase}\"; write {instead}"),
+                });
+            }
+        }
+    };
+    if name.ends_with(".rs") {
+        let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
+        let prose = prose::of_rust(source, is_test);
+        find(Kind::Comment, &prose.comments);
+        find(Kind::Message, &prose.messages);
+        find(Kind::Name, &prose.names);
+        return (prose.comment_lines, hits);
+    }
+    let prose = prose::of_markdown(source);
+    find(Kind::Text, &prose.text);
+    hits.extend(prose.wide_lines.iter().map(|offset| Hit {
+        line: line(*offset),
+        kind: Kind::Layout,
+        message: format!("a line of prose has more than {MAX_COLUMNS} columns"),
+    }));
+    hits.extend(prose.long_paragraphs.iter().map(|(offset, words)| Hit {
+        line: line(*offset),
+        kind: Kind::Layout,
+        message: format!("a paragraph has {words} words, more than {MAX_WORDS}"),
+    }));
+    (0, hits)
+}
+
+/// Whether a file is one of `listed`, or below a folder of it that ends with `/`.
+fn is_below(name: &str, listed: &[&str]) -> bool {
+    let is_one =
+        |listed: &&str| name == *listed || listed.ends_with('/') && name.starts_with(listed);
+    listed.iter().any(is_one)
+}
+
+/// The folder that a file is counted under: a crate, or the file itself for documentation.
+fn folder(name: &str) -> String {
+    if name.ends_with(".md") {
+        return name.to_owned();
+    }
+    let depth = if name.starts_with("crates/") { 2 } else { 1 };
+    name.split('/').take(depth).collect::<Vec<_>>().join("/")
+}
+
+/// Hits per folder. Folders without comments and without a hit are left out.
+fn table(totals: &BTreeMap<String, Totals>) -> String {
+    let header = [
+        "folder",
+        "comment lines",
+        "comment",
+        "per 1,000",
+        "message",
+        "name",
+        "text",
+        "layout",
+    ];
+    let mut text = format!(
+        "| {} |\n|{}\n",
+        header.join(" | "),
+        " --- |".repeat(header.len())
+    );
+    for (folder, totals) in totals {
+        if totals.comment_lines == 0 && totals.words.is_empty() {
+            continue;
+        }
+        let count = |kind: Kind| totals.words.get(kind.label()).copied().unwrap_or(0);
+        let rate = match totals.comment_lines {
+            0 => "-".to_owned(),
+            lines => format!("{:.1}", 1000.0 * count(Kind::Comment) as f64 / lines as f64),
+        };
+        text += &format!(
+            "| {folder} | {} | {} | {rate} | {} | {} | {} | {} |\n",
+            totals.comment_lines,
+            count(Kind::Comment),
+            count(Kind::Message),
+            count(Kind::Name),
+            count(Kind::Text),
+            count(Kind::Layout),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_have_the_line_and_the_kind() {
+        let rejected = Rejected::new().unwrap();
+        let source = "//! A\n\n/// Once\n/// more.\nfn told() {\n    f(\"stands beside\")\n}\n";
+        let (comment_lines, hits) = hits(&rejected, "crates/a/src/lib.rs", source);
+        let found = hits.iter().map(|hit| (hit.line, hit.kind.label()));
+        let expected = [(3, "comment"), (6, "message"), (5, "name")];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(hits[0].message, "\"Once more\"; write again");
+        assert_eq!(comment_lines, 3);
+    }
+
+    #[test]
+    fn literals_of_tests_are_fixtures() {
+        let rejected = Rejected::new().unwrap();
+        let source = "f(\"stands beside\")";
+        for (name, expected) in [
+            ("a/src/b.rs", 1),
+            ("a/tests/it/b.rs", 0),
+            ("a/src/tests.rs", 0),
+        ] {
+            assert_eq!(hits(&rejected, name, source).1.len(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn markdown_is_checked_for_words_and_layout() {
+        let rejected = Rejected::new().unwrap();
+        let source = format!("told\n\n{}\n", "word ".repeat(81));
+        let (_, hits) = hits(&rejected, "docs/a.md", &source);
+        let found = hits.iter().map(|hit| (hit.line, hit.kind.label()));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [(1, "text"), (3, "layout"), (3, "layout")]
+        );
+    }
+
+    #[test]
+    fn a_listed_folder_covers_its_files_and_no_other_folder() {
+        let listed = ["crates/fix/", "README.md"];
+        for name in ["crates/fix/src/lib.rs", "README.md"] {
+            assert!(is_below(name, &listed), "{name}");
+        }
+        for name in ["crates/fixes/src/lib.rs", "docs/README.md", "crates/fix"] {
+            assert!(!is_below(name, &listed), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_are_counted_by_crate_and_documents_alone() {
+        assert_eq!(folder("crates/fix/src/lib.rs"), "crates/fix");
+        assert_eq!(folder("xtask/src/main.rs"), "xtask");
+        assert_eq!(folder("docs/fix.md"), "docs/fix.md");
+    }
+}

@@ -1,0 +1,293 @@
+//! The prose of a file: the passages of its text that a person reads.
+//!
+//! Inline code and code blocks are blanked or left out, so no phrase is found in them or across them.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
+use std::ops::Range;
+
+/// A run of prose. Its text has the length of the source that it stands for.
+pub(super) struct Passage {
+    /// Offset in the source, in bytes.
+    pub(super) start: usize,
+    /// The text. A zero byte stands for what is no prose.
+    pub(super) text: String,
+}
+
+impl Passage {
+    fn new(start: usize) -> Passage {
+        let text = String::new();
+        Passage { start, text }
+    }
+
+    fn of(start: usize, text: &str) -> Passage {
+        let mut passage = Passage::new(start);
+        passage.push(start, text);
+        passage.without_inline_code()
+    }
+
+    /// Adds the text at `start`. Spaces stand for what lies between.
+    fn push(&mut self, start: usize, text: &str) {
+        let gap = start - self.start - self.text.len();
+        self.text.extend(std::iter::repeat_n(' ', gap));
+        self.text.push_str(text);
+    }
+
+    /// Blanks what stands between backticks.
+    fn without_inline_code(mut self) -> Passage {
+        while let Some(start) = self.text.find('`')
+            && let Some(length) = self.text[start + 1..].find('`')
+        {
+            let code = start..start + length + 2;
+            let keep_line_end = |byte| if byte == b'\n' { '\n' } else { '\0' };
+            let blank: String = self.text[code.clone()].bytes().map(keep_line_end).collect();
+            self.text.replace_range(code, &blank);
+        }
+        self
+    }
+}
+
+/// What a person reads in a Rust file.
+pub(super) struct RustProse {
+    /// Comments, documentation included. A doc comment of an option is its help.
+    pub(super) comments: Vec<Passage>,
+    /// String literals that hold a space, outside tests. A literal without a space is a key.
+    pub(super) messages: Vec<Passage>,
+    /// Names of functions with spaces for underscores: a test's name is a sentence.
+    pub(super) names: Vec<Passage>,
+    /// Number of lines that hold a comment.
+    pub(super) comment_lines: usize,
+}
+
+/// The prose of a Rust file. `is_test`: the file holds tests only, so its literals are fixtures.
+pub(super) fn of_rust(source: &str, is_test: bool) -> RustProse {
+    let tests = match source.find("#[cfg(test)]\nmod ") {
+        _ if is_test => 0,
+        Some(start) => start,
+        None => source.len(),
+    };
+    let mut prose = RustProse {
+        comments: Vec::new(),
+        messages: Vec::new(),
+        names: Vec::new(),
+        comment_lines: 0,
+    };
+    let mut comment: Option<Passage> = None;
+    let mut after_fn = false;
+    let mut end = 0;
+    for token in tokenize(source, FrontmatterAllowed::No) {
+        let start = end;
+        end += token.len as usize;
+        let text = &source[start..end];
+        match token.kind {
+            // comments that follow each other are one passage
+            TokenKind::Whitespace => continue,
+            TokenKind::LineComment { .. } | TokenKind::BlockComment { .. } => {
+                prose.comment_lines += text.lines().count();
+                let marked = text.trim_start_matches(['/', '!', '*']);
+                comment
+                    .get_or_insert_with(|| Passage::new(start))
+                    .push(end - marked.len(), marked);
+                continue;
+            }
+            TokenKind::Literal { kind, .. } => {
+                let is_text = matches!(kind, LiteralKind::Str { .. } | LiteralKind::RawStr { .. });
+                if is_text && start < tests && text.contains(' ') {
+                    prose.messages.push(Passage::of(start, text));
+                }
+            }
+            TokenKind::Ident if after_fn => {
+                let name = text.replace('_', " ");
+                prose.names.push(Passage::of(start, &name));
+            }
+            _ => {}
+        }
+        let finished = comment.take().map(Passage::without_inline_code);
+        prose.comments.extend(finished);
+        after_fn = text == "fn";
+    }
+    let last = comment.map(Passage::without_inline_code);
+    prose.comments.extend(last);
+    prose
+}
+
+/// The prose of a Markdown file, and what breaks the layout of prose.
+pub(super) struct MarkdownProse {
+    /// Text of paragraphs, lists, headings and tables.
+    pub(super) text: Vec<Passage>,
+    /// Offset of each line outside tables and code blocks that is wider than `MAX_COLUMNS`.
+    pub(super) wide_lines: Vec<usize>,
+    /// Offset and words of each paragraph or list item longer than `MAX_WORDS`.
+    pub(super) long_paragraphs: Vec<(usize, usize)>,
+}
+
+/// Columns of a line of prose in a Markdown file.
+pub(super) const MAX_COLUMNS: usize = 100;
+/// Words of a paragraph in a Markdown file.
+pub(super) const MAX_WORDS: usize = 80;
+
+/// The prose of a Markdown file.
+pub(super) fn of_markdown(source: &str) -> MarkdownProse {
+    let mut text: Vec<Passage> = Vec::new();
+    // ranges where lines may be wide
+    let mut free: Vec<Range<usize>> = Vec::new();
+    let mut long_paragraphs = Vec::new();
+    let mut paragraph: Option<Range<usize>> = None;
+    let mut in_code = false;
+    let mut in_table = false;
+    let mut continues = false;
+    for (event, range) in Parser::new_ext(source, Options::ENABLE_TABLES).into_offset_iter() {
+        let is_inline = matches!(
+            event,
+            Event::Text(_)
+                | Event::Code(_)
+                | Event::SoftBreak
+                | Event::HardBreak
+                | Event::InlineHtml(_)
+                | Event::Start(Tag::Emphasis | Tag::Strong | Tag::Link { .. } | Tag::Image { .. })
+                | Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link | TagEnd::Image)
+        );
+        match &event {
+            Event::Start(Tag::CodeBlock(_)) => {
+                in_code = true;
+                free.push(range.clone());
+            }
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Start(Tag::Table(_)) => {
+                in_table = true;
+                free.push(range.clone());
+            }
+            Event::End(TagEnd::Table) => in_table = false,
+            Event::Text(_) if !in_code => {
+                if !continues {
+                    text.push(Passage::new(range.start));
+                }
+                if let Some(passage) = text.last_mut() {
+                    passage.push(range.start, &source[range.clone()]);
+                }
+            }
+            _ => {}
+        }
+        continues = matches!(event, Event::Text(_) | Event::SoftBreak | Event::HardBreak);
+        if is_inline && !in_code && !in_table {
+            let start = paragraph
+                .as_ref()
+                .map_or(range.start, |so_far| so_far.start);
+            paragraph = Some(start..range.end);
+        } else if let Some(range) = paragraph.take() {
+            let words = source[range.clone()].split_whitespace().count();
+            if words > MAX_WORDS {
+                long_paragraphs.push((range.start, words));
+            }
+        }
+    }
+    let mut wide_lines = Vec::new();
+    let mut start = 0;
+    for line in source.split_inclusive('\n') {
+        let is_free = free.iter().any(|range| range.contains(&start));
+        // a link without a space cannot be wrapped
+        let is_wrappable = line.trim().trim_start_matches("- ").contains(' ');
+        if !is_free && is_wrappable && line.trim_end().chars().count() > MAX_COLUMNS {
+            wide_lines.push(start);
+        }
+        start += line.len();
+    }
+    MarkdownProse {
+        text,
+        wide_lines,
+        long_paragraphs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUST: &str = r##"//! Says `told` and
+//! once
+//! more.
+fn tell_of_it() -> &'static str {
+    let key = "beside"; // the key
+    let message = "stands beside";
+    let raw = r#"one `beside` beside"#;
+    message
+}
+#[cfg(test)]
+mod tests {
+    // beside
+    const PAGE: &str = "told and told";
+}
+"##;
+
+    /// The words of all passages, with `|` after each.
+    fn words(passages: &[Passage]) -> String {
+        let line = |passage: &Passage| {
+            let words: Vec<&str> = passage.text.split(['\0', ' ', '\n']).collect();
+            let words = words.into_iter().filter(|word| !word.is_empty());
+            words.collect::<Vec<_>>().join(" ") + "|"
+        };
+        passages.iter().map(line).collect()
+    }
+
+    #[test]
+    fn comments_messages_and_names_are_separate_and_inline_code_is_blanked() {
+        let prose = of_rust(RUST, false);
+        assert_eq!(
+            words(&prose.comments),
+            "Says and once more.|the key|beside|"
+        );
+        assert_eq!(
+            words(&prose.messages),
+            "\"stands beside\"|r#\"one beside\"#|"
+        );
+        assert_eq!(words(&prose.names), "tell of it|");
+        assert_eq!(prose.comment_lines, 5);
+        assert_eq!(words(&of_rust(RUST, true).messages), "");
+    }
+
+    #[test]
+    fn an_offset_in_a_passage_is_one_in_the_source() {
+        let source = "// once\n    // `a` more\nf(); /* told */ // more\n";
+        let prose = of_rust(source, false);
+        let starts = prose.comments.iter().map(|passage| passage.start);
+        assert_eq!(starts.collect::<Vec<_>>(), [0, 29]);
+        for (passage, word) in prose.comments.iter().zip(["more", "told"]) {
+            let offset = passage.start + passage.text.find(word).unwrap();
+            assert_eq!(Some(offset), source.find(word));
+        }
+        let source = "> A\n> line *of* text\n";
+        for passage in of_markdown(source).text {
+            assert!(source[passage.start..].starts_with(&passage.text[..1]));
+        }
+    }
+
+    #[test]
+    fn markdown_keeps_text_and_tables_and_leaves_code_out() {
+        let table = "| a | told |\n| --- | --- |\n| b | `c` |\n";
+        let source = format!("A *told* `told`\nline\n  of *text*\n\n```text\ntold\n```\n\n{table}");
+        let prose = of_markdown(&source);
+        assert_eq!(words(&prose.text), "A|told|line of|text|a|told|b|");
+    }
+
+    #[test]
+    fn a_wide_line_counts_outside_of_tables_and_code() {
+        let wide = "word ".repeat(30);
+        let source = format!("{wide}\n\n```\n{wide}\n```\n\n| a |\n| --- |\n| {wide} |\n");
+        assert_eq!(of_markdown(&source).wide_lines, [0]);
+        let link = format!("- <https://example.com/{}>\n", "a".repeat(100));
+        assert_eq!(of_markdown(&link).wide_lines, [0; 0]);
+    }
+
+    #[test]
+    fn a_long_paragraph_counts_in_a_list_and_not_in_a_table() {
+        let words = |count| "word ".repeat(count);
+        let source = format!(
+            "{}\n\n- {}\n- b\n\n| a |\n| --- |\n| {} |\n",
+            words(80),
+            words(81),
+            words(90)
+        );
+        let expected = [(source.find("- word").unwrap() + 2, 81)];
+        assert_eq!(of_markdown(&source).long_paragraphs, expected);
+    }
+}
