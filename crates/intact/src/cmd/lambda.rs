@@ -235,7 +235,7 @@ fn turns(args: &Args) -> Result<Vec<Turn>, Failed> {
         function.serves = args.http.then(|| args.path.clone());
     }
     if args.faults.is_any() {
-        return faults::turns(args, functions);
+        return faults::turns(args, &functions);
     }
     let turn = |(variant, function)| Turn {
         variant,

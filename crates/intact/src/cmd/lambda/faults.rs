@@ -17,9 +17,9 @@ use std::time::Duration;
 ///
 /// # Errors
 /// The options leave nothing to strike or to observe.
-pub(super) fn turns(args: &Args, functions: Vec<(Variant, Function)>) -> Result<Vec<Turn>, Failed> {
+pub(super) fn turns(args: &Args, functions: &[(Variant, Function)]) -> Result<Vec<Turn>, Failed> {
     let refused = |words: &'static str| Err(Failed::usage(anyhow!(words)));
-    let [(_, function)] = &functions[..] else {
+    let [(_, function)] = functions else {
         return refused("--fault compares kinds of faults: name one function, without --variants");
     };
     if args.watch == OnOff::Off {

@@ -302,7 +302,7 @@ mod tests {
         let [FaultEvent::NotApplied(missed)] = &missed[..] else {
             panic!("{missed:?}");
         };
-        let scheme = missed.origin.as_ref().map(|origin| origin.scheme.clone());
+        let scheme = missed.origin.as_ref().map(|origin| origin.scheme);
         assert_eq!((scheme, missed.connections), (Some(Scheme::Http), 3));
     }
 }
