@@ -207,27 +207,6 @@ fn the_kernel_of_a_program_that_hears_nothing_sends_again_and_gives_up() {
 }
 
 #[test]
-fn requests_that_the_programs_kernel_keeps_are_said_to_be_unseen() {
-    let options = ["--fault", "black-hole", "--fault-wait", "4s"];
-    let Some(faulted) = run(&options, "keeps", "http") else {
-        return;
-    };
-    assert_eq!(faulted.printed, ["ECONNRESET"]);
-    let strike = faulted.strike();
-    assert_eq!(strike.ended, StallEnd::Limit);
-    // whether the kernel sends the third request is its own choice: it is seen, or said to be kept
-    let is_kept = strike.held.is_some_and(|held| {
-        held.bytes == 15 && held.at >= strike.used_at.unwrap() && held.at <= strike.end
-    });
-    let seen = faulted.requests.len();
-    assert!(
-        is_kept == (seen == 2) && (2..=3).contains(&seen),
-        "{strike:?} {seen}"
-    );
-    assert_eq!(faulted.served, 1);
-}
-
-#[test]
 fn http2_gets_a_goaway_with_and_without_tls() {
     for scheme in ["http", "https"] {
         // a stream that the server never processed may be opened again
