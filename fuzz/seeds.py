@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the first inputs of the fuzz targets whose format is their own: `seeds.py CORPUS [LEDGER ...]`.
 
-Each target gets a folder of its own name in CORPUS. Seeds come from `fixtures/`, from `docs/model.md`, from the ledger folders that
+Each target gets a folder of its own name in CORPUS. Seeds come from `fixtures/`, from `docs/reference/model.md`, from the ledger folders that
 are named, and for `elf` from a C program that is compiled here (it needs `gcc`).
 """
 
@@ -41,7 +41,7 @@ def ledgers(named):
 
 
 def chains():
-    yield re.search(r"```toml\n(.*?)```", (ROOT / "docs/model.md").read_text(), re.S)[1].encode()
+    yield re.search(r"```toml\n(.*?)```", (ROOT / "docs/reference/model.md").read_text(), re.S)[1].encode()
     yield b'[client]\ncalls = [{ to = "a", rtt = "30ms", dns = "5ms", tls = "1.2-resumed", crypto = "1ms", answer = "20kB" }]\n[service.a]\nwork = "2ms"\n'
     yield b'[client]\ncalls = [{ to = "a", rtt = "1ms", http = "3", group = "g", at-once = true, times = 7 }]\n[service.a]\n'
 

@@ -2,7 +2,7 @@
 //!
 //! A rule looks at events as they come (`observe`) and speaks at the end (`findings`). Where it says that connections were opened for
 //! nothing it *claims* them from the [`Attribution`]: each avoidable setup is claimed once, by the most specific rule, because rules are
-//! asked in the order of [`all`]. docs/rules.md is made from the [`Doc`]s.
+//! asked in the order of [`all`]. docs/reference/rules.md is made from the [`Doc`]s.
 
 mod attribution;
 mod body_not_drained;

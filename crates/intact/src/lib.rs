@@ -182,7 +182,7 @@ pub fn server_job(options: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(job)?)
 }
 
-/// The schemas of all JSON documents: the name of the file in docs/schema, and its content. For tests of this workspace.
+/// The schemas of all JSON documents: the name of the file in docs/reference/schema, and its content. For tests of this workspace.
 #[cfg(feature = "schema")]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     use intact_report::schema;

@@ -2,7 +2,7 @@
 //! decides what a secret is.
 //!
 //! Three signs show a secret: the option before a value, the name of a setting, the form of a
-//! value. A secret without any of them, such as `MODE=hunter2`, stays; docs/ledger.md has the list.
+//! value. A secret without any of them, such as `MODE=hunter2`, stays; docs/reference/ledger.md has the list.
 
 /// Options whose value is a header field.
 const HEADERS: &[&str] = &["-H", "--header"];

@@ -1,4 +1,4 @@
-//! The JSON Schemas of the documents, derived from their types (docs/schema). Must not describe what the types do not have.
+//! The JSON Schemas of the documents, derived from their types (docs/reference/schema). Must not describe what the types do not have.
 
 use crate::json::{self, Document};
 use intact_findings::check::CheckFacts;

@@ -8,14 +8,14 @@ use std::fmt::Write;
 
 /// Compares a page of docs/ with what is made from the code. `INTACT_UPDATE` rewrites it.
 pub(crate) fn hold(name: &str, made: &str) {
-    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../docs/reference/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("INTACT_UPDATE").is_some() {
         std::fs::write(&path, made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == made,
-        "docs/{name} is not what the code says: run the tests with INTACT_UPDATE=1"
+        "docs/reference/{name} is not what the code says: run the tests with INTACT_UPDATE=1"
     );
 }
 
@@ -44,7 +44,7 @@ const DOCUMENTS: [Document; 7] = [
     Document::Fleet,
 ];
 
-/// The page docs/requirements.md.
+/// The page docs/reference/requirements.md.
 fn requirements() -> String {
     let metrics = Rows::of(METRICS)
         .column("metric", |one: &MetricEntry| code(one.name))
@@ -88,7 +88,7 @@ A metric without data fails with its reason. `--require help` lists the metrics 
     )
 }
 
-/// The page docs/rules.md.
+/// The page docs/reference/rules.md.
 fn rules() -> String {
     let mut out = String::from(
         "# Rules

@@ -108,7 +108,7 @@ pub enum ValueError {
     Step(String),
     /// An outcome.
     #[error(
-        "there is no outcome {0:?}: write ok, or the id of a failure (docs/ledger.md lists them)"
+        "there is no outcome {0:?}: write ok, or the id of a failure (docs/reference/ledger.md lists them)"
     )]
     Outcome(String),
 }

@@ -1,4 +1,4 @@
-//! What a server has seen, added up: the document of `/.intact/ledger` and of `--json` (docs/schema/serve.schema.json).
+//! What a server has seen, added up: the document of `/.intact/ledger` and of `--json` (docs/reference/schema/serve.schema.json).
 //!
 //! Only the shape, and how a tally becomes it; the counting is `books`'.
 

@@ -1,4 +1,4 @@
-//! When reuse or latency changed for good, from the batches of a run: `docs/audit.md` has the method. Must not call a change of
+//! When reuse or latency changed for good, from the batches of a run: `docs/reference/audit.md` has the method. Must not call a change of
 //! latency one of the connections.
 
 use super::batches::{Batch, Batches, Sums};

@@ -1,4 +1,4 @@
-//! The Parquet form of exchanges: one flat table; docs/fleet.md has the schema.
+//! The Parquet form of exchanges: one flat table; docs/reference/fleet.md has the schema.
 
 use super::RowError;
 use crate::message::Message;
@@ -210,7 +210,7 @@ fn write_column(
 mod tests {
     use super::*;
 
-    const PAGE: &str = include_str!("../../../../docs/fleet.md");
+    const PAGE: &str = include_str!("../../../../docs/reference/fleet.md");
 
     /// Name, type and nullability of each column in the schema.
     fn columns() -> Vec<(String, String, bool)> {

@@ -66,7 +66,7 @@ const EXAMPLES: &str = "Examples:
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
 
-TLS without keys is counted in connections, never as 0 % reuse. See docs/audit.md";
+TLS without keys is counted in connections, never as 0 % reuse. See docs/reference/audit.md";
 
 /// Reads the inputs and prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How is connection reuse turned on in my client library?
 #[derive(clap::Args)]
 #[command(
-    after_help = "Everything that is said of a client was measured, with the versions that are printed; docs/fix.md says how.
+    after_help = "Everything that is said of a client was measured, with the versions that are printed; docs/reference/fix.md says how.
 
 Examples:
   intact fix

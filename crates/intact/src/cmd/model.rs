@@ -21,7 +21,7 @@ const LONGEST: u64 = 4 << 20;
 /// What would connection reuse change in a chain of services?
 #[derive(clap::Args)]
 #[command(
-    after_help = "FILE says who calls whom, how far away and over what (docs/model.md has all keys):
+    after_help = "FILE says who calls whom, how far away and over what (docs/reference/model.md has all keys):
 
   [defaults]
   tls = \"1.2\"

@@ -74,7 +74,7 @@ fn help_as_json_has_all_commands_and_their_options() {
 fn help_as_json_has_rules_metrics_and_exit_codes() {
     let document = document();
     let rules = texts(&document["rules"], "id");
-    let page = include_str!("../../../../docs/rules.md");
+    let page = include_str!("../../../../docs/reference/rules.md");
     for id in page.lines().filter_map(|line| line.strip_prefix("## `")) {
         let id = id.trim_end_matches('`');
         assert!(rules.contains(&id), "{id}");

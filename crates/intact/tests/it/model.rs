@@ -4,10 +4,10 @@ use crate::program::{Schema, intact};
 use serde_json::Value;
 
 fn docs(path: &str) -> String {
-    format!("{}/../../docs/{path}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../../docs/reference/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The chain that docs/model.md shows.
+/// The chain that docs/reference/model.md shows.
 fn documented() -> String {
     let page = std::fs::read_to_string(docs("model.md")).unwrap();
     let from = page.split("```toml\n").nth(1).unwrap();

@@ -1,4 +1,4 @@
-//! What the help says: every command has examples, and docs/options.md is the help of all of them.
+//! What the help says: every command has examples, and docs/reference/options.md is the help of all of them.
 
 use clap::Command;
 use std::fmt::Write;
@@ -46,13 +46,13 @@ fn the_page_of_all_options_is_the_help_of_all_commands() {
         let help = command.render_help().to_string();
         let _ = write!(page, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/options.md");
     if std::env::var_os("INTACT_UPDATE").is_some() {
         std::fs::write(path, &page).unwrap();
     }
     let written = std::fs::read_to_string(path).unwrap();
     assert!(
         written == page,
-        "docs/options.md is not what the help says: INTACT_UPDATE=1 cargo test -p intact options"
+        "docs/reference/options.md is not what the help says: INTACT_UPDATE=1 cargo test -p intact options"
     );
 }

@@ -149,12 +149,12 @@ impl Drop for ReadyProgram {
     }
 }
 
-/// A JSON schema of `docs/schema`.
+/// A JSON schema of `docs/reference/schema`.
 pub(crate) struct Schema(jsonschema::Validator);
 
 impl Schema {
     pub(crate) fn named(name: &str) -> Schema {
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema");
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/schema");
         let text = std::fs::read_to_string(format!("{docs}/{name}.schema.json")).unwrap();
         let schema = serde_json::from_str(&text).unwrap();
         Schema(jsonschema::validator_for(&schema).unwrap())

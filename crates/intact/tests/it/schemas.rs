@@ -1,10 +1,10 @@
-//! The files of docs/schema, derived from the types of the documents.
+//! The files of docs/reference/schema, derived from the types of the documents.
 
 use std::path::Path;
 
 #[test]
 fn the_schemas_are_those_of_the_types() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schema");
     let mut named = std::collections::BTreeSet::new();
     for (name, schema) in intact::schemas() {
         let file = format!("{name}.schema.json");
@@ -15,7 +15,7 @@ fn the_schemas_are_those_of_the_types() {
         }
         assert!(
             std::fs::read_to_string(&path).is_ok_and(|kept| kept == text),
-            "docs/schema/{file} is not what the types say: INTACT_UPDATE=1 cargo test -p intact schemas"
+            "docs/reference/schema/{file} is not what the types say: INTACT_UPDATE=1 cargo test -p intact schemas"
         );
         jsonschema::validator_for(schema.as_value()).unwrap();
         named.insert(file);

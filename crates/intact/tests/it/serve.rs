@@ -299,7 +299,7 @@ fn h2spec_finds_nothing_wrong_plain_and_under_tls() {
 
 #[test]
 fn its_page_in_the_docs_has_every_option_and_every_fault() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/serve.md");
     let page = std::fs::read_to_string(page).unwrap();
     let help = intact(&["serve", "--help"]);
     let help = String::from_utf8(help.stdout).unwrap();

@@ -9,7 +9,7 @@ use intact_units::Quantity::{Change, RoundShare, Share, Time};
 /// What a prediction leaves out.
 const LIMITS: [&str; 2] = [
     "Counted: round trips, lookups, handshakes, slow start of responses above 14.6 kB, the work that the file names. Means only: no queues, no loss, no jitter, no bandwidth.",
-    "\"As TCP does it\" is what a measured link shows (docs/model.md). \"In series\" counts the last packet of each handshake as a trip of its own.",
+    "\"As TCP does it\" is what a measured link shows (docs/reference/model.md). \"In series\" counts the last packet of each handshake as a trip of its own.",
 ];
 
 /// The page; `fit` where the chain was derived from a ledger, `what_if` whether remedies are asked for.

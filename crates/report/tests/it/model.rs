@@ -1,4 +1,4 @@
-//! The page of a model: the chain of docs/model.md, and one that follows from a ledger.
+//! The page of a model: the chain of docs/reference/model.md, and one that follows from a ledger.
 
 use crate::{observed, written};
 use intact_model::{Chain, Counting, Fit, Forecast, Reuse};
@@ -6,7 +6,7 @@ use intact_report::documents::{model, sequence_of};
 use intact_report::page::Page;
 
 fn documented() -> Chain {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/model.md");
     let page = std::fs::read_to_string(path).unwrap();
     let chain = page.split("```toml\n").nth(1).unwrap();
     intact_model::parse(chain.split("```").next().unwrap()).unwrap()

@@ -13,7 +13,7 @@ fn processor_time_is_told_with_what_it_went_for_or_why_that_is_not_known() {
     assert!(out.status.success(), "{out:?}");
     let schema = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/schema/traffic.schema.json"
+        "/../../docs/reference/schema/traffic.schema.json"
     );
     let schema = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
     jsonschema::validate(&schema, &facts).unwrap();

@@ -150,7 +150,7 @@ def blackhole_alarm():
 def alarm_that_restarts():
     count = []
     signal.signal(signal.SIGALRM, lambda *_: count.append(1))
-    # without SA_RESTART a signal that comes before we have taken the call shows as EINTR: docs/watch.md
+    # without SA_RESTART a signal that comes before we have taken the call shows as EINTR: docs/reference/watch.md
     signal.siginterrupt(signal.SIGALRM, False)
     signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
     s = socket.socket()

@@ -1,4 +1,4 @@
-//! The tables of docs/fix.md and docs/fix-table.md, made from the catalogue.
+//! The tables of docs/reference/fix.md and docs/reference/fix-table.md, made from the catalogue.
 
 use super::*;
 use crate::terminal::TerminalOptions;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 fn the_table_of_recommendations_is_made_from_the_catalogue() {
     const BEGIN: &str = "<!-- made by the tests: recommendations -->\n";
     const END: &str = "<!-- end -->\n";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fix.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/fix.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the mark of the table");
     let (_, after) = rest.split_once(END).expect("the table's end");
@@ -123,7 +123,7 @@ fn the_page_of_articles_has_each_snippet_verdict_and_alternative() {
     }
 }
 
-/// The page docs/fix-table.md.
+/// The page docs/reference/fix-table.md.
 fn fix_table(catalogue: &Catalogue) -> String {
     let mut out = REFERENCE.to_owned();
     let all: Vec<&Client> = catalogue.clients.iter().collect();

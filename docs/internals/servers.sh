@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks real servers with their defaults, side by side, and prints the table of docs/check.md.
+# Checks real servers with their defaults, side by side, and prints the table of docs/reference/check.md.
 #
-#   cargo build -p intact && docs/check/servers.sh target/debug/intact
+#   cargo build -p intact && docs/internals/servers.sh target/debug/intact
 #
 # Needs what the packages bring: nginx, apache2, lighttpd, haproxy, caddy, nodejs, tomcat10, golang, and for Python a venv with
 # gunicorn and uvicorn in $PYTHON_VENV. What is missing is told and left out. Every server listens on loopback at a free port and

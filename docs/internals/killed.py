@@ -3,9 +3,9 @@
 
     cargo build -p intact --features aws
     python3 -m venv /tmp/moto && /tmp/moto/bin/pip install 'moto[server]'
-    /tmp/moto/bin/python docs/fleet/killed.py target/debug/intact              # SQS and S3: moto_server, started here
-    /tmp/moto/bin/python docs/fleet/killed.py target/debug/intact --sqs http://127.0.0.1:9324 --s3 http://127.0.0.1:9000
-    python3 docs/fleet/killed.py target/debug/intact --embedded                # SQLite and a folder
+    /tmp/moto/bin/python docs/internals/killed.py target/debug/intact              # SQS and S3: moto_server, started here
+    /tmp/moto/bin/python docs/internals/killed.py target/debug/intact --sqs http://127.0.0.1:9324 --s3 http://127.0.0.1:9000
+    python3 docs/internals/killed.py target/debug/intact --embedded                # SQLite and a folder
 
 Sends load to an `intact serve` of its own on loopback. Checks that every message has ended exactly once: planned = finished,
 none missing or dead, and the report counts what the first result of each message counts and no more. Prints one line, and

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Ends real servers under kept connections, one after the other, and prints the table of docs/check.md.
+# Ends real servers under kept connections, one after the other, and prints the table of docs/reference/check.md.
 #
-#   cargo build -p intact && docs/check/drain.sh target/debug/intact
+#   cargo build -p intact && docs/internals/drain.sh target/debug/intact
 #
 # Needs nginx, caddy, nodejs, golang, a JDK, openssl, jq, and for Python a venv with gunicorn and uvicorn in $PYTHON_VENV. What is
 # missing is reported and left out. Every server listens on loopback and ends with its check. Each has a path that takes a second.

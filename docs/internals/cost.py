@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What being watched costs: one small client plain, under `intact watch` in both modes and under strace, in interleaved rounds.
 
-    docs/watch/cost.py target/release/intact [ROUNDS]
+    docs/internals/cost.py target/release/intact [ROUNDS]
 
 Needs cc, nginx and strace. The load is bounded: 20,000 exchanges or 12,000 connections a round and kind, on loopback.
 Prints the median over rounds of the client's own p50, and of its ratio to the plain run of the same round; and the same of

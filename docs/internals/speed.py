@@ -3,8 +3,8 @@
 
     cargo build --release -p intact
     apt-get install tshark goaccess
-    python3 docs/audit/speed.py target/release/intact                            # 500 MB, a million lines, 5 rounds
-    python3 docs/audit/speed.py target/release/intact --megabytes 20 --lines 20000 --rounds 2
+    python3 docs/internals/speed.py target/release/intact                            # 500 MB, a million lines, 5 rounds
+    python3 docs/internals/speed.py target/release/intact --megabytes 20 --lines 20000 --rounds 2
 
 Makes the capture itself: `dumpcap` on loopback of `intact bench` (4 connections, keep-alive on and off, bodies of 24 kB) against
 an `intact serve` of its own. The log is in the format that `audit` recommends for nginx: ten requests a connection, a thousand
