@@ -26,3 +26,19 @@ fn the_transcript_in_the_readme_is_what_bench_says() {
         std::fs::write(path, format!("{before}{command}\n{block}\n```{after}")).unwrap();
     }
 }
+
+/// The guide's test runs the command; the README quotes its first lines.
+#[test]
+fn the_watched_program_in_the_readme_is_that_of_the_guide() {
+    let readme = include_str!("../../../../README.md");
+    let guide = include_str!("../../../../docs/guide/is-my-program-reusing-connections.md");
+    let (_, rest) = readme
+        .split_once("```console\n$ intact serve &\n")
+        .expect("README.md shows a watched program");
+    let (quoted, _) = rest.split_once("```").unwrap();
+    assert!(quoted.lines().count() >= 3, "{quoted}");
+    assert!(
+        guide.contains(quoted),
+        "the guide does not have these lines:\n{quoted}"
+    );
+}
