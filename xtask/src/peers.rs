@@ -37,6 +37,10 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("curl"),
     },
     Peer {
+        program: "h2load",
+        source: Source::Debian("nghttp2-client"),
+    },
+    Peer {
         program: "tshark",
         source: Source::Debian("tshark"),
     },

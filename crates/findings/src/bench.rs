@@ -5,6 +5,7 @@ mod baseline;
 mod caveats;
 mod charts;
 mod compare;
+mod effects;
 mod findings;
 mod measured_rounds;
 mod metrics;
@@ -21,6 +22,7 @@ pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
+pub use effects::{Effect, EffectResult};
 pub use open_loop::OpenLoopFacts;
 pub use saturation::Saturation;
 pub use variant::{
@@ -44,8 +46,10 @@ pub(crate) const RULES: &[&str] = &[
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFacts {
-    /// One sentence per comparison of typical latencies, the one that matters most first; or why nothing succeeded.
+    /// The comparison of typical latencies that matters most, and up to two more, in sentences; or why nothing succeeded.
     pub verdict: Vec<String>,
+    /// What each setting saves, the largest share first; empty if each comparison has a sentence of `verdict`.
+    pub effects: Vec<Effect>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
     /// Variants that differ in one axis.
@@ -111,6 +115,7 @@ impl BenchFacts {
         };
         Ok(BenchFacts {
             verdict: verdicts,
+            effects: effects::effects(run, &variants, &comparisons),
             findings: findings::findings(&variants, run, tally),
             errors,
             variants,

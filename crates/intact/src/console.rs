@@ -7,7 +7,7 @@
 
 use crate::exit;
 use crate::system;
-use intact_report::terminal::TerminalOptions;
+use intact_report::terminal::{Length, TerminalOptions};
 use intact_units::foreign_text;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -91,9 +91,9 @@ pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
 pub(crate) fn print_clap(error: &clap::Error) -> ExitCode {
     let text = error.render();
     let paper = if error.use_stderr() {
-        error_paper()
+        error_paper(Length::Full)
     } else {
-        paper()
+        paper(Length::Full)
     };
     let is_clean = |word: std::ffi::OsString| {
         let word = word.to_string_lossy();
@@ -129,31 +129,29 @@ fn written(name: &str, mut stream: impl Write, text: &str, descriptor: i32) {
     }
 }
 
-/// What standard output is printed on.
-pub(crate) fn paper() -> TerminalOptions {
-    paper_of(&io::stdout())
+/// Standard output, for a page of this length.
+pub(crate) fn paper(length: Length) -> TerminalOptions {
+    paper_of(&io::stdout(), length)
 }
 
-/// What standard error is printed on: there pages go whose standard output is the program's.
-pub(crate) fn error_paper() -> TerminalOptions {
-    paper_of(&io::stderr())
+/// Standard error, for a page of this length: the page goes there if standard output is the program's.
+pub(crate) fn error_paper(length: Length) -> TerminalOptions {
+    paper_of(&io::stderr(), length)
 }
 
-fn paper_of(stream: &impl IsTerminal) -> TerminalOptions {
+fn paper_of(stream: &impl IsTerminal, length: Length) -> TerminalOptions {
     let terminal = stream.is_terminal();
     let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let width = terminal_width()
-        .filter(|_| terminal)
-        .or(columns)
-        .unwrap_or(120);
+    let size = terminal_size::terminal_size().filter(|_| terminal);
+    let (own_width, height) = size
+        .map(|(width, height)| (usize::from(width.0), usize::from(height.0)))
+        .unzip();
     TerminalOptions {
-        width,
+        width: own_width.or(columns).unwrap_or(120),
+        height,
+        length,
         colour: terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     }
-}
-
-fn terminal_width() -> Option<usize> {
-    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }

@@ -8,6 +8,9 @@ use intact_ledger::Run;
 use intact_units::number::{per_second, signed_time, time, whole_percent};
 use intact_units::plural::counted;
 
+/// Comparisons that have a sentence each. Of more, only the first has one.
+pub(super) const SENTENCES: usize = 3;
+
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
     axis: String,
@@ -149,7 +152,7 @@ pub(super) fn opposite_mean<'a>(
     (is_shown && change(mean) * change(typical) < 0.0).then_some(mean)
 }
 
-/// The sentences, the one about keep-alive first.
+/// The sentences, the one about keep-alive first. Many comparisons are in the table of [`super::effects`] instead.
 pub(super) fn verdicts(
     run: &Run,
     variants: &[VariantFacts],
@@ -157,8 +160,17 @@ pub(super) fn verdicts(
     rounds: u32,
 ) -> Vec<String> {
     let compared = by_weight(variants, comparisons);
+    // the others are in the table of effects
+    let settings = compared.iter();
+    let settings = settings.filter(|one| one.axis.as_deref() != Some("c"));
+    let count = if settings.count() > SENTENCES {
+        1
+    } else {
+        compared.len()
+    };
     let mut sentences: Vec<String> = compared
         .iter()
+        .take(count)
         .map(|one| {
             let is_known = without_reuse(one, variants).is_none();
             let opposite = opposite_mean(one, comparisons).filter(|_| is_known);
@@ -189,19 +201,7 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     let (of_a, of_b) = compared.indices;
     let (a, b) = (&variants[of_a], &variants[of_b]);
     let axis = compared.axis.as_deref().unwrap_or_default();
-    let value = |index: usize| {
-        run.variants[index]
-            .axes
-            .get(axis)
-            .map_or("", String::as_str)
-    };
-    let same = value(of_a) == value(of_b);
-    let what = match axis {
-        _ if same => format!("{axis} against itself"),
-        "keepalive" => "keep-alive".to_owned(),
-        "resume" => "resuming TLS sessions".to_owned(),
-        axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
-    };
+    let what = setting(run, compared);
     let place = place(run, of_b, b, axis);
     if let Some(kept) = without_reuse(compared, variants) {
         return format!(
@@ -244,6 +244,22 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     }
 }
 
+/// The setting that a comparison is about, such as `keep-alive` or `http=2 instead of 1.1`.
+pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
+    let axis = compared.axis.as_deref().unwrap_or_default();
+    let value = |index: usize| {
+        let axes = &run.variants[index].axes;
+        axes.get(axis).map_or("", String::as_str)
+    };
+    let (of_a, of_b) = compared.indices;
+    match axis {
+        _ if value(of_a) == value(of_b) => format!("{axis} against itself"),
+        "keepalive" => "keep-alive".to_owned(),
+        "resume" => "resuming TLS sessions".to_owned(),
+        axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
+    }
+}
+
 /// The variant with keep-alive of a comparison of keep-alive, where none of its requests reused a connection: it does what the other
 /// does.
 pub(super) fn without_reuse<'a>(
@@ -259,14 +275,7 @@ pub(super) fn without_reuse<'a>(
 
 /// The settings that both variants have: `At -c 10 with http=2, `.
 fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String {
-    let others = run
-        .varied
-        .iter()
-        .filter(|other| *other != axis && *other != "c");
-    let axes = &run.variants[index].axes;
-    let others: Vec<String> = others
-        .filter_map(|other| Some(format!("{other}={}", axes.get(other)?)))
-        .collect();
+    let others = other_settings(run, index, axis);
     let concurrency = (axis != "c").then(|| format!("At -c {}", variant.concurrency));
     let others = (!others.is_empty()).then(|| format!("with {}", others.join(" ")));
     let parts: Vec<String> = concurrency.into_iter().chain(others).collect();
@@ -275,6 +284,16 @@ fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String 
     } else {
         format!("{}, ", parts.join(" "))
     }
+}
+
+/// The other varied settings of a variant, such as `http=2`; without the number of connections.
+pub(super) fn other_settings(run: &Run, index: usize, axis: &str) -> Vec<String> {
+    let varied = run.varied.iter();
+    let others = varied.filter(|other| *other != axis && *other != "c");
+    let axes = &run.variants[index].axes;
+    others
+        .filter_map(|other| Some(format!("{other}={}", axes.get(other)?)))
+        .collect()
 }
 
 /// The throughput, where a side is saturated, so that latencies mislead.

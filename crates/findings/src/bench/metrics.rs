@@ -103,7 +103,9 @@ impl BenchFacts {
                 .and_then(Option::as_ref)
                 .ok_or(NoData::NothingHappened)?
                 .nanos(*statistic),
-            Metric::Load(LoadMetric::Rate) => variant.rate_per_s.ok_or(NoData::NothingHappened),
+            Metric::Load(LoadMetric::Throughput) => {
+                variant.rate_per_s.ok_or(NoData::NothingHappened)
+            }
             Metric::Load(LoadMetric::Typical) => variant
                 .typical_ms
                 .map(|ms| ms * NANOS_PER_MS)

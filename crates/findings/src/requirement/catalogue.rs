@@ -275,7 +275,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("reused", traffic(TrafficMetric::Reused), Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE),
     row("reuse", traffic(TrafficMetric::Reuse), Share, TRAFFIC, "reused exchanges as a share of all").fixed_by(NO_REUSE),
     row("requests-per-connection", traffic(TrafficMetric::RequestsPerConnection), Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE),
-    row("rate", load(LoadMetric::Rate), Rate, LOAD, "exchanges completed per second"),
+    row("throughput", load(LoadMetric::Throughput), Rate, LOAD, "exchanges completed per second"),
     row("churn", traffic(TrafficMetric::Churn), Rate, REQUESTS, "connections opened per second").fixed_by(NO_REUSE),
     row("typical", load(LoadMetric::Typical), Time, &[Bench], "typical latency, by which variants are compared: medians of fresh and reused exchanges of a round, weighted; mean of the rounds"),
     row("mean", latency(Statistic::Mean), Time, REQUESTS, "mean latency, setup included"),
@@ -346,7 +346,7 @@ pub static METRICS: &[MetricEntry] = &[
 pub(super) static OTHER_NAMES: &[(&str, &str)] = &[
     ("latency", "mean"), ("average", "mean"), ("avg", "mean"), ("duration", "mean"), ("response-time", "mean"),
     ("median", "p50"), ("p95", "p90"), ("p99.9", "p999"), ("slowest", "max"), ("ttfb", "wait.p50"),
-    ("rps", "rate"), ("qps", "rate"), ("throughput", "rate"), ("requests-per-second", "rate"),
+    ("rps", "throughput"), ("qps", "throughput"), ("rate", "throughput"), ("requests-per-second", "throughput"),
     ("error-rate", "failed"), ("failures", "failed"), ("failure-rate", "failed"), ("timeouts", "failed.timeout"),
     ("conns", "connections"), ("sockets", "connections"), ("opened", "connections"), ("handshakes", "connections"),
     ("reuse-rate", "reuse"), ("wasted", "avoidable"), ("waste", "avoidable"), ("resumption", "resumed-share"),

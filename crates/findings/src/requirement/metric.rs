@@ -102,8 +102,8 @@ pub enum PhaseStatistic {
 /// Figures that only a load has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadMetric {
-    /// `rate`
-    Rate,
+    /// `throughput`
+    Throughput,
     /// `typical`
     Typical,
     /// `client-delay`

@@ -62,7 +62,9 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     if totals.avoidable == 0
         && let Some(worst) = worst(facts)
     {
-        said.insert(0, format!("{} ({})", worst.claim, worst.rule));
+        // what is bad comes first, that no connection was avoidable comes after it
+        let waste = std::mem::replace(&mut said[0], format!("{} ({})", worst.claim, worst.rule));
+        said.push(waste);
         let mut others = grave(facts, Severity::Warning);
         others.retain(|rule| *rule != worst.rule);
         if !others.is_empty() {

@@ -123,8 +123,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             });
             source.page()
         },
-        |page| {
-            print(page);
+        |page, length| {
+            print(page, length);
             if args.ladder.is_some() && ladder.is_none() {
                 console::note(
                     "no such connection: --ladder shows packets of a capture, and --ladder=NUMBER counts connections from 1 in the order of their first packets",

@@ -140,11 +140,11 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         facts: &facts,
         charts: &charts,
     });
-    let print = |page: &Page<'_>| {
-        print(page);
+    let print = |page: &Page<'_>, length| {
+        print(page, length);
         if config.demonstration {
             let next = documents::demonstration(&facts);
-            let paper = console::paper();
+            let paper = console::paper(length);
             console::print_written(&intact_report::terminal::write_sections(&[next], paper));
         }
     };

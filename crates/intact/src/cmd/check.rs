@@ -162,6 +162,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         run: head.clone(),
         next: next(check.budget(), check.config()),
         known: None,
+        length: output.report.length(),
     });
     let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
     let clock = Clock::start();
@@ -193,8 +194,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         run: &head,
         facts: &facts,
     };
-    let print = |_: &Page<'_>| {
-        let paper = console::paper();
+    let print = |_: &Page<'_>, length| {
+        let paper = console::paper(length);
         console::print_written(&match &known {
             Some(known) => {
                 let page = check_page(run, CheckPart::Rest(known));

@@ -8,6 +8,7 @@ use crate::exit;
 use intact_findings::requirement::Requirement;
 use intact_ledger::Run;
 use intact_report::page::Page;
+use intact_report::terminal::Length;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,14 +67,14 @@ impl<'a, F: GateInput> Conclusion<'a, F> {
         self,
         json: impl FnOnce() -> serde_json::Result<String>,
         page: impl FnOnce() -> Page<'a>,
-        print: impl FnOnce(&Page<'_>),
+        print: impl FnOnce(&Page<'_>, Length),
     ) -> anyhow::Result<bool> {
         json::tell(self.output.json.as_ref(), json)?;
         let verdicts = evaluate(self.requirements, self.facts);
         let mut page = page();
         page.requirements.clone_from(&verdicts);
         if !self.output.is_json() {
-            print(&page);
+            print(&page, self.output.report.length());
         }
         self.output.report.write(&[page])?;
         Ok(self.gates.hold(&verdicts, self.run, self.facts))
@@ -81,8 +82,9 @@ impl<'a, F: GateInput> Conclusion<'a, F> {
 }
 
 /// Prints a page to standard output.
-pub(crate) fn print(page: &Page<'_>) {
-    console::print_written(&intact_report::terminal::write(page, console::paper()));
+pub(crate) fn print(page: &Page<'_>, length: Length) {
+    let text = intact_report::terminal::write(page, console::paper(length));
+    console::print_written(&text);
 }
 
 /// The exit code of a run: that of the signal that ended it; else whether anything succeeded; else whether all gates pass.

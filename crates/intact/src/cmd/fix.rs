@@ -3,6 +3,7 @@
 use super::conclusion::print;
 use super::config::Config;
 use super::json::{self, JsonTarget};
+use super::page::PageLength;
 use crate::exit::{self, Failed};
 use intact_fix::{Catalogue, Client};
 use intact_report::documents::{self, FixRequest};
@@ -35,6 +36,8 @@ pub(crate) struct Args {
     /// Print JSON instead of the page, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<JsonTarget>,
+    #[command(flatten)]
+    length: PageLength,
 }
 
 /// Looks up and prints.
@@ -47,7 +50,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     }
     let catalogue = Catalogue::embedded().map_err(anyhow::Error::from)?;
     if args.articles {
-        print(&documents::fix_articles(&catalogue));
+        print(&documents::fix_articles(&catalogue), args.length.into());
         return Ok(ExitCode::from(exit::FINE));
     }
     let found = match &args.client {
@@ -77,7 +80,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         (_, clients) => vec![documents::fix_list(&catalogue, clients)],
     };
     for page in &pages {
-        print(page);
+        print(page, args.length.into());
     }
     Ok(ExitCode::from(exit::FINE))
 }

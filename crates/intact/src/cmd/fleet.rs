@@ -219,7 +219,7 @@ fn report(
     if shown.json {
         super::json::print(&json::fleet(&facts).context("--json")?);
     } else {
-        let paper = console::paper();
+        let paper = console::paper(shown.report.length());
         let pages = pages.iter();
         let pages = pages.map(|page| intact_report::terminal::write(page, paper));
         console::print_written(&pages.collect::<Vec<String>>().join("\n"));

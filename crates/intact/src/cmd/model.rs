@@ -3,6 +3,7 @@
 use super::conclusion::print;
 use super::config::Config;
 use super::json::{self, JsonTarget};
+use super::page::PageLength;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
@@ -62,6 +63,8 @@ pub(crate) struct Args {
     /// JSON to standard output, or to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<JsonTarget>,
+    #[command(flatten)]
+    length: PageLength,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -114,7 +117,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let page = documents::model(&forecast, &subject, fit.as_ref(), args.what_if);
-    print(&page);
+    print(&page, args.length.into());
     Ok(ExitCode::from(exit::FINE))
 }
 

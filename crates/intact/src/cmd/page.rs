@@ -3,6 +3,7 @@
 use crate::console;
 use anyhow::Context;
 use intact_report::page::Page;
+use intact_report::terminal::Length;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::Write;
@@ -17,9 +18,34 @@ pub(crate) struct ReportFiles {
     /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
     #[arg(id = "report", long = "report", value_name = "FILE", value_parser = page_file, help_heading = "Output")]
     files: Vec<PageFile>,
+    #[command(flatten)]
+    length: PageLength,
+}
+
+/// How much of a page the terminal shows.
+#[derive(Clone, Copy, Debug, Default, clap::Args, Serialize, Deserialize)]
+pub(crate) struct PageLength {
+    /// Print the whole page [default: at most 40 lines, and the names of what is left out]
+    #[arg(long, help_heading = "Output")]
+    full: bool,
+}
+
+impl From<PageLength> for Length {
+    fn from(length: PageLength) -> Length {
+        if length.full {
+            Length::Full
+        } else {
+            Length::Screen
+        }
+    }
 }
 
 impl ReportFiles {
+    /// How much of the page the terminal shows.
+    pub(crate) fn length(&self) -> Length {
+        self.length.into()
+    }
+
     /// Whether no file is wanted.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()

@@ -195,9 +195,9 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         answers: &[],
         ladder: None,
     });
-    let print = |page: &Page<'_>| {
+    let print = |page: &Page<'_>, length| {
         if !args.quiet {
-            let text = intact_report::terminal::write(page, console::error_paper());
+            let text = intact_report::terminal::write(page, console::error_paper(length));
             console::note_written(&text);
         }
     };

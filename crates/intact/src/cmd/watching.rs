@@ -13,6 +13,7 @@ use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
 use intact_report::documents::{self, CheckPart, CheckRun};
 use intact_report::page::Section;
+use intact_report::terminal::Length;
 use intact_units::plural::counted;
 use std::fs::File;
 use std::io::Write as _;
@@ -49,6 +50,8 @@ pub(crate) struct Early {
     pub(crate) next: String,
     /// What the card was made of, once it is printed.
     pub(crate) known: Option<CheckFacts>,
+    /// How much of the profile is printed.
+    pub(crate) length: Length,
 }
 
 /// What was recorded.
@@ -119,7 +122,7 @@ impl Watching {
         };
         let mut page = intact_report::terminal::write(
             &documents::check(run, CheckPart::Early),
-            console::paper(),
+            console::paper(early.length),
         );
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
@@ -185,8 +188,10 @@ impl CheckProgress for Watching {
                     let mut sections: Vec<Section> =
                         ladders.iter().map(documents::ladder).collect();
                     sections.push(documents::answers(&answers));
-                    self.ladders =
-                        intact_report::terminal::write_sections(&sections, console::paper());
+                    self.ladders = intact_report::terminal::write_sections(
+                        &sections,
+                        console::paper(Length::Full),
+                    );
                 }
                 Err(error) => self.tell(format!("--ladder: {error:#}")),
             }

@@ -46,7 +46,10 @@ fn the_page_of_all_options_is_the_help_of_all_commands() {
         let help = command.render_help().to_string();
         let _ = write!(page, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/options.md");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/options.md"
+    );
     if std::env::var_os("INTACT_UPDATE").is_some() {
         std::fs::write(path, &page).unwrap();
     }

@@ -8,8 +8,8 @@ use super::{populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, FirstCall, OpenLoopFacts, PerConnection, Sweep, SweepPoint, TimeDifference,
-    TimeStatistic, VariantFacts,
+    BenchFacts, Charts, Effect, EffectResult, FirstCall, OpenLoopFacts, PerConnection, Sweep,
+    SweepPoint, TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
 use intact_ledger::{Reuse, Run};
@@ -20,8 +20,6 @@ use intact_units::plural::counted;
 
 /// What the typical latency is, for tables.
 const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
-/// Sentences of the verdict.
-const VERDICTS: usize = 8;
 
 /// A bench, as findings understand it.
 #[derive(Clone, Copy)]
@@ -38,16 +36,11 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     let BenchRun { run, facts, charts } = one;
     let mut page = start(run, || "the built-in server".to_owned());
     page.headline = headline(facts);
-    page.verdict = sentences(&facts.verdict[..facts.verdict.len().min(VERDICTS)]);
-    if facts.verdict.len() > VERDICTS {
-        let more = facts.verdict.len() - VERDICTS;
-        page.verdict.push(text!(
-            "{} more comparisons: see the table, or --json.",
-            more
-        ));
-    }
+    page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    page.section(effects(facts));
+    page.section(findings(&facts.findings, ""));
     if facts.requests.total > 0 {
         page.section(
             Section::new(
@@ -57,9 +50,6 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
             .summary(latencies(&facts.variants))
             .summary(connections(&facts.variants)),
         );
-    }
-    page.section(findings(&facts.findings, ""));
-    if facts.requests.total > 0 {
         page.section(schedule(&facts.variants));
         page.section(sweep(charts));
         page.section(latency(one));
@@ -444,6 +434,48 @@ fn first_calls(variants: &[VariantFacts]) -> Section {
 }
 
 /// Variants compared round by round.
+/// What each setting saves. Settings without a difference that was shown share a line.
+fn effects(facts: &BenchFacts) -> Section {
+    let of = |result: EffectResult| facts.effects.iter().filter(move |one| one.result == result);
+    let effects = facts.effects.iter();
+    let shown = effects.filter(|one| one.result <= EffectResult::NoInterval);
+    let shown: Vec<_> = shown.collect();
+    let table = Rows::of(&shown)
+        .column("setting", |one| &one.setting)
+        .column("at", |one| &one.at)
+        .ranked(1, "without", |one| Time(one.reference_ms))
+        .column("saves", |one| Time(one.saved_ms))
+        .column("share", |one| match one.saved_share {
+            Some(share) => Cell::interval(Some(share), RoundShare),
+            None => Cell::from("no interval"),
+        })
+        .table();
+    let line = |result: EffectResult, words: &str| {
+        let mut names: Vec<&str> = of(result).map(|one| &*one.setting).collect();
+        names.dedup();
+        let each = names.iter().map(|name| {
+            let is_named = |one: &&Effect| one.setting == *name;
+            let count = of(result).filter(is_named).count();
+            match facts.effects.iter().filter(is_named).count() {
+                all if all == count => format!("{name} (all {all} comparisons)"),
+                all => format!("{name} ({count} of {all} comparisons)"),
+            }
+        });
+        let each: Vec<String> = each.collect();
+        (!each.is_empty()).then(|| note(format!("{words}: {}.", each.join(", "))))
+    };
+    Section::new("effects", "What each setting saves per request")
+        .summary(table)
+        .summary(line(
+            EffectResult::NotShown,
+            "No difference that the rounds could show",
+        ))
+        .summary(line(
+            EffectResult::NothingReused,
+            "Unknown, because no request reused a connection",
+        ))
+}
+
 fn comparisons(one: BenchRun<'_>) -> Section {
     Section::new("comparisons", "Comparisons, round by round")
         .full(comparison_table(&one.facts.comparisons))

@@ -40,14 +40,6 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         .map(|words| text!("{}.", Text::prose(words)))
         .collect();
     page.facts = totals(facts);
-    let title = match (facts.is_experiment, facts.rounds) {
-        (false, _) => "Ledgers",
-        (true, 0 | 1) => "Programs",
-        (true, _) => "Programs, one run each on average",
-    };
-    page.section(Section::new("programs", title).summary(programs(facts)));
-    let title = "Against the first program, round by round";
-    page.section(Section::new("differences", title).summary(differences(facts)));
     let [gone, new] = if facts.is_experiment {
         ["Findings that are gone", "New findings, and what to change"]
     } else {
@@ -56,9 +48,17 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
             "Findings of a further ledger only, and what to change",
         ]
     };
+    page.section(changes(facts, FindingState::New, Section::new("new", new)));
+    let title = match (facts.is_experiment, facts.rounds) {
+        (false, _) => "Ledgers",
+        (true, 0 | 1) => "Programs",
+        (true, _) => "Programs, one run each on average",
+    };
+    page.section(Section::new("programs", title).summary(programs(facts)));
+    let title = "Against the first program, round by round";
+    page.section(Section::new("differences", title).summary(differences(facts)));
     for (state, id, title) in [
         (FindingState::Gone, "gone", gone),
-        (FindingState::New, "new", new),
         (
             FindingState::NotTested,
             "not-tested",

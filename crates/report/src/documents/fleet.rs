@@ -100,10 +100,10 @@ pub fn profiles(facts: &CardsFacts, subject: String) -> Page<'_> {
         ],
         ..Page::default()
     };
-    page.section(Section::new("figures", "All profiles").summary(figures(facts)));
     let found = facts.findings.iter().map(|one| finding(one, facts));
     let found = found.collect::<Vec<FindingGroup>>();
     page.section(Section::new("findings", "What stands out").summary(found));
+    page.section(Section::new("figures", "All profiles").summary(figures(facts)));
     let skipped = Rows::of(&facts.skipped)
         .column("probe", |one| &one.0)
         .column("reason", |one| &one.1)

@@ -41,6 +41,7 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
     page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
+    page.section(findings(&facts.findings, ""));
     let title = "Invocations: the function's own time";
     page.section(
         Section::new("kinds", title)
@@ -50,7 +51,6 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
     );
     let title = "Connections that a freeze found open";
     page.section(Section::new("freezes", title).summary(freezes(&rows)));
-    page.section(findings(&facts.findings, ""));
     page.section(failures(facts, &rows));
     page.section(
         Section::new("comparisons", "What each variant saves, round by round")

@@ -59,12 +59,12 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
     page.headline = shift.map_or_else(|| headline(facts), since);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(run, facts);
+    page.section(findings(&facts.findings, ""));
+    page.section(next(&facts.next));
     page.section(
         Section::new("destinations", "Destinations")
             .summary(destinations(&facts.destinations).brief(DESTINATIONS)),
     );
-    page.section(findings(&facts.findings, ""));
-    page.section(next(&facts.next));
     page.section(over_time(run, charts));
     page.section(fresh_and_reused(&facts.totals, charts));
     page.section(first_calls(&facts.destinations));

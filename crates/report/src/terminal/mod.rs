@@ -1,9 +1,11 @@
 //! Writes a page for a terminal or a pipe. Width and colour are the caller's. Must not know a document.
 //!
-//! Only blocks of depth `Summary` are written. Every line goes through [`painted`], which escapes foreign text.
+//! Only blocks of depth `Summary` are written. A page longer than a screen is shortened ([`screen`]), unless the caller wants all
+//! of it. Every line goes through [`painted`], which escapes foreign text.
 
 mod chart;
 mod painted;
+mod screen;
 mod table;
 
 use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
@@ -31,7 +33,36 @@ pub struct TerminalOptions {
     pub width: usize,
     /// Whether escape sequences for colour are understood.
     pub colour: bool,
+    /// Lines of the terminal. A longer page ends with its verdict. `None`: no terminal.
+    pub height: Option<usize>,
+    /// How much of a page is written.
+    pub length: Length,
 }
+
+impl TerminalOptions {
+    /// Whole pages of this width, without colour, for no terminal.
+    #[must_use]
+    pub const fn plain(width: usize) -> TerminalOptions {
+        TerminalOptions {
+            width,
+            colour: false,
+            height: None,
+            length: Length::Full,
+        }
+    }
+}
+
+/// How much of a page is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// At most [`SCREEN`] lines at 80 columns or more; what is left out is named.
+    Screen,
+    /// All lines.
+    Full,
+}
+
+/// Lines of a page that is not written in full.
+pub const SCREEN: usize = 40;
 
 fn of_emphasis(emphasis: Emphasis) -> Style {
     match emphasis {
@@ -51,21 +82,27 @@ fn of_tone(tone: Tone) -> Style {
     }
 }
 
-/// The page.
+/// The page. Its verdict comes again at the end if the page is longer than the terminal.
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
+    let mut text = in_full(page, options);
+    if options.length == Length::Screen && lines(&text) > SCREEN {
+        let mut out = Output::new(options);
+        out.title(page);
+        text = screen::shortened(page, options, out.text);
+    }
+    let is_longer = options.height.is_some_and(|height| lines(&text) >= height);
+    if let Some(verdict) = page.verdict.first().filter(|_| is_longer) {
+        let mut out = Output::new(options);
+        out.blank_line();
+        out.prose(STRONG, verdict, "  ");
+        text.push_str(&out.text);
+    }
+    text
+}
+
+fn in_full(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
-    let command = escape(&format!("intact {}", page.command));
-    let title = escape(&format!("{command} {}", page.subject));
-    for line in wrap(&title, out.options.width, "    ") {
-        out.line(&match line.strip_prefix(&command) {
-            Some(rest) => Painted::new(STRONG, &command).and(PLAIN, rest),
-            None => Painted::new(PLAIN, &line),
-        });
-    }
-    out.facts(page);
-    for line in &page.intro {
-        out.wrapped(FAINT, &escape(&line.to_string()), "");
-    }
+    out.title(page);
     if !page.verdict.is_empty() {
         out.blank_line();
     }
@@ -73,11 +110,19 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     out.text
 }
 
+fn lines(text: &str) -> usize {
+    text.lines().count()
+}
+
 /// What follows on a page whose beginning was written earlier: no title, and the figures at a glance come last.
 pub fn write_rest(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
     out.blank_line();
+    let before = out.text.clone();
     out.body(page);
+    if options.length == Length::Screen && lines(&out.text) > SCREEN {
+        out.text = screen::shortened(page, options, before);
+    }
     out.blank_line();
     out.facts(page);
     out.text
@@ -107,6 +152,22 @@ impl Output {
         }
     }
 
+    /// The command, what it measured, the figures at a glance.
+    fn title(&mut self, page: &Page<'_>) {
+        let command = escape(&format!("intact {}", page.command));
+        let title = escape(&format!("{command} {}", page.subject));
+        for line in wrap(&title, self.options.width, "    ") {
+            self.line(&match line.strip_prefix(&command) {
+                Some(rest) => Painted::new(STRONG, &command).and(PLAIN, rest),
+                None => Painted::new(PLAIN, &line),
+            });
+        }
+        self.facts(page);
+        for line in &page.intro {
+            self.wrapped(FAINT, &escape(&line.to_string()), "");
+        }
+    }
+
     /// The figures at a glance.
     fn facts(&mut self, page: &Page<'_>) {
         let facts = page.facts.iter().filter_map(|fact| {
@@ -119,8 +180,7 @@ impl Output {
 
     fn body(&mut self, page: &Page<'_>) {
         for (nth, sentence) in page.verdict.iter().enumerate() {
-            let style = if nth == 0 { STRONG } else { PLAIN };
-            self.prose(style, sentence, "  ");
+            self.sentence(nth, sentence);
         }
         for section in &page.sections {
             self.section(section);
@@ -129,8 +189,18 @@ impl Output {
             self.blank_line();
         }
         for caveat in &page.caveats {
-            self.wrapped(ALARM, &escape(&format!("caveat: {caveat}")), "  ");
+            self.caveat(caveat);
         }
+    }
+
+    /// A sentence of the verdict.
+    fn sentence(&mut self, nth: usize, sentence: &Text) {
+        let style = if nth == 0 { STRONG } else { PLAIN };
+        self.prose(style, sentence, "  ");
+    }
+
+    fn caveat(&mut self, caveat: &Text) {
+        self.wrapped(ALARM, &escape(&format!("caveat: {caveat}")), "  ");
     }
 
     fn section(&mut self, section: &Section) {
@@ -138,16 +208,20 @@ impl Output {
         if blocks.is_empty() {
             return;
         }
-        self.blank_line();
-        let title = escape(&section.title.to_string());
-        for line in wrap(&title, self.options.width, "  ") {
-            self.line(&Painted::new(STRONG, &line));
-        }
+        self.section_title(section);
         for (nth, block) in blocks.into_iter().enumerate() {
             if nth > 0 && matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_)) {
                 self.blank_line();
             }
             self.block(block);
+        }
+    }
+
+    fn section_title(&mut self, section: &Section) {
+        self.blank_line();
+        let title = escape(&section.title.to_string());
+        for line in wrap(&title, self.options.width, "  ") {
+            self.line(&Painted::new(STRONG, &line));
         }
     }
 
@@ -220,6 +294,20 @@ impl Output {
     }
 
     fn finding(&mut self, group: &FindingGroup) {
+        self.claim(group);
+        self.prose(PLAIN, &group.cases[0].evidence, "  ");
+        self.further_cases(group, CASES);
+        if !group.fix.is_empty() {
+            let fix = Text::fill("-> {}", vec![group.fix.clone()]);
+            self.prose(PLAIN, &fix, "   ");
+        }
+        if let Some(risk) = &group.risk {
+            self.prose(FAINT, &Text::fill("but: {}", vec![risk.clone()]), "   ");
+        }
+    }
+
+    /// What a finding claims, in the colour of its severity.
+    fn claim(&mut self, group: &FindingGroup) {
         let said = format!(
             "{}: {} [{}]",
             group.severity.as_str(),
@@ -231,15 +319,6 @@ impl Output {
             Severity::Warning | Severity::Error => ALARM,
         };
         self.wrapped(style, &said, "  ");
-        self.prose(PLAIN, &group.cases[0].evidence, "  ");
-        self.further_cases(group, CASES);
-        if !group.fix.is_empty() {
-            let fix = Text::fill("-> {}", vec![group.fix.clone()]);
-            self.prose(PLAIN, &fix, "   ");
-        }
-        if let Some(risk) = &group.risk {
-            self.prose(FAINT, &Text::fill("but: {}", vec![risk.clone()]), "   ");
-        }
     }
 
     /// The subjects after the first, `most` of them in words.

@@ -61,7 +61,12 @@ mod tests {
         let line = Painted::new(PLAIN, "  ")
             .and(ALARM, "::add-mask::\x1b[8m")
             .and(PLAIN, "\u{202e}b  ");
-        let printed = |colour| line.print(TerminalOptions { width: 80, colour });
+        let printed = |colour| {
+            line.print(TerminalOptions {
+                colour,
+                ..TerminalOptions::plain(80)
+            })
+        };
         assert_eq!(printed(false), "  \\u{3a}:add-mask::\\u{1b}[8m\\u{202e}b");
         assert_eq!(
             printed(true),

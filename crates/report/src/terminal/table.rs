@@ -129,10 +129,7 @@ mod tests {
             .ranked(9, "p99", |row| Quantity::Time(row.1))
             .ranked(1, "mean", |_| Quantity::Time(1.0))
             .table();
-        let options = TerminalOptions {
-            width,
-            colour: false,
-        };
+        let options = TerminalOptions::plain(width);
         let laid_out = lay_out(&table, options);
         let lines = laid_out.lines.iter();
         let lines = lines.map(|line| line.print(options)).collect();

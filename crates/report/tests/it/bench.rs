@@ -130,7 +130,13 @@ fn page(width: usize, colour: bool) -> String {
         facts: &facts,
         charts: &charts,
     });
-    intact_report::terminal::write(&source.page(), TerminalOptions { width, colour })
+    intact_report::terminal::write(
+        &source.page(),
+        TerminalOptions {
+            colour,
+            ..TerminalOptions::plain(width)
+        },
+    )
 }
 
 #[test]

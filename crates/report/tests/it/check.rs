@@ -209,10 +209,7 @@ fn of<'a>(run: &'a Run, facts: &'a CheckFacts, part: CheckPart<'_>) -> Page<'a> 
 }
 
 fn page(card: &ServerProfile, rows: &[Row], width: usize) -> String {
-    let paper = TerminalOptions {
-        width,
-        colour: false,
-    };
+    let paper = TerminalOptions::plain(width);
     let facts = CheckFacts::new(card, rows);
     intact_report::terminal::write(&of(&run(), &facts, CheckPart::All), paper)
 }
@@ -229,10 +226,7 @@ fn the_card_of_a_server_on_80_columns() {
 
 #[test]
 fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
-    let paper = TerminalOptions {
-        width: 80,
-        colour: false,
-    };
+    let paper = TerminalOptions::plain(80);
     let whole = card();
     let early = ServerProfile {
         requests: None,

@@ -48,10 +48,7 @@ pub(crate) fn made() -> (Run, CompareFacts) {
 
 fn page(width: usize) -> String {
     let (run, facts) = made();
-    let paper = TerminalOptions {
-        width,
-        colour: false,
-    };
+    let paper = TerminalOptions::plain(width);
     let source = Source::Compare(CompareRun {
         run: &run,
         facts: &facts,

@@ -90,10 +90,7 @@ fn document(stored: &Stored) {
 }
 
 fn print(page: &Page<'_>, with_html: bool) {
-    let paper = TerminalOptions {
-        width: 80,
-        colour: false,
-    };
+    let paper = TerminalOptions::plain(80);
     let text = terminal::write(page, paper);
     let is_plain = |letter: char| letter == '\n' || !letter.is_control();
     assert!(

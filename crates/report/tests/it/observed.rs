@@ -216,10 +216,7 @@ pub(crate) fn with_page<T>(run: &Run, seen: &TrafficAnalysis, read: impl Fn(Page
 }
 
 fn written(run: &Run, seen: &TrafficAnalysis, width: usize) -> String {
-    let options = TerminalOptions {
-        width,
-        colour: false,
-    };
+    let options = TerminalOptions::plain(width);
     with_page(run, seen, |page| {
         intact_report::terminal::write(&page, options)
     })
@@ -266,7 +263,8 @@ fn what_a_server_or_a_file_said_cannot_drive_the_terminal() {
 #[test]
 fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let schema = std::fs::read_to_string(root.join("docs/reference/schema/traffic.schema.json")).unwrap();
+    let schema =
+        std::fs::read_to_string(root.join("docs/reference/schema/traffic.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let check = |run: &Run, facts: &ObservedFacts, name: &str| {
         let text = intact_report::json::observed(run, facts).unwrap();

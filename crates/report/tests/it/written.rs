@@ -6,10 +6,7 @@ use intact_report::{html, markdown};
 use std::path::Path;
 
 /// A terminal of 80 columns without colour.
-pub(crate) const OPTIONS: TerminalOptions = TerminalOptions {
-    width: 80,
-    colour: false,
-};
+pub(crate) const OPTIONS: TerminalOptions = TerminalOptions::plain(80);
 
 /// The pages as a terminal of 80 columns has them. Only code may be wider.
 pub(crate) fn terminal(pages: &[Page<'_>]) -> String {

@@ -75,9 +75,9 @@ pub(super) fn run(config: &Config<Args>, requirements: &[Requirement]) -> Result
         run: &head,
         facts: &facts,
     };
-    let print = |page: &Page<'_>| {
+    let print = |page: &Page<'_>, length| {
         if !args.quiet {
-            let text = intact_report::terminal::write(page, console::error_paper());
+            let text = intact_report::terminal::write(page, console::error_paper(length));
             console::note_written(&text);
         }
     };

@@ -72,7 +72,7 @@ fn the_page_says_how_long_a_request_hung_with_and_without_the_limit() {
         "What limits a hang",
         "Without it (`default`) a GET on a silent connection waited for at least 20 s;",
         "With a limit of 2 s (`timeout`) it waited 2 s.",
-        "Timeout: time.Duration(10000) * time.Millisecond",
+        "limit := time.Duration(10000) * time.Millisecond",
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
@@ -80,10 +80,7 @@ fn the_page_says_how_long_a_request_hung_with_and_without_the_limit() {
 }
 
 fn terminal(page: &Page<'_>) -> String {
-    let options = TerminalOptions {
-        width: 100,
-        colour: false,
-    };
+    let options = TerminalOptions::plain(100);
     crate::terminal::write(page, options)
 }
 
@@ -91,13 +88,7 @@ fn terminal(page: &Page<'_>) -> String {
 fn the_page_of_articles_has_each_snippet_verdict_and_alternative() {
     let catalogue = Catalogue::embedded().unwrap();
     let page = fix_articles(&catalogue);
-    let text = crate::terminal::write(
-        &page,
-        TerminalOptions {
-            width: 200,
-            colour: false,
-        },
-    );
+    let text = crate::terminal::write(&page, TerminalOptions::plain(200));
     for article in &catalogue.articles {
         let (client, variant) = catalogue.variant_of(article, &article.with).unwrap();
         let newest = rows(&catalogue, client, variant).pop().unwrap();

@@ -1,0 +1,94 @@
+//! What each setting of a bench saves per request, ordered by effect: the verdict of a run with many variants. Must not compare.
+
+use super::compare::{SENTENCES, by_weight, other_settings, setting, without_reuse};
+use super::variant::VariantFacts;
+use crate::stats::Interval;
+use crate::time_difference::TimeDifference;
+use intact_ledger::Run;
+use serde::Serialize;
+
+/// What one setting saves per request where the other settings are the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Effect {
+    /// The setting, such as `keep-alive` or `http=2 instead of 1.1`.
+    pub setting: String,
+    /// The other settings, such as `-c 10 http=2`.
+    pub at: String,
+    /// Whether a saving was shown.
+    pub result: EffectResult,
+    /// Typical latency without the setting, in milliseconds; the mean of the rounds.
+    pub reference_ms: f64,
+    /// What the setting saves, in milliseconds; negative if it costs.
+    pub saved_ms: f64,
+    /// The 95 % interval of `saved_ms`. Absent with fewer than 8 rounds.
+    pub interval_ms: Option<Interval>,
+    /// `saved_ms` as a share of `reference_ms`.
+    pub saved_share: Option<Interval>,
+}
+
+/// Whether a setting was shown to save time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EffectResult {
+    /// It saves time.
+    Saves,
+    /// It costs time.
+    Costs,
+    /// Fewer than 8 rounds, or rounds that vary too much for an interval.
+    NoInterval,
+    /// The rounds show no difference.
+    NotShown,
+    /// No request reused a connection, so that keep-alive could not act.
+    NothingReused,
+}
+
+/// The effects of more comparisons than have a sentence: those that were shown first, the largest share first.
+pub(super) fn effects(
+    run: &Run,
+    variants: &[VariantFacts],
+    comparisons: &[TimeDifference],
+) -> Vec<Effect> {
+    let mut compared = by_weight(variants, comparisons);
+    // the number of connections is a load, no setting to choose
+    compared.retain(|one| one.axis.as_deref() != Some("c"));
+    if compared.len() <= SENTENCES {
+        return Vec::new();
+    }
+    let compared = compared.into_iter();
+    let mut effects: Vec<Effect> = compared.map(|one| effect(run, variants, one)).collect();
+    let share = |one: &Effect| one.saved_ms / one.reference_ms;
+    effects.sort_by(|a, b| {
+        let by_result = a.result.cmp(&b.result);
+        by_result.then_with(|| match a.result {
+            EffectResult::NotShown | EffectResult::NothingReused => a.setting.cmp(&b.setting),
+            _ => share(b).abs().total_cmp(&share(a).abs()),
+        })
+    });
+    effects
+}
+
+fn effect(run: &Run, variants: &[VariantFacts], one: &TimeDifference) -> Effect {
+    let of_b = one.indices.1;
+    let axis = one.axis.as_deref().unwrap_or_default();
+    let concurrency = format!("-c {}", variants[of_b].concurrency);
+    let mut at = other_settings(run, of_b, axis);
+    at.insert(0, concurrency);
+    let saved_ms = one.a_ms - one.b_ms;
+    Effect {
+        setting: setting(run, one),
+        at: at.join(" "),
+        result: match one.significant {
+            _ if without_reuse(one, variants).is_some() => EffectResult::NothingReused,
+            None => EffectResult::NoInterval,
+            Some(false) => EffectResult::NotShown,
+            Some(true) if saved_ms >= 0.0 => EffectResult::Saves,
+            Some(true) => EffectResult::Costs,
+        },
+        reference_ms: one.a_ms,
+        saved_ms,
+        interval_ms: one.saved_ms,
+        saved_share: one.saved_share,
+    }
+}

@@ -1,0 +1,345 @@
+//! A page on one screen: verdict, what to change, the first figures, caveats. What is left out is named. Must not know a document.
+//!
+//! Findings give their evidence and risks up, and all remedies but the first are cut to a sentence. Sections are written whole or
+//! not at all, except for the first, which may be cut.
+
+use super::painted::FAINT;
+use super::{Output, SCREEN, TerminalOptions, lines};
+use crate::page::{Block, Depth, FindingGroup, Page, Section};
+use intact_units::foreign_text::escape;
+use intact_units::plural::counted;
+
+/// Lines of the verdict; its first sentence is whole in any case.
+const VERDICT: usize = 12;
+/// Lines that are kept for the first figures.
+const FIGURES: usize = 12;
+/// Lines of a section that is worth being cut.
+const LEAST: usize = 5;
+/// Lines that are kept for caveats.
+const CAVEATS: usize = 6;
+/// Lines that name what is left out, the blank one before them included.
+const FOOTER: usize = 4;
+/// Titles of sections that are named; more are counted.
+const TITLES: usize = 6;
+
+/// The page below `title` in at most [`SCREEN`] lines, on 80 columns or more.
+pub(super) fn shortened(page: &Page<'_>, options: TerminalOptions, title: String) -> String {
+    let mut left_out = LeftOut::default();
+    let mut screen = Screen {
+        options,
+        text: title,
+    };
+    screen.verdict(page, &mut left_out);
+    let caveats = screen.caveats(page, &mut left_out);
+    let kept = lines(&caveats) + FOOTER;
+    let is_figures = |section: &Section| groups(section).is_empty();
+    let findings = page
+        .sections
+        .iter()
+        .position(|section| !is_figures(section));
+    // tables before the findings belong to the verdict
+    let (verdict, rest) = page.sections.split_at(findings.unwrap_or(0));
+    for section in verdict {
+        screen.figures(section, true, kept, &mut left_out);
+    }
+    let first = rest.iter().find(|section| is_figures(section));
+    let mut reserve = first.map_or(0, |section| lines(&screen.section(section)).min(FIGURES));
+    for section in rest {
+        if is_figures(section) {
+            screen.figures(section, reserve > 0, kept, &mut left_out);
+            reserve = 0;
+        } else {
+            screen.findings(section, kept + reserve, &mut left_out);
+        }
+    }
+    screen.text.push_str(&caveats);
+    screen.footer(&left_out);
+    screen.text
+}
+
+/// The findings of a section that the terminal shows.
+fn groups(section: &Section) -> Vec<&FindingGroup> {
+    let blocks = section.of(Depth::Summary);
+    let groups = blocks.filter_map(|block| match block {
+        Block::Findings(groups) => Some(groups.iter()),
+        _ => None,
+    });
+    groups.flatten().collect()
+}
+
+/// What a screen has no room for.
+#[derive(Default)]
+struct LeftOut {
+    sentences: u64,
+    findings: u64,
+    /// Findings without their evidence.
+    evidence: u64,
+    sections: Vec<String>,
+    caveats: u64,
+}
+
+impl LeftOut {
+    /// In words, such as `2 findings, Phases`.
+    fn list(&self) -> String {
+        let count = |count: u64, what: &str| (count > 0).then(|| counted(count, what));
+        let mut parts: Vec<String> = [
+            count(self.sentences, "sentence"),
+            count(self.findings, "finding"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if self.evidence > 0 {
+            parts.push(format!(
+                "the evidence of {}",
+                counted(self.evidence, "finding")
+            ));
+        }
+        if self.sections.len() > TITLES {
+            parts.extend(count(self.sections.len() as u64, "section"));
+        } else {
+            // a title's explanation follows a colon
+            let names = self
+                .sections
+                .iter()
+                .filter_map(|title| title.split(':').next());
+            parts.extend(names.map(|name| format!("\"{name}\"")));
+        }
+        parts.extend(count(self.caveats, "caveat"));
+        parts.join(", ")
+    }
+}
+
+/// A screen while it is written.
+struct Screen {
+    options: TerminalOptions,
+    text: String,
+}
+
+impl Screen {
+    /// Lines that are left if `kept` of them are for other things.
+    fn room(&self, kept: usize) -> usize {
+        SCREEN.saturating_sub(lines(&self.text) + kept)
+    }
+
+    fn verdict(&mut self, page: &Page<'_>, left_out: &mut LeftOut) {
+        let mut out = Output::new(self.options);
+        if !page.verdict.is_empty() {
+            out.blank_line();
+        }
+        for (nth, sentence) in page.verdict.iter().enumerate() {
+            let before = out.text.len();
+            out.sentence(nth, sentence);
+            if nth > 0 && lines(&out.text) > VERDICT {
+                out.text.truncate(before);
+                left_out.sentences = (page.verdict.len() - nth) as u64;
+                break;
+            }
+        }
+        self.text.push_str(&out.text);
+    }
+
+    fn caveats(&self, page: &Page<'_>, left_out: &mut LeftOut) -> String {
+        let mut out = Output::new(self.options);
+        if !page.caveats.is_empty() {
+            out.blank_line();
+        }
+        for (nth, caveat) in page.caveats.iter().enumerate() {
+            let before = out.text.len();
+            out.caveat(caveat);
+            if nth > 0 && lines(&out.text) > CAVEATS {
+                out.text.truncate(before);
+                left_out.caveats = (page.caveats.len() - nth) as u64;
+                break;
+            }
+        }
+        out.text
+    }
+
+    /// Claims and remedies, the worst first, while there is room.
+    fn findings(&mut self, section: &Section, kept: usize, left_out: &mut LeftOut) {
+        let mut out = Output::new(self.options);
+        out.section_title(section);
+        let groups = groups(section);
+        for (nth, group) in groups.iter().enumerate() {
+            let before = out.text.len();
+            out.claim(group);
+            if group.cases.len() > 1 {
+                let more = counted(group.cases.len() as u64 - 1, "further case");
+                out.wrapped(FAINT, &format!("and {more}"), "  ");
+            }
+            if !group.is_note && !group.fix.is_empty() {
+                let fix = group.fix.to_string();
+                let fix = if nth == 0 { &fix } else { first_sentence(&fix) };
+                out.wrapped(super::PLAIN, &escape(&format!("-> {fix}")), "   ");
+            }
+            let is_needed = nth == 0 && !group.is_note;
+            if !is_needed && lines(&out.text) > self.room(kept) {
+                out.text.truncate(before);
+                left_out.findings += (groups.len() - nth) as u64;
+                break;
+            }
+            left_out.evidence += 1;
+        }
+        if left_out.findings < groups.len() as u64 {
+            self.text.push_str(&out.text);
+        }
+    }
+
+    /// A section as it is on the whole page.
+    fn section(&self, section: &Section) -> String {
+        let mut out = Output::new(self.options);
+        out.section(section);
+        out.text
+    }
+
+    /// A section if there is room for it. The first one is cut if it has to be.
+    fn figures(&mut self, section: &Section, is_first: bool, kept: usize, left_out: &mut LeftOut) {
+        let text = self.section(section);
+        let (needed, room) = (lines(&text), self.room(kept));
+        if needed == 0 {
+            return;
+        }
+        if needed <= room {
+            return self.text.push_str(&text);
+        }
+        if !is_first || room < LEAST {
+            return left_out.sections.push(section.title.to_string());
+        }
+        let shown = room - 1;
+        for line in text.split_inclusive('\n').take(shown) {
+            self.text.push_str(line);
+        }
+        let mut out = Output::new(self.options);
+        out.wrapped(
+            FAINT,
+            &format!("and {} more", counted((needed - shown) as u64, "line")),
+            "",
+        );
+        self.text.push_str(&out.text);
+    }
+
+    fn footer(&mut self, left_out: &LeftOut) {
+        let list = left_out.list();
+        if list.is_empty() {
+            return;
+        }
+        let mut out = Output::new(self.options);
+        out.blank_line();
+        out.wrapped(FAINT, &escape(&format!("--full adds {list}")), "  ");
+        self.text.push_str(&out.text);
+    }
+}
+
+/// The text up to its first full stop before a capital letter.
+fn first_sentence(text: &str) -> &str {
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1);
+    let mut ends =
+        ends.filter(|end| text[end + 1..].starts_with(|letter: char| letter.is_uppercase()));
+    ends.next().map_or(text, |end| &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{Case, Section, note};
+    use crate::terminal::{Length, write};
+    use intact_findings::Severity;
+
+    const OPTIONS: TerminalOptions = TerminalOptions {
+        length: Length::Screen,
+        ..TerminalOptions::plain(80)
+    };
+
+    fn group(nth: usize) -> FindingGroup {
+        FindingGroup {
+            severity: Severity::Warning,
+            rule: "new-connection-per-request",
+            cases: vec![Case {
+                subject: format!("http://server-{nth}.example"),
+                claim: "40 connections for 40 requests, 1 needed.".into(),
+                evidence: "39 opened after the client had closed the last one.".into(),
+                cost: None,
+            }],
+            fix: "Keep connections open. Node: one `new http.Agent`.".into(),
+            risk: Some("A kept connection can meet the server's idle timer.".into()),
+            is_note: false,
+        }
+    }
+
+    fn lines_of(count: usize) -> Vec<Block> {
+        (0..count).map(|nth| note(format!("line {nth}"))).collect()
+    }
+
+    fn page(findings: usize, figures: usize, caveats: usize) -> Page<'static> {
+        let mut page = Page {
+            command: "watch".to_owned(),
+            subject: "node server.js".to_owned(),
+            verdict: vec!["40 connections were opened where 1 would do.".into()],
+            caveats: (0..caveats)
+                .map(|nth| format!("limit {nth}").into())
+                .collect(),
+            ..Page::default()
+        };
+        let groups: Vec<FindingGroup> = (0..findings).map(group).collect();
+        page.section(Section::new("findings", "What to change").summary(groups));
+        page.section(Section::new("destinations", "Destinations").summary(lines_of(figures)));
+        page.section(Section::new("phases", "Phases").summary(lines_of(figures)));
+        page
+    }
+
+    #[test]
+    fn a_short_page_is_whole() {
+        let text = write(&page(1, 3, 1), OPTIONS);
+        assert!(
+            text.contains("39 opened after") && text.contains("but: A kept"),
+            "{text}"
+        );
+        assert!(!text.contains("--full"), "{text}");
+    }
+
+    #[test]
+    fn a_long_page_fits_on_a_screen_and_names_what_is_left_out() {
+        for (findings, figures, caveats) in [(12, 30, 12), (1, 60, 1), (12, 2, 0), (0, 60, 0)] {
+            let page = page(findings, figures, caveats);
+            let text = write(&page, OPTIONS);
+            assert!(lines(&text) <= SCREEN, "{} lines:\n{text}", lines(&text));
+            assert!(text.contains("--full adds "), "{text}");
+            assert!(text.contains("line 0"), "no figures:\n{text}");
+            assert_eq!(
+                text.contains("-> Keep connections open. Node"),
+                findings > 0,
+                "{text}"
+            );
+            let full = write(&page, TerminalOptions::plain(80));
+            assert!(!full.contains("--full"), "{full}");
+            assert_eq!(full.matches("caveat: ").count(), caveats);
+        }
+        let text = write(&page(12, 30, 12), OPTIONS);
+        let names = ["findings", "the evidence of", "\"Phases\"", "7 caveats"];
+        let footer = text[text.find("--full adds").unwrap()..].replace("\n  ", " ");
+        assert!(names.iter().all(|name| footer.contains(name)), "{footer}");
+    }
+
+    #[test]
+    fn the_verdict_is_the_last_line_if_the_page_is_longer_than_the_terminal() {
+        let on = |height| TerminalOptions {
+            height: Some(height),
+            ..OPTIONS
+        };
+        let page = page(1, 3, 1);
+        let verdict = "  40 connections were opened where 1 would do.";
+        assert_eq!(write(&page, on(10)).lines().last(), Some(verdict));
+        assert_ne!(write(&page, on(50)).lines().last(), Some(verdict));
+    }
+
+    #[test]
+    fn a_sentence_ends_at_a_full_stop_before_a_capital_letter() {
+        assert_eq!(first_sentence("Keep it. Node: one"), "Keep it.");
+        assert_eq!(
+            first_sentence("below 5 s. node 1.2 too"),
+            "below 5 s. node 1.2 too"
+        );
+        assert_eq!(first_sentence(""), "");
+    }
+}
