@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-/// What came of one request: a status, or the error's words.
+/// The outcome of one request: a status, or the text of the error.
 pub type Outcome = Result<u16, String>;
 
 /// How long a program that limits idle connections keeps them, in milliseconds.

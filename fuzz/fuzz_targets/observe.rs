@@ -99,7 +99,7 @@ fn payload(form: u8, bytes: Vec<u8>) -> Vec<u8> {
 
 /// What is decided before the first byte: late, secrets are awaited, requests are inferred, the end is observed.
 type Setting = [bool; 4];
-/// What a side sends after so many microseconds, and what follows: a hole, a FIN or a RST. The form is that of [`payload`].
+/// What a side sends after this number of microseconds, and what follows: a hole, a FIN or a RST. The form is that of [`payload`].
 type Piece = (bool, u8, Vec<u8>, u16, u8);
 
 fuzz_target!(|data: (Setting, u8, Vec<Piece>)| {

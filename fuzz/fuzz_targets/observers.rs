@@ -1,4 +1,4 @@
-//! Both observers on bytes and holes of both directions: no panic, and every exchange that opens is told as done once.
+//! Both observers on bytes and holes of both directions: no panic, and every exchange that opens ends once.
 
 #![no_main]
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// What `deny.toml` says, as far as it is checked here.
+/// The part of `deny.toml` that is checked here.
 #[derive(Deserialize)]
 struct Policy {
     licenses: Licences,

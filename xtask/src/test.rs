@@ -39,11 +39,11 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
     }
     let status = cargo.wait()?;
     if install || ci {
-        println!("what the catalogue of clients says, held against the clients:");
+        println!("the catalogue of clients, compared with the clients:");
         let done = clients::run(&clients::Args::quick_check())?;
         passed += done.fine;
         failed += done.failed;
-        println!("what `intact watch` counts, held against servers with real clients:");
+        println!("what `intact watch` counts, compared with servers and real clients:");
         let done = clients::run(&clients::Args::watched_check())?;
         passed += done.fine;
         failed += done.failed;

@@ -251,7 +251,7 @@ impl Load {
 }
 
 impl Axes {
-    /// The product. Where a value has no meaning beside another (resumption without TLS, streams without HTTP/2), the
+    /// The product. If a value has no meaning with another one (resumption without TLS, streams without HTTP/2), the
     /// combinations fall together and are measured once.
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();

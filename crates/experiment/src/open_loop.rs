@@ -147,9 +147,9 @@ impl WhenBusy {
 /// How far a schedule goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleLength {
-    /// For so many nanoseconds.
+    /// For this number of nanoseconds.
     Nanos(u64),
-    /// For so many requests, at a constant rate.
+    /// For this number of requests, at a constant rate.
     Requests(u64),
 }
 

@@ -5,7 +5,7 @@ use crate::Rng;
 
 /// The order of `variants` (as indices) in each of `rounds` rounds.
 ///
-/// After any number of rounds no variant has been in a position more than once more often than another.
+/// After any number of rounds, the counts of two variants in a position differ by one at most.
 /// Rounds come in Latin squares after Williams (1949): inside a whole square of an even number of variants,
 /// or two squares of an odd one, each variant also follows each other one equally often, so that what a
 /// variant leaves behind (a warm cache, a full TIME_WAIT table) affects all alike. Labels are drawn

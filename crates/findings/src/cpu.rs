@@ -93,7 +93,7 @@ pub struct WorkShares {
 }
 
 impl WorkShares {
-    /// The widest 95 % interval of a share of so many samples, each side, in points.
+    /// The widest 95 % interval of a share of this number of samples, each side, in points.
     pub fn uncertain_by(&self) -> f64 {
         98.0 / (self.samples.max(1) as f64).sqrt()
     }

@@ -10,7 +10,7 @@ const MOMENTS: usize = 1024;
 /// The peak number of intervals at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlap {
-    /// From this moment to the next one so many intervals are alive; in order. Intervals come nearly in order too, so what is
+    /// From this moment to the next one this number of intervals is alive; in order. Intervals come nearly in order too, so what is
     /// put in is put in near the end.
     levels: Vec<(Nanos, u32)>,
     peak: u32,
@@ -98,11 +98,11 @@ mod tests {
     }
 
     proptest! {
-        // each case is held against a quadratic count
+        // each case is compared with a quadratic count
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn with_too_many_moments_it_never_tells_less(spans in prop::collection::vec((0u64..1_000_000, 0u64..2_000), 1_000..2_000)) {
+        fn with_too_many_moments_it_never_counts_less(spans in prop::collection::vec((0u64..1_000_000, 0u64..2_000), 1_000..2_000)) {
             let overlap = overlap(&spans);
             prop_assert!(overlap.levels.len() <= MOMENTS + 2);
             prop_assert!(overlap.peak() >= peak_by_force(&spans));

@@ -105,7 +105,7 @@ impl ReuseDelay {
         whole.or_else(|| phases.into_iter().find_map(of_phase))
     }
 
-    /// The probability that so many of the late responses are on reused connections by chance (Fisher's exact test, one-sided).
+    /// The probability that this number of late responses is on reused connections by chance (Fisher's exact test, one-sided).
     fn by_chance(&self) -> f64 {
         let late = self.reused.late + self.fresh.late;
         let all = self.reused.all + self.fresh.all;

@@ -25,7 +25,7 @@ pub use holm::{Adjusted, HOLM_FROM, adjust, holm_p_values};
 pub use interval::{Confidence, Interval, NoInterval, NotAConfidence};
 pub use means::difference_of_means;
 pub use mixture::{Mixture, MixturePart, Weighted, mixture};
-pub use modes::{Bin, Modes, UnimodalReason, humps_of_bins, humps_of_samples};
+pub use modes::{Bin, Modes, UnimodalReason, modes_of_bins, modes_of_samples};
 pub use normal::{normal_cdf, normal_quantile};
 pub use paired::{MIN_ROUNDS, PairedDifference, Scale, paired_difference, paired_share_saved};
 pub use percentile::{MIN_BEYOND, RoundPercentile, paired_percentile_difference};

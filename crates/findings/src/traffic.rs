@@ -5,7 +5,7 @@
 //! observed.record(Event::Opened(&connection));
 //! let facts = observed.facts();               // at any time; a live view calls it as often as it likes
 //! ```
-//! One pass, bounded memory. Producers tell `Opened` before what the connection carries, `Closed` after it, and events roughly in
+//! One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed` after it, and events roughly in
 //! the order of their ends. Observing gives no causal interval: only experiments do.
 
 mod batches;

@@ -1,4 +1,4 @@
-//! What to set, given how long the server keeps idle connections. Worked out from measurements alone.
+//! What to set for a server's idle limit. Derived from measurements alone.
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
 use crate::facts::{Idle, Measurement, RequestOutcome};

@@ -1,4 +1,4 @@
-//! The catalogue: what people wrote about clients (`clients/catalogue.toml`) beside what was measured (`clients/measured.json`).
+//! The catalogue: claims about clients (`clients/catalogue.toml`) and what was measured (`clients/measured.json`).
 //!
 //! Both are embedded; nothing is read at run time.
 
@@ -190,7 +190,7 @@ pub enum CatalogueError {
     #[error("clients/catalogue.toml: {0}")]
     Written(#[from] toml::de::Error),
     /// The measured part.
-    #[error("clients/measured.json: {0}; write it anew with `cargo xtask clients`")]
+    #[error("clients/measured.json: {0}; rewrite it with `cargo xtask clients`")]
     Measured(#[from] serde_json::Error),
     /// A measurement of something that the catalogue does not have.
     #[error("clients/measured.json has {client}/{variant}, which clients/catalogue.toml does not")]

@@ -39,7 +39,7 @@ pub struct ClientFacts {
     /// Over TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Load>,
-    /// What becomes of a connection that nobody uses.
+    /// The fate of an idle connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
     /// Whether `Keep-Alive: timeout=` of the server is obeyed.
@@ -83,7 +83,7 @@ pub struct Lookups {
     pub kept: u64,
     /// For ten whose answers each say `Connection: close`.
     pub closed: u64,
-    /// What becomes of an answer whose TTL is one second; absent where each connection asks anew.
+    /// How long an address with a TTL of one second is used; absent if each connection looks it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns_cached: Option<DnsCaching>,
 }
@@ -192,7 +192,7 @@ impl Count {
 pub enum Idle {
     /// The client closes it right after the answer: there is nothing to reuse.
     NotKept,
-    /// The client closes it after so many seconds.
+    /// The client closes it after this number of seconds.
     Closed {
         /// Seconds after the answer.
         after_s: f64,

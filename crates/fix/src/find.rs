@@ -17,7 +17,7 @@ pub struct Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// No client has that name.
-    #[error("the catalogue has no client {name:?}{}; `intact fix` lists all", told(.nearest))]
+    #[error("the catalogue has no client {name:?}{}; `intact fix` lists all", suggestion(.nearest))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -36,7 +36,7 @@ pub enum FindError {
     },
 }
 
-fn told(nearest: &[String]) -> String {
+fn suggestion(nearest: &[String]) -> String {
     if nearest.is_empty() {
         return String::new();
     }
@@ -93,7 +93,7 @@ impl Catalogue {
             .measured
             .iter()
             .filter(|one| one.client == client.id)
-            .map(Measurement::versions_told)
+            .map(Measurement::versions)
             .collect();
         measured.sort();
         measured.dedup();
@@ -150,7 +150,7 @@ impl Client {
 
 impl Measurement {
     /// `axios 1.21.1, node 24.21.0`: the library first.
-    pub fn versions_told(&self) -> String {
+    pub fn versions(&self) -> String {
         let is_runtime = |name: &str| Language::ALL.iter().any(|language| language.id() == name);
         let mut versions: Vec<(bool, String)> = self
             .versions

@@ -1,7 +1,7 @@
 //! A function platform on this machine: it speaks the AWS Lambda Runtime API to a real runtime client, one process to an
 //! environment and one invocation after the other, and freezes the environment in between.
 //!
-//! It measures and tells what became of each invocation. It draws no conclusions and prints nothing.
+//! It measures and records the outcome of each invocation. It draws no conclusions and prints nothing.
 #![cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "the module of the platform uses it")

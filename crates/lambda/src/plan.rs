@@ -14,7 +14,7 @@ pub struct Function {
     pub environment: Vec<(OsString, OsString)>,
     /// `_HANDLER`: `file.function` for most runtime clients.
     pub handler: Option<OsString>,
-    /// It serves HTTP at the port that `PORT` tells, and is invoked by requests for this path; `None`: it asks the Runtime API.
+    /// It serves HTTP at the port in `PORT`, and is invoked by requests for this path; `None`: it asks the Runtime API.
     pub serves: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub struct Plan {
     pub timeout: Duration,
     /// The limit until the process asks for its first event; on Lambda 10 s.
     pub init_timeout: Duration,
-    /// A new environment after so many invocations; `None`: only where one has ended.
+    /// A new environment after this number of invocations; `None`: only after one has ended.
     pub cold_every: Option<u64>,
     /// How long the environment is idle before an invocation, taken in turn; zero: not frozen.
     pub idle: Vec<Duration>,
@@ -79,14 +79,14 @@ pub struct Plan {
     pub freezer: Option<Freezer>,
     /// The share of one processor that an environment gets; `None`: all of it.
     pub cpu_share: Option<f64>,
-    /// Environments at once: so many invocations begin together.
+    /// Environments at once: this number of invocations begin together.
     pub concurrency: u64,
     /// How its connections are followed; `None`: they are not.
     pub watcher: Option<Watcher>,
 }
 
 impl Plan {
-    /// So many invocations with an empty event, one right after the other.
+    /// This number of invocations with an empty event, one right after the other.
     pub fn new(invocations: u64) -> Plan {
         Plan {
             invocations,

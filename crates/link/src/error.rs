@@ -1,4 +1,4 @@
-//! Why there is no link, with the way out.
+//! Why there is no link, with the remedy.
 
 use crate::step::LinkStep;
 use std::io;
@@ -7,24 +7,24 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The system forbids it.
-    #[error("no link can be made here: {step}: {source}{}", .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
+    #[error("no link can be made here: {step}: {source}{}", .remedy.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
     Forbidden {
         /// What was forbidden.
         step: LinkStep,
         /// What the kernel said.
         source: io::Error,
         /// What would allow it, where it is known.
-        way_out: Option<String>,
+        remedy: Option<String>,
     },
     /// The system forbids that programs get another name server.
-    #[error("programs cannot get another name server here: {step}: {error}{}", .way_out.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
+    #[error("programs cannot get another name server here: {step}: {error}{}", .remedy.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
     Resolver {
         /// What was forbidden.
         step: LinkStep,
         /// What the kernel said.
         error: io::Error,
         /// What would allow it, where it is known.
-        way_out: Option<String>,
+        remedy: Option<String>,
     },
     /// Another system than Linux.
     #[error("links need Linux; in a container: docker run --privileged")]

@@ -8,21 +8,21 @@ use std::io;
 /// The error of a step, with what would allow it on this system.
 pub(crate) fn forbidden(step: LinkStep, errno: i32) -> LinkError {
     let source = io::Error::from_raw_os_error(errno);
-    let way_out = known(step, source.kind());
+    let remedy = known(step, source.kind());
     LinkError::Forbidden {
         step,
         source,
-        way_out,
+        remedy,
     }
 }
 
 /// What would allow a step on this system, where it is known.
 pub(crate) fn known(step: LinkStep, kind: io::ErrorKind) -> Option<String> {
-    way_out(step, kind, &|path| fs::read_to_string(path).ok())
+    remedy_of(step, kind, &|path| fs::read_to_string(path).ok())
 }
 
 /// Known reasons, each with its remedy. `read` gives the text of a file, where there is one.
-fn way_out(
+fn remedy_of(
     step: LinkStep,
     kind: io::ErrorKind,
     read: &dyn Fn(&str) -> Option<String>,
@@ -70,8 +70,8 @@ fn way_out(
 mod tests {
     use super::*;
 
-    fn told(step: LinkStep, path: &'static str, text: &'static str) -> Option<String> {
-        way_out(step, io::ErrorKind::PermissionDenied, &|asked| {
+    fn known_remedy(step: LinkStep, path: &'static str, text: &'static str) -> Option<String> {
+        remedy_of(step, io::ErrorKind::PermissionDenied, &|asked| {
             (asked == path).then(|| text.to_owned())
         })
     }
@@ -102,15 +102,15 @@ mod tests {
             ("/.dockerenv", "", "--cap-add SYS_ADMIN"),
             ("/none", "", "run under sudo"),
         ] {
-            let told = told(LinkStep::UserNamespace, path, text).unwrap();
-            assert!(told.contains(words), "{path}: {told}");
+            let text = known_remedy(LinkStep::UserNamespace, path, text).unwrap();
+            assert!(text.contains(words), "{path}: {text}");
         }
-        let told = told(
+        let text = known_remedy(
             LinkStep::Congestion,
             "/proc/sys/net/ipv4/tcp_available_congestion_control",
             "reno bbr\n",
         )
         .unwrap();
-        assert!(told.contains("the kernel has reno bbr"), "{told}");
+        assert!(text.contains("the kernel has reno bbr"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! How a link did, so that one can tell how far to trust what was measured on it.
+//! How a link did: the evidence for trusting what was measured on it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct RoundTrip {
     pub max_ms: f64,
 }
 
-/// How the forwarder did: the link is what it says as far as this is small.
+/// How the forwarder did: the smaller this is, the closer the link is to its specification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkStats {
@@ -38,13 +38,13 @@ pub struct Lateness {
     pub p99_us: Option<f64>,
     /// The worst, in us.
     pub max_us: f64,
-    /// The lateness that this link tolerates, in us: a twentieth of its round trip, but 0.1 to 1 ms.
+    /// The lateness that this link tolerates, in us: 5 % of its round trip, but 0.1 to 1 ms.
     pub tolerance_us: f64,
     /// Packets that were later than that.
     pub late: u64,
 }
 
-/// Packets of one direction, by what became of them.
+/// Packets of one direction, by their outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {

@@ -76,7 +76,7 @@ impl Link {
         match *self {}
     }
 
-    /// What became of the packets so far.
+    /// The packets so far by their outcome.
     pub fn account(&self) -> Result<LinkStats, LinkError> {
         match *self {}
     }

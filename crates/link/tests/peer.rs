@@ -63,7 +63,7 @@ fn serve(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// One connection; for each line of standard input ("N" bytes) asks for that and prints what came of it: "ok" and us, or the error.
+/// One connection; for each line of standard input ("N" bytes) asks for that and prints the outcome: "ok" and us, or the error.
 fn ask(address: &str) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -84,7 +84,7 @@ fn ask(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Fetches so many bytes on a new connection and prints bytes per second.
+/// Fetches this number of bytes on a new connection and prints bytes per second.
 fn fetch(address: &str, bytes: &str) -> io::Result<()> {
     let address: SocketAddr = address.parse().expect("an address");
     let mut stream = TcpStream::connect(address)?;
@@ -134,7 +134,7 @@ fn ways(address: &str, count: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends so many datagrams.
+/// Sends this number of datagrams.
 fn flood(address: &str, count: &str) -> io::Result<()> {
     let socket = UdpSocket::bind("198.18.0.1:0")?;
     for _ in 0..number(count) {

@@ -58,7 +58,7 @@ pub struct Config {
     pub mode: Mode,
     /// A round trip that is added to each connection, from its SYN on. Zero for none.
     pub round_trip: Duration,
-    /// How programs are told to log the keys of their TLS connections, which are looked for in their memory where they do not;
+    /// How programs are made to log the keys of their TLS connections, which are looked for in their memory where they do not;
     /// `None`: neither.
     pub keys: Option<KeyLogging>,
     /// The variant and the round that its rows belong to, where several runs share a ledger.
@@ -96,7 +96,7 @@ impl Config {
     }
 }
 
-/// How programs are told to log the keys of their TLS connections: by `SSLKEYLOGFILE`, and by a module that Node loads first.
+/// How programs are made to log the keys of their TLS connections: by `SSLKEYLOGFILE`, and by a module that Node loads first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLogging {
     /// The program's own `SSLKEYLOGFILE`, which is read from its present end on and otherwise left alone.

@@ -30,7 +30,7 @@ pub enum WatchError {
     /// There is no such process to follow.
     #[error("there is no process {0}: `pgrep NAME` finds its number")]
     NoProcess(u32),
-    /// A process does not let itself be looked at.
+    /// A process cannot be inspected.
     #[error(
         "process {0} does not let us look at its sockets ({1}): follow it as its user, or as root"
     )]

@@ -12,7 +12,7 @@ pub enum Subjects {
     All,
 }
 
-/// Tells that it cannot be done here, and how it can.
+/// An error: it cannot be done here, and the remedy.
 pub fn run(
     _config: &Config,
     _clock: Clock,
@@ -21,7 +21,7 @@ pub fn run(
     Err(WatchError::Unsupported)
 }
 
-/// Tells that it cannot be done here, and how it can.
+/// An error: it cannot be done here, and the remedy.
 pub fn follow(
     _subjects: &Subjects,
     _at_most: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The catalogue while it is measured: read from the tree, compared or written anew.
+//! The catalogue while it is measured: read from the tree, compared or rewritten.
 
 use super::lock::{Lock, Of};
 use super::watch_counts::{Counts, Order, Watched};
@@ -8,7 +8,7 @@ use intact_fix::{Catalogue, Client, Measurement, Variant};
 use std::fmt::Write;
 use std::fs;
 
-/// What came of all of them.
+/// The result of all of them.
 #[derive(Default)]
 pub(crate) struct MeasuredClient {
     /// Variants that were measured, or hold what the catalogue says.
@@ -20,7 +20,7 @@ pub(crate) struct MeasuredClient {
 }
 
 impl MeasuredClient {
-    /// Takes in what came of a variant under `intact watch`, and prints its rows.
+    /// Takes in the result of a variant under `intact watch`, and prints its rows.
     pub(super) fn note_watched(&mut self, job: &Job<'_>, held: anyhow::Result<Vec<Watched>>) {
         let name = job.name();
         let rows = match held {
@@ -85,7 +85,7 @@ pub(super) struct CatalogueRun {
 impl CatalogueRun {
     /// What the catalogue claims and is not so, a line each. Where the versions differ, what it says of others is held all the same.
     /// The quick set is not put under faults, which takes long.
-    fn held_against(&self, measured: &Measurement, args: &Args) -> Vec<String> {
+    fn compared_with(&self, measured: &Measurement, args: &Args) -> Vec<String> {
         let claims = || self.catalogue.measured.iter();
         let exact = claims().find(|one| check::is_of(one, measured));
         let similar = || {
@@ -102,7 +102,7 @@ impl CatalogueRun {
         }
     }
 
-    /// Takes one measurement in and tells of it.
+    /// Takes one measurement in and prints it.
     pub(super) fn note(
         &mut self,
         job: &Job<'_>,
@@ -138,7 +138,7 @@ impl CatalogueRun {
         args: &Args,
     ) -> anyhow::Result<Vec<String>> {
         if args.check {
-            return Ok(self.held_against(&measured, args));
+            return Ok(self.compared_with(&measured, args));
         }
         if args.show {
             println!("{}", serde_json::to_string_pretty(&measured)?);
@@ -229,7 +229,7 @@ fn marked(text: &str) -> Vec<String> {
 }
 
 /// Takes the lines of the programs over into the measured part, without measuring: for programs in which only the marks have moved, or that
-/// `--check` holds to what was measured.
+/// `--check` compares with what was measured.
 pub(super) fn refresh_snippets() -> anyhow::Result<MeasuredClient> {
     let _alone = Lock::take(Of::Measured)?;
     let mut catalogue = read()?;

@@ -168,7 +168,7 @@ fn is_under_faults(claimed: &UnderFaults, found: &UnderFaults) -> bool {
         && (reset, cut, user_timeout) == (found.reset, found.cut, found.user_timeout)
 }
 
-/// What came of watching something, in seconds.
+/// What watching something showed, in seconds.
 #[derive(Clone, Copy)]
 enum Watched {
     Ended(f64),
@@ -187,7 +187,7 @@ impl Watched {
     }
 }
 
-/// Where the client's own limit is just above the pause, a busy machine may not be able to tell.
+/// If the client's own limit is just above the pause, a busy machine may not show the difference.
 fn is_hint(
     claimed: Option<KeepAliveHeader>,
     idle: Option<Idle>,

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 /// Programs that run side by side, and requests that each makes after its first.
 const PROGRAMS: u32 = 10;
 const REQUESTS: u32 = 10;
-/// How far the pauses are from the server's limit: from so much less to so much more. Telling the program to go on takes a moment.
+/// How far the pauses are from the server's limit: from so much less to so much more. The program gets the command a little later.
 const BEFORE: Duration = Duration::from_millis(6);
 const SWEEP: Duration = Duration::from_millis(10);
 
-/// What came of the hundred.
+/// The outcomes of the hundred.
 pub(crate) struct Survived {
     /// Answered.
     pub(crate) answered: usize,

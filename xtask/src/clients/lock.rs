@@ -21,7 +21,7 @@ pub(super) enum Of {
 }
 
 impl Lock {
-    /// Waits until nobody else has it.
+    /// Waits until no other process has it.
     pub(super) fn take(of: Of) -> anyhow::Result<Lock> {
         let name = match of {
             Of::Folders => "folders.lock",

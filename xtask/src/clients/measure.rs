@@ -26,7 +26,7 @@ const WARM: &str = "/warm/x";
 const NEXT: &str = "/next/x";
 const STALE: &str = "/stale/";
 
-/// Idle for so long before the server closes, and then as long again until the client has surely been told.
+/// Idle for this time before the server closes, and then as long again until the client has surely seen the FIN.
 const SERVER_IDLE: &str = "300ms";
 const UNTIL_DEAD: Duration = Duration::from_millis(900);
 /// Pauses to find an idle limit with, off the round numbers that limits are.
@@ -256,7 +256,7 @@ impl Bench<'_> {
         program.end()?;
         let first = books.asked(WARM).next().and_then(|one| one.connection);
         let second = books.asked(NEXT).next().and_then(|one| one.connection);
-        // whoever closes right after the answer does so because the client asked for it
+        // a side that closes right after the response does so because the client asked for it
         // what closes as the next request is made does so because of it
         let closed = books.end_of(WARM).filter(|&after| after < watched - 0.2);
         Ok(Some(match closed {
@@ -322,7 +322,7 @@ impl Bench<'_> {
     }
 }
 
-/// Tells a program where the server's certificate is.
+/// Gives a program the path of the server's certificate.
 pub(super) fn trust(command: &mut Command, server: &Server) {
     // each runtime has a name of its own for it
     for name in [
@@ -337,7 +337,7 @@ pub(super) fn trust(command: &mut Command, server: &Server) {
     }
 }
 
-/// What came of a GET and of a POST, each with a path of its own below `base`.
+/// The outcomes of a GET and of a POST, each with a path of its own below `base`.
 struct Outcomes {
     base: &'static str,
     get: Option<Outcome>,

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Only the clients that need little to be installed, and of each the newest runtime
     #[arg(long)]
     quick: bool,
-    /// Measure only fields, cookies, probes, lookups and lives anew, and keep the rest of what was measured
+    /// Measure only fields, cookies, probes, lookups and lives again, and keep the rest of what was measured
     #[arg(long, conflicts_with_all = ["check", "show"])]
     signs: bool,
     /// Measure only what the clients do when their connections fail, and keep the rest of what was measured
@@ -149,10 +149,10 @@ impl Job<'_> {
     }
 }
 
-/// Claims that are worth a second look; where more differ it is not for want of time.
+/// Claims that are worth a second look; if more differ, the machine's speed is not the cause.
 const MOST_AGAIN: u64 = 8;
 
-/// Measures. Much depends on time, and several are measured at once: what does not hold is looked at once more, one at a time, and
+/// Measures. Much depends on time, and several are measured at once: what differs is measured a second time, one at a time, and
 /// fails when it does not hold again.
 pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
     let first = run_once(args)?;
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
     let mut names = first.names;
     names.sort_unstable();
     names.dedup();
-    println!("once more, one at a time: {}", names.join(", "));
+    println!("again, one at a time: {}", names.join(", "));
     let second = run_once(&Args {
         names,
         jobs: 1,
@@ -253,7 +253,7 @@ fn print_commands(jobs: &[Job<'_>]) -> anyhow::Result<MeasuredClient> {
     Ok(MeasuredClient::default())
 }
 
-/// Tells of each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
+/// Prints for each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
 fn survive_all(
     jobs: &[Job<'_>],
     intact: &Path,
@@ -292,7 +292,7 @@ fn survive_all(
     Ok(done)
 }
 
-/// Tells of each variant what `intact watch` and the server counted, as rows of a table.
+/// Prints for each variant what `intact watch` and the server counted, as rows of a table.
 fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Result<MeasuredClient> {
     println!("| client | scheme | in turn: connections, requests | at once |");
     println!("| --- | --- | --- | --- |");
@@ -405,7 +405,7 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
     Ok(jobs)
 }
 
-/// Builds `intact`, and `xtask` beside it, and says where it is.
+/// Builds `intact`, and `xtask` next to it, and returns its path.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let built = Command::new(cargo)
@@ -426,7 +426,7 @@ pub(crate) fn build() -> anyhow::Result<PathBuf> {
     own.ancestors()
         .map(|folder| folder.join("intact"))
         .find(|program| program.is_file())
-        .context("intact is not beside xtask in the target folder")
+        .context("intact is not next to xtask in the target folder")
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) struct NameServer {
 }
 
 impl NameServer {
-    /// Starts it; every name is `address`, for so many seconds.
+    /// Starts it; every name is `address`, for this number of seconds.
     pub(super) fn start(
         listen: SocketAddr,
         address: Ipv4Addr,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The server's name. `.test` is nobody's (RFC 6761).
+/// The server's name. No one owns `.test` (RFC 6761).
 const NAME: &str = "api.names.test";
 /// A request's address: each room has a network of its own, so the port may always be the same.
 pub(super) const URL: &str = "http://api.names.test:8080/names/x";
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Some((program, words)) = args.words.split_first() else {
         bail!("no program");
     };
-    // a program that ended too early has told the harness by its silence
+    // a program that ended too early has shown it by its silence
     Command::new(program)
         .args(words)
         .status()
@@ -98,7 +98,7 @@ pub(super) struct Namespace {
 }
 
 impl Namespace {
-    /// Starts both. Names hold for so many seconds; the server closes after each response, or never.
+    /// Starts both. Names hold for this number of seconds; the server closes after each response, or never.
     pub(super) fn start(
         intact: &Path,
         launch: &Launch,
@@ -123,7 +123,7 @@ impl Namespace {
             words.push("--closes".into());
         }
         words.push("--".into());
-        // this very program, or the one beside a test of it
+        // this very program, or the one next to a test of it
         let ours = intact.with_file_name("xtask");
         let mut command = launch.inside(&ours, words).command()?;
         link.enter(LinkEnd::Client, &mut command);

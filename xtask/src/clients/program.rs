@@ -1,4 +1,4 @@
-//! A client program under measurement: started, told what to request line by line, asked what came of it.
+//! A client program under measurement: it starts, gets its requests line by line, and reports their outcomes.
 //!
 //! The protocol is in clients/README.md. A program that hangs is an answer too: the step's deadline passes and is reported as such.
 
@@ -53,7 +53,7 @@ pub(crate) enum Skill {
     Pause,
 }
 
-/// What came of one request as the program saw it.
+/// The outcome of one request as the program saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Outcome {
@@ -166,7 +166,7 @@ impl Program {
         self.about.can.contains(&skill)
     }
 
-    /// Has it make requests. A step that does not end in time counts as so many timeouts.
+    /// Has it make requests. Each request of a step that does not end in time counts as a timeout.
     pub(crate) fn run(&mut self, step: &ProgramStep<'_>) -> anyhow::Result<Vec<Outcome>> {
         let order = if step.at_once { "at-once" } else { "in-turn" };
         let body = if step.read { "read" } else { "unread" };

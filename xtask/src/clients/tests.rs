@@ -5,7 +5,7 @@ use super::*;
 #[path = "../../../fixtures/tests/skip.rs"]
 mod skip;
 
-/// Whether a program is there; that it is not is told, and is a failure in CI.
+/// Whether a program is there; a missing one is printed, and is a failure in CI.
 fn is_there(program: &str, test: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {

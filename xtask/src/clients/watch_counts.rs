@@ -1,5 +1,5 @@
-//! What `intact watch` counts, held against what the server counts, with real clients; and what the clients say under it, held
-//! against what they say without.
+//! What `intact watch` counts, compared with what the server counts, with real clients; and what the clients print under it,
+//! compared with what they print without.
 //!
 //! No client of the catalogue may show a rule for broken paths, full servers and drains: its server and its path have none of these.
 //!
@@ -45,7 +45,7 @@ pub(super) enum Order {
 impl Order {
     pub(super) const ALL: [Order; 2] = [Order::InTurn, Order::AtOnce];
 
-    /// What the program is told, as far as it can do it.
+    /// The commands of the program that it can follow.
     fn steps(self, base: &str, about: &About) -> Vec<String> {
         match self {
             Order::InTurn => {
@@ -63,13 +63,13 @@ impl Order {
     }
 }
 
-/// What came of one client over one scheme.
+/// The result of one client over one scheme.
 pub(super) struct Watched {
     pub(super) scheme: &'static str,
     pub(super) order: Order,
     pub(super) server: Counts,
     pub(super) watch: Counts,
-    /// Requests were told by whose turn it was to talk.
+    /// Requests were inferred from the direction of the bytes.
     pub(super) is_inferred: bool,
     /// Over HTTP/2.
     pub(super) is_http2: bool,
@@ -103,7 +103,7 @@ struct Said {
     status: Option<i32>,
 }
 
-/// Runs a client over plain HTTP and over TLS, with requests in turn and at once, as far as it can.
+/// Runs a client over plain HTTP and over TLS, with requests in turn and at once, where it can.
 pub(super) fn hold(intact: &Path, launch: &Launch) -> anyhow::Result<Vec<Watched>> {
     let mut all = Vec::new();
     for scheme in ["http", "https"] {

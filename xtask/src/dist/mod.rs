@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_named_may_be_missing_and_the_first_system_may_not() {
+    fn what_was_not_named_may_be_missing_and_the_first_system_may_not() {
         let error = anyhow::anyhow!("no SDK");
         let mac = PLATFORMS.iter().find(|one| one.is_mac()).unwrap();
         let all = selection(&[]).unwrap();

@@ -156,7 +156,7 @@ fn npm_platform(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// npm's package that a user names: it starts the program of the package that npm chose for the system. It names the packages that are
-/// in the folder, built now or brought there, and no other: somebody else could register a name that nobody has published.
+/// in the folder, built now or brought there, and no other: somebody else could register a name that is not published.
 pub(super) fn npm_main(out: &Path) -> anyhow::Result<PathBuf> {
     let names = PLATFORMS.iter().map(npm_name);
     let names = names.filter(|name| out.join(format!("{name}-{VERSION}.tgz")).is_file());

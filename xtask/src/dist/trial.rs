@@ -21,7 +21,7 @@ struct Installed {
     is_thorough: bool,
 }
 
-/// What came of an artefact.
+/// The result for an artefact.
 enum Trial {
     Ran(String, Vec<&'static str>),
     NotRun(String),

@@ -52,7 +52,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn both_ends_of_a_packet_are_told() {
+    fn both_ends_of_a_packet_are_read() {
         let mut four = vec![
             0x46, 0, 0, 28, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
         ];

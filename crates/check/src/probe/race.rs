@@ -23,7 +23,7 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     }
     let long = limit > LONGEST.as_nanos() as u64;
     (long && !bench.config.thorough)
-        .then_some("the idle limit is longer than 30 s: --thorough waits for it once more")
+        .then_some("the idle limit is longer than 30 s: --thorough waits for it a second time")
 }
 
 /// The measured idle timeout, in nanoseconds.

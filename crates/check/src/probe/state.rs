@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_tells_connections_apart_is_affinity_and_one_that_varies_is_not() {
+    fn a_field_that_names_a_connection_is_affinity_and_one_that_varies_is_not() {
         let connection = |backend, requests: [&str; 2]| {
             requests
                 .map(|id| answered(&[("X-Backend", backend), ("X-Request", id), ("Server", "s")]))

@@ -1,4 +1,4 @@
-//! What the pictures of a bench show beyond its tables. Worked out here, because a report only lays out.
+//! What the pictures of a bench show beyond its tables. Computed here, because a report only formats.
 
 use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};

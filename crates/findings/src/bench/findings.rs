@@ -335,15 +335,15 @@ pub(super) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
             let status = || example?.status.map(|status| format!("status {status}"));
             let detail = example.and_then(|one| one.detail.as_deref().map(str::to_owned));
             let words = failure_words(*kind, detail.or_else(status).as_deref());
-            let way_out = way_out(*kind).map_or_else(String::new, |way| format!("; {way}"));
-            format!("{} ×{seen}: {words}{way_out}", kind.id())
+            let remedy = remedy(*kind).map_or_else(String::new, |way| format!("; {way}"));
+            format!("{} ×{seen}: {words}{remedy}", kind.id())
         })
         .collect();
     format!("Nothing could be measured. {}.", told.join("; "))
 }
 
 /// The option that helps.
-fn way_out(kind: Failure) -> Option<&'static str> {
+fn remedy(kind: Failure) -> Option<&'static str> {
     match kind {
         Failure::NotTls => Some("http:// speaks plain HTTP, --tls-port names the TLS port"),
         kind => failure_remedy(kind),

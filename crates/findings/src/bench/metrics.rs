@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_are_held_against_variants() {
+    fn requirements_are_checked_for_variants() {
         assert!(holds("keepalive=on: mean < 1.1ms"));
         assert!(!holds("mean < 1.1ms"));
         assert!(holds("keepalive=on: typical < 1.1ms"));

@@ -3,10 +3,10 @@
 use super::variant::Mode;
 use crate::figures::NANOS_PER_MS;
 use crate::population::buckets_ms;
-use crate::stats::{Bin, Modes, humps_of_bins};
+use crate::stats::{Bin, Modes, modes_of_bins};
 use intact_ledger::{Cell, Reuse};
 
-/// Fresh and reused where both occur; else the two humps that the histogram shows, if it shows two.
+/// Fresh and reused where both occur; else the two modes that the histogram shows, if it shows two.
 pub(super) fn modes(all: &Cell) -> Vec<Mode> {
     let of = |reuse: Reuse| {
         all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
@@ -28,7 +28,7 @@ pub(super) fn modes(all: &Cell) -> Vec<Mode> {
                 .into_iter()
                 .map(|(low, high, count)| Bin { low, high, count })
                 .collect();
-            match humps_of_bins(&bins, 1) {
+            match modes_of_bins(&bins, 1) {
                 Modes::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
                     .into_iter()
                     .map(|(name, hump)| Mode {

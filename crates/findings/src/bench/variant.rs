@@ -205,7 +205,7 @@ pub struct VariantFacts {
     pub lookups: u64,
     /// Mean bytes on the wire.
     pub bytes_per_request: Option<BytesPerRequest>,
-    /// Populations: fresh and reused where both occur, else the two humps of the histogram if it has two.
+    /// Populations: fresh and reused where both occur, else the two modes of the histogram if it has two.
     pub modes: Vec<Mode>,
     /// Warm-up.
     pub warmup: Warmup,

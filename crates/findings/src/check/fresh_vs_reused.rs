@@ -35,9 +35,9 @@ const LITTLE: f64 = 0.1;
 pub struct SmallSample {
     /// The mean.
     pub mean: f64,
-    /// The median where ten values lie beyond it on each side; a check never takes so many.
+    /// The median where ten values lie beyond it on each side; a check never has as many values.
     pub p50: Option<f64>,
-    /// The middle one.
+    /// The median.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -320,13 +320,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_beyond_the_handshakes_is_told_apart() {
+    fn a_cost_beyond_the_handshakes_is_separate() {
         assert_eq!(found(60, 50, 30), ["first-request-costs-more"]);
         assert!(found(60, 31, 30).is_empty(), "one millisecond is noise");
     }
 
     #[test]
-    fn reuse_that_makes_answers_later_is_told() {
+    fn reuse_that_makes_responses_later_is_reported() {
         assert_eq!(
             found(60, 30, 74),
             ["slower-when-reused"],
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_up_that_is_small_beside_the_answer_is_told() {
+    fn a_setup_that_is_small_next_to_the_response_is_reported() {
         assert_eq!(found(5, 95, 95), ["reuse-saves-little"]);
         assert!(found(20, 80, 80).is_empty());
     }

@@ -41,9 +41,9 @@ impl CloseFacts {
             CloseKind::Rst => "RST",
             CloseKind::Silent => "silence",
         };
-        let unasked = self
-            .unsolicited_status
-            .map_or_else(String::new, |status| format!(" after an unasked {status}"));
+        let unasked = self.unsolicited_status.map_or_else(String::new, |status| {
+            format!(" after an unsolicited {status}")
+        });
         format!("{how}{unasked}")
     }
 }
@@ -201,7 +201,7 @@ impl MaxAgeFacts {
 pub struct MaxRequests {
     /// Answers until the server ended the connection.
     pub measured: Option<u32>,
-    /// So many were answered and the connection stood.
+    /// The server responded to this number of requests and the connection stayed open.
     pub at_least: Option<u32>,
     /// `Keep-Alive: max=` of the first response.
     pub announced: Option<u32>,

@@ -100,7 +100,7 @@ fn figures(
     all
 }
 
-/// Whether so many requests are fewer than the others: who sends fewer is faster for that reason.
+/// Whether this number of requests is fewer than the others: a program that sends fewer is faster for that reason.
 pub(crate) fn is_fewer(ours: f64, theirs: f64) -> bool {
     ours < (1.0 - ALIKE.1) * theirs
 }
@@ -159,7 +159,7 @@ impl ProgramFacts {
         }
     }
 
-    /// Whether it sends fewer requests than the other program, as far as they can be seen.
+    /// Whether it sends fewer requests than the other program, by those that were seen.
     pub(super) fn sends_fewer(&self, other: &ProgramFacts) -> bool {
         let are_seen = [self, other].map(|one| one.unobserved.has_all_requests()) == [true, true];
         let [ours, theirs] = [self, other].map(|one| one.each_run(one.requests.total));

@@ -9,9 +9,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
-    /// At least so many.
+    /// At least this number.
     pub least: u64,
-    /// At most so many.
+    /// At most this number.
     pub most: u64,
 }
 

@@ -51,7 +51,7 @@ pub struct CardsFacts {
     pub idle_timeout_announced_s: Option<Spread>,
     /// How many requests a connection takes.
     pub max_requests: Option<Spread>,
-    /// So many it took where the limit was not reached.
+    /// Requests that it took without reaching the limit.
     pub max_requests_at_least: Option<Spread>,
     /// A request on a new connection, in milliseconds: of each profile the median.
     pub fresh_ms: Option<Spread>,

@@ -75,7 +75,7 @@ fn cold_calls_are_kept_out_of_what_is_compared() {
 }
 
 #[test]
-fn what_fails_after_a_pause_is_told_by_the_pause() {
+fn what_fails_after_a_freeze_is_grouped_by_the_freeze() {
     let mut cold = invocation(0, 1, 10, 11);
     cold.init = Some(Span::new(at(0), at(10)));
     let mut late = invocation(0, 1, 3020, 3021);
@@ -161,13 +161,13 @@ fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: InvocationOutcome) -
     invoked.facts()
 }
 
-fn told(facts: &LambdaFacts) -> (Vec<FrozenConnection>, FreezeEffect) {
+fn found_open(facts: &LambdaFacts) -> (Vec<FrozenConnection>, FreezeEffect) {
     let pause = facts.invocations[1].freeze.clone().unwrap();
     (pause.connection_states, pause.effect)
 }
 
 #[test]
-fn connections_that_a_freeze_found_open_are_told_apart() {
+fn connections_that_a_freeze_found_open_are_counted_by_state() {
     let failed = || InvocationOutcome::Error("ECONNRESET".to_owned());
     let stale = Some(Outcome::Failed(Failure::Stale));
     let fin = |ms| Some(closed(1, ms, Side::Server, Some(CloseKind::Fin)));
@@ -215,7 +215,7 @@ fn connections_that_a_freeze_found_open_are_told_apart() {
             FreezeEffect::Failed,
         ),
     ] {
-        assert_eq!(told(&facts), (vec![case], saw));
+        assert_eq!(found_open(&facts), (vec![case], saw));
     }
 }
 
@@ -281,7 +281,7 @@ fn a_variant_that_sends_fewer_requests_saves_nothing() {
 }
 
 #[test]
-fn nothing_is_told_of_connections_that_nobody_followed() {
+fn connections_without_a_watcher_are_not_judged() {
     let mut invoked = Invocations::new(&run(&["it"]));
     invoked.record(Event::Caveat(&Caveat::new(
         CONNECTIONS_NOT_FOLLOWED,
@@ -357,7 +357,7 @@ fn the_same_request_in_the_next_invocation_is_no_retry() {
         invoked.record(Event::Exchange(&failed));
         invoked.record(Event::Opened(&second));
         invoked.record(Event::Exchange(&ask(2, 5000, 5100, Outcome::Ok)));
-        // invocations are told of when they have ended
+        // invocations are reported when they have ended
         invoked.record(Event::Invocation(&invocation(0, 1, 3000, 3100)));
         invoked.record(Event::Invocation(&invocation(0, environment, next, 6000)));
         let findings = invoked.facts().findings;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Connections and exchanges that are held; what comes after that is counted, and the page says so.
 const HELD: usize = 1_000_000;
 
-/// A connection, as far as invocations are concerned.
+/// What invocations need to know of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct TrackedConnection {
     pub(super) at: Nanos,

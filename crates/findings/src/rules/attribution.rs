@@ -233,7 +233,7 @@ impl<'a> Attribution<'a> {
     }
 }
 
-/// What so many setups of a destination cost.
+/// What this number of setups of a destination costs.
 pub(crate) fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
     let mean = counts.setup_total.mean()?;
     Some(mean * connections as f64 / NANOS_PER_MS)

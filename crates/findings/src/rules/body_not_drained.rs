@@ -71,7 +71,7 @@ impl Fold for BodyNotDrained {
     }
 }
 
-/// Method and path, as far as they are known.
+/// Method and path, where they are known.
 fn request(exchange: &Exchange) -> String {
     match (&exchange.method, &exchange.target) {
         (Some(method), Some(target)) => format!("{method} {target}"),

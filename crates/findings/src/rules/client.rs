@@ -1,6 +1,6 @@
-//! Which client opened the connections, as far as it shows, and what its library calls the remedy.
+//! Which client opened the connections, where it shows, and what its library calls the remedy.
 //!
-//! Told by the command of the process, else by what it calls itself (`User-Agent`), else by the idle time after which it closes by itself: libraries keep to their
+//! Detected by the command of the process, else by its `User-Agent`, else by the idle time after which it closes by itself: libraries keep to their
 //! defaults. An idle time that several libraries share names all of them. Must not guess from anything else.
 
 use crate::traffic::Counts;
@@ -99,7 +99,7 @@ const AGENTS: [(&str, Client); 26] = [
     ("curl/", Client::Curl),
 ];
 
-/// Idle times in seconds after which only the named client closes; it may be late by a twentieth and 0.2 s.
+/// Idle times in seconds after which only the named client closes; it may be late by 5 % and 0.2 s.
 const IDLE_TIMES: [(f64, Client); 4] = [
     (4.0, Client::Node),
     (15.0, Client::Python),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_told_by_its_command_before_its_timer() {
+    fn a_client_is_detected_by_its_command_before_its_timer() {
         let of = |command, idle| Client::recognise(&counts(command, idle));
         assert_eq!(of(Some("/usr/bin/python3.12"), None), Some(Client::Python));
         assert_eq!(of(Some("node"), Some(90_000_000_000)), Some(Client::Node));

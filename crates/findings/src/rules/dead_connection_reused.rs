@@ -71,7 +71,7 @@ impl Seen {
 }
 
 impl Silence {
-    /// Whether the server's TCP did not acknowledge the requests, as far as that was observed.
+    /// Whether the server's TCP did not acknowledge the requests, where that was observed.
     fn shows_dead_connection(&self) -> bool {
         match self.resent {
             Some(0) => false,

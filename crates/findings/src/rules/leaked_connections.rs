@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const LEAST: u64 = 10;
 /// A shorter idle time is no hold, in nanoseconds.
 const SHORT: u64 = 1_000_000_000;
-/// A pool that closes one idle connection for so many that it holds has an idle limit.
+/// A pool that closes one idle connection for this number that it holds has an idle limit.
 const RELEASED: u64 = 4;
 
 pub(super) static DOC: Doc = Doc {

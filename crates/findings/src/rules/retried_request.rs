@@ -58,7 +58,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Whether both may be one, as far as they are known.
+    /// Whether both may be the same, where they are known.
     fn may_be(self, other: Sender) -> bool {
         let pids = self.pid.zip(other.pid);
         let environments = self.environment.zip(other.environment);

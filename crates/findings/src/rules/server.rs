@@ -1,4 +1,4 @@
-//! Which product accepted the connections, as far as it names itself, and its lines of configuration.
+//! Which product accepted the connections, where it names itself, and its lines of configuration.
 //!
 //! It is the product of `Via` or `Server` that the ledger has. Must not guess from anything else: without one product that is
 //! known, advice names several.

@@ -18,7 +18,7 @@ const LEAST: usize = 10;
 const UNEQUAL: usize = 2;
 /// The share of further requests that follow a response at once: a busy client takes longer now and then.
 const AT_ONCE: f64 = 0.9;
-/// Connections from which on one burst suffices: the lists of so many do not end together by chance.
+/// Connections from which on one burst suffices: the lists of that many do not end together by chance.
 const MANY: u64 = 5;
 /// Bursts that it takes where there are fewer connections.
 const BURSTS: usize = 2;

@@ -1,4 +1,4 @@
-//! After how many requests on one connection a dearer setup no longer matters.
+//! After how many requests on one connection a more expensive setup no longer matters.
 
 /// More requests than this are reported as "never": no connection carries them.
 pub const MAX_REQUESTS: u64 = 1_000_000_000;
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn never_is_told_as_never() {
+    fn never_is_printed_as_never() {
         assert_eq!(requests_until_alike(120.0, 90.0, 0.0, 0.01), None);
         assert_eq!(requests_until_alike(120.0, 90.0, 1e-9, 0.01), None);
         for bad in [f64::NAN, f64::INFINITY, -1.0] {

@@ -87,7 +87,7 @@ pub fn change_points(series: &[f64], scale: fn(f64) -> f64, level: f64) -> Vec<C
         .unwrap_or_else(|| one().into_iter().collect())
 }
 
-/// So many changes in one direction, each of them proven between its neighbours.
+/// At most this number of changes in one direction, each of them proven between its neighbours.
 fn staircase(
     series: &[f64],
     scale: fn(f64) -> f64,
@@ -272,7 +272,7 @@ mod tests {
             (0..64).map(|_| next()).collect()
         });
         assert!(clustered <= 12, "{clustered} of 400: more than 3 %");
-        // bursts of twice the latency, on average for a twentieth of the run
+        // bursts of twice the latency, on average for 5 % of the run
         let bursts = called(400, 0.005, || {
             let mut is_loaded = false;
             let mut next = || {

@@ -1,4 +1,4 @@
-//! Hartigan's dip: how far a sample is from having one hump.
+//! Hartigan's dip: how far a sample is from having one mode.
 //!
 //! After J. A. and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985) 70-84: the largest
 //! distance between the sample's distribution function and the nearest one with a single mode. Assumes no shape.
@@ -10,13 +10,13 @@ use serde::Serialize;
 /// More points than this only cost time; thin them first, evenly by rank (see `humps`).
 pub(super) const MAX_POINTS: usize = 1_000;
 
-/// How far a sample is from one hump, and how often chance alone does that.
+/// How far a sample is from one mode, and how often chance alone does that.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dip {
     /// The dip, from 1/(2n) (also where all samples are equal, by convention) to 1/4.
     pub statistic: f64,
-    /// Share of uniform samples (the hardest of all single humps) that dip at least as far, the sample itself counted.
+    /// Share of uniform samples (the hardest of all unimodal ones) that dip at least as far, the sample itself counted.
     pub p_value: f64,
 }
 
@@ -29,7 +29,7 @@ pub fn dip(sorted: &[f64]) -> Option<f64> {
     Some(largest_distance(sorted) / (2 * sorted.len()) as f64)
 }
 
-/// Tests `sorted` for one hump against `draws` simulated uniform samples of its size.
+/// Tests `sorted` for one mode against `draws` simulated uniform samples of its size.
 ///
 /// `None` as for [`dip`]. Costs about `draws` times sorting the sample.
 pub fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_equal_heaps_dip_as_far_as_can_be() {
+    fn two_equal_heaps_have_the_largest_dip() {
         assert_eq!(dip(&[0.0, 0.0, 1.0, 1.0]), Some(0.25));
         assert_eq!(dip(&[1.0, 2.0, 3.0, 4.0]), Some(0.125));
         assert_eq!(dip(&[5.0; 9]), Some(1.0 / 18.0));

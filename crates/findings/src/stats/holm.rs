@@ -27,7 +27,7 @@ pub struct Adjusted {
     pub significant: bool,
 }
 
-/// Holm's adjusted p-values, in the order of the input; NaN counts as 1, what lies outside 0..=1 is held to it.
+/// Holm's adjusted p-values, in the order of the input; NaN counts as 1, values outside 0..=1 are clamped.
 pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
     let held: Vec<f64> = p_values
         .iter()

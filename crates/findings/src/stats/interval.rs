@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_number_rounds_as_people_do_and_name_the_way_out() {
+    fn refusals_number_rounds_from_one_and_name_the_remedy() {
         assert_eq!(
             NoInterval::TooFewRounds {
                 rounds: 5,

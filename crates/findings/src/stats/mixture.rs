@@ -1,4 +1,4 @@
-//! Two overlapping humps taken apart: a mixture of two log-normals, fitted by expectation and maximisation.
+//! Two overlapping modes taken apart: a mixture of two log-normals, fitted by expectation and maximisation.
 //!
 //! Finds two components in anything. Whether there *are* two is for the dip to say.
 
@@ -13,7 +13,7 @@ pub struct Weighted {
     pub weight: f64,
 }
 
-/// One hump.
+/// One mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MixturePart {
@@ -27,18 +27,18 @@ pub struct MixturePart {
     pub share: f64,
 }
 
-/// Two humps, the faster first.
+/// Two modes, the faster first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mixture {
-    /// The hump with the smaller median.
+    /// The mode with the smaller median.
     pub fast: MixturePart,
     /// The other one.
     pub slow: MixturePart,
 }
 
 impl Mixture {
-    /// Ashman's D (1994): distance of the humps in their common width; clearly apart above 2.
+    /// Ashman's D (1994): distance of the modes in their common width; clearly apart above 2.
     pub fn separation(&self) -> f64 {
         let apart = (self.slow.median.ln() - self.fast.median.ln()).abs();
         std::f64::consts::SQRT_2 * apart / self.fast.log_sd.hypot(self.slow.log_sd)
@@ -93,8 +93,8 @@ pub fn mixture(points: &[Weighted]) -> Option<Mixture> {
         }
         before = likelihood;
     }
-    let fast = hump(points, &logs, |i| 1.0 - slow_part[i])?;
-    let slow = hump(points, &logs, |i| slow_part[i])?;
+    let fast = fitted_part(points, &logs, |i| 1.0 - slow_part[i])?;
+    let slow = fitted_part(points, &logs, |i| slow_part[i])?;
     Some(if fast.median <= slow.median {
         Mixture { fast, slow }
     } else {
@@ -139,7 +139,11 @@ fn component(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> 
     })
 }
 
-fn hump(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> Option<MixturePart> {
+fn fitted_part(
+    points: &[Weighted],
+    logs: &[f64],
+    part: impl Fn(usize) -> f64,
+) -> Option<MixturePart> {
     let fitted = component(points, logs, &part)?;
     let own: f64 = points
         .iter()
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_humps_are_shared_out() {
+    fn overlapping_modes_are_shared_out() {
         let points: Vec<_> = lognormal(10.0, 0.3, 400)
             .chain(lognormal(30.0, 0.3, 600))
             .collect();

@@ -1,7 +1,7 @@
-//! One hump or two: is this latency histogram two populations (reused and new connections, say) laid over each other?
+//! One mode or two: is this latency histogram two populations (reused and new connections, say) on top of each other?
 //!
-//! Two are reported only when the dip test rejects one hump *and* the fitted two stand clearly apart. Latencies are
-//! looked at on a logarithmic scale. A hump of less than about 5 % of the samples is not found.
+//! Two are reported only when the dip test rejects one mode *and* the fitted two stand clearly apart. Latencies are
+//! looked at on a logarithmic scale. A mode of less than about 5 % of the samples is not found.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ const MIN_SAMPLES: u64 = 50;
 /// The dip test's level: one histogram in a hundred is called two-humped by chance at most.
 const LEVEL: f64 = 0.01;
 const DRAWS: u32 = 400;
-/// Ashman's D from which humps count as apart.
+/// Ashman's D from which modes count as apart.
 const MIN_SEPARATION: f64 = 2.0;
-/// A smaller component is a tail, not a hump.
+/// A smaller component is a tail, not a mode.
 const MIN_SHARE: f64 = 0.03;
 
 /// A histogram's bucket: how many samples lie in `low..high`.
@@ -34,32 +34,32 @@ pub struct Bin {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Modes {
-    /// One hump, or no reason to speak of two.
+    /// One mode, or no reason to speak of two.
     One(UnimodalReason),
-    /// Two humps.
+    /// Two modes.
     Two {
         /// Mean, middle and share of each.
         parts: Mixture,
-        /// The test that rejected a single hump.
+        /// The test that rejected a single mode.
         dip: Dip,
     },
 }
 
-/// Why two humps are not reported.
+/// Why two modes are not reported.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UnimodalReason {
     /// Fewer than 50 usable samples.
     TooFewSamples,
-    /// The dip is one that a single hump can show.
+    /// The dip is one that a single mode can show.
     DipIsChance(Dip),
-    /// Not one smooth hump, but no two that stand apart either.
+    /// Not one smooth mode, but no two that stand apart either.
     NotApart(Dip),
 }
 
 /// Looks at samples in any order; those that are not positive and finite are left out.
-pub fn humps_of_samples(samples: &[f64], seed: u64) -> Modes {
+pub fn modes_of_samples(samples: &[f64], seed: u64) -> Modes {
     let mut sorted: Vec<f64> = samples
         .iter()
         .copied()
@@ -92,7 +92,7 @@ pub fn humps_of_samples(samples: &[f64], seed: u64) -> Modes {
 }
 
 /// Looks at a histogram's buckets, in rising order; empty, inverted and non-positive ones are left out.
-pub fn humps_of_bins(bins: &[Bin], seed: u64) -> Modes {
+pub fn modes_of_bins(bins: &[Bin], seed: u64) -> Modes {
     let usable: Vec<Bin> = bins
         .iter()
         .copied()
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn keep_alive_on_and_off_in_one_histogram_are_two_humps() {
+    fn keep_alive_on_and_off_in_one_histogram_are_two_modes() {
         let mut rng = Rng::seeded(1);
         let samples: Vec<f64> = (0..5_000)
             .map(|i| {
@@ -195,8 +195,8 @@ mod tests {
             })
             .collect();
         for found in [
-            humps_of_samples(&samples, 9),
-            humps_of_bins(&buckets(&samples), 9),
+            modes_of_samples(&samples, 9),
+            modes_of_bins(&buckets(&samples), 9),
         ] {
             let Modes::Two { parts, .. } = found else {
                 panic!("{found:?}")
@@ -210,13 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn one_heavy_tail_is_one_hump() {
+    fn one_heavy_tail_is_one_mode() {
         let mut rng = Rng::seeded(2);
         let mut called_two = 0;
         for seed in 0..40 {
             let samples: Vec<f64> = (0..400).map(|_| lognormal(&mut rng, 20.0, 1.2)).collect();
             called_two += usize::from(matches!(
-                humps_of_samples(&samples, seed),
+                modes_of_samples(&samples, seed),
                 Modes::Two { .. }
             ));
         }
@@ -229,7 +229,7 @@ mod tests {
         let samples: Vec<f64> = (0..2_000)
             .map(|_| lognormal(&mut rng, 30.0, 0.3).round())
             .collect();
-        let found = humps_of_samples(&samples, 1);
+        let found = modes_of_samples(&samples, 1);
         assert!(
             matches!(found, Modes::One(UnimodalReason::DipIsChance(_))),
             "{found:?}"
@@ -237,23 +237,23 @@ mod tests {
     }
 
     #[test]
-    fn too_little_or_nonsense_is_one_hump_and_not_a_panic() {
+    fn too_little_or_nonsense_is_one_mode_and_not_a_panic() {
         assert_eq!(
-            humps_of_samples(&[1.0; 49], 0),
+            modes_of_samples(&[1.0; 49], 0),
             Modes::One(UnimodalReason::TooFewSamples)
         );
         assert_eq!(
-            humps_of_samples(&[f64::NAN; 500], 0),
+            modes_of_samples(&[f64::NAN; 500], 0),
             Modes::One(UnimodalReason::TooFewSamples)
         );
-        assert!(matches!(humps_of_samples(&[7.0; 500], 0), Modes::One(_)));
+        assert!(matches!(modes_of_samples(&[7.0; 500], 0), Modes::One(_)));
         let odd = Bin {
             low: 2.0,
             high: 1.0,
             count: u64::MAX,
         };
         assert_eq!(
-            humps_of_bins(&[odd, odd], 0),
+            modes_of_bins(&[odd, odd], 0),
             Modes::One(UnimodalReason::TooFewSamples)
         );
     }

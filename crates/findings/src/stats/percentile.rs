@@ -17,7 +17,7 @@ pub struct RoundPercentile {
 impl RoundPercentile {
     /// By nearest rank from samples in rising order: the smallest with at least the share `rank` at or below it.
     ///
-    /// `rank` is a share (0.99, not 99), held to 0..=1. `None` without samples.
+    /// `rank` is a share (0.99, not 99), clamped to 0..=1. `None` without samples.
     pub fn of_sorted(samples: &[f64], rank: f64) -> Option<Self> {
         let upto = Self::upto(samples.len() as u64, rank);
         let value = *samples.get(usize::try_from(upto).ok()?.checked_sub(1)?)?;

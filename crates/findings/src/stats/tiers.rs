@@ -14,7 +14,7 @@ const MAX_TIERS: usize = 4;
 const MIN_SEPARATION: f64 = 5.0;
 /// And at least this many of either one's own, or a tier is a few outliers with a neighbour drawn in.
 const MIN_OWN_SEPARATION: f64 = 3.0;
-/// And the slower takes at least this many times as long, or nobody would see it.
+/// And the slower takes at least this many times as long, or no user would see it.
 const MIN_RATIO: f64 = 1.2;
 /// A phase explains the tiers when it makes up at least this share of their difference.
 const MIN_EXPLAINED: f64 = 0.6;
@@ -120,7 +120,7 @@ pub fn explaining_phase<'a>(
         .max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// The splits of a sorted sequence into up to so many classes that have the least squares inside.
+/// The splits of a sorted sequence into at most this number of classes that have the least squares inside.
 struct Splits {
     len: usize,
     /// For each number of classes from 2 on and each length, where the last class of that beginning starts.

@@ -1,4 +1,4 @@
-//! What the pictures of an observed run show beyond its tables. Worked out here, because a report only lays out.
+//! What the pictures of an observed run show beyond its tables. Computed here, because a report only formats.
 
 use super::TrafficAnalysis;
 use super::level_shift::LevelShift;

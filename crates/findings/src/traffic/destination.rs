@@ -180,7 +180,7 @@ pub struct Counts {
     pub(crate) single: Overlap,
     /// Most exchanges at once on connections that carry several.
     pub(crate) streams: Overlap,
-    /// Streams that a connection takes at once, the smallest told.
+    /// Streams that a connection takes at once, by the smallest SETTINGS.
     pub(crate) streams_each: Option<u32>,
     /// Exchanges that seem to overlap need not have: their times have a coarse step.
     pub(crate) is_coarse: bool,

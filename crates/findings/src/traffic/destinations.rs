@@ -29,7 +29,7 @@ pub struct DestinationKey {
 }
 
 impl DestinationKey {
-    /// Where a connection belongs, as far as it tells by itself.
+    /// Where a connection belongs, by its own fields alone.
     pub fn of(connection: &Connection, vantage: Vantage) -> DestinationKey {
         let server = vantage == Vantage::Server;
         let unix = connection.transport == Transport::Unix;

@@ -61,7 +61,7 @@ fn of_rule(facts: &BenchFacts, rule: &str) -> Option<Finding> {
     facts.findings.iter().find(|one| one.rule == rule).cloned()
 }
 
-/// The finding about 20 connections that the server ended like this, after so many requests each.
+/// The finding about 20 connections that the server ended like this, after this number of requests each.
 fn ended(how: CloseKind, carried: u64) -> Finding {
     let run = run(&[true]);
     let mut tally = Tally::new();

@@ -451,7 +451,7 @@ fn a_round_that_was_cut_off_is_left_out_and_said() {
 }
 
 #[test]
-fn requirements_are_about_the_programs_beside_the_baseline_unless_they_name_one() {
+fn requirements_are_about_all_programs_but_the_baseline_unless_they_name_one() {
     let facts = facts(10);
     let holds = |expression: &str| {
         let requirement: Requirement = expression.parse().unwrap();
@@ -553,7 +553,7 @@ fn stored_ledgers_are_described_and_none_is_called_better() {
     );
 }
 
-/// Twenty requests of a stored ledger on so many connections.
+/// Twenty requests of a stored ledger on this number of connections.
 fn observed(connections: u64) -> ObservedFacts {
     let run = run();
     let mut traffic = TrafficAnalysis::new(&run);

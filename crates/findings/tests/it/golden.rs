@@ -90,7 +90,7 @@ pub(crate) fn replay(path: &Path) -> (Head, ObservedFacts) {
     (head, observed.facts())
 }
 
-fn told(finding: &Finding) -> Expected {
+fn as_expected(finding: &Finding) -> Expected {
     let severity = serde_json::to_value(finding.severity).unwrap();
     Expected {
         rule: finding.rule.to_owned(),
@@ -108,7 +108,7 @@ fn each_rule_finds_what_its_golden_ledgers_hold_and_no_other_rule_speaks_unexpec
             let (mut head, facts) = replay(&golden().join(&name));
             let order = |a: &Expected, b: &Expected| a.partial_cmp(b).unwrap();
             head.finds.sort_by(order);
-            let mut found: Vec<Expected> = facts.findings.iter().map(told).collect();
+            let mut found: Vec<Expected> = facts.findings.iter().map(as_expected).collect();
             found.sort_by(order);
             if found != head.finds {
                 wrong.push(format!(

@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn telling_a_connection_again_changes_nothing(rows in prop::collection::vec(row(), 0..60)) {
+    fn a_connection_that_is_recorded_twice_counts_once(rows in prop::collection::vec(row(), 0..60)) {
         let mut seen = std::collections::BTreeSet::new();
         let rows: Vec<Row> = rows
             .into_iter()
@@ -203,7 +203,7 @@ proptest! {
 }
 
 #[test]
-fn more_destinations_than_can_be_told_apart_are_counted_together_and_said() {
+fn more_destinations_than_fit_are_counted_together_with_a_caveat() {
     let mut observed = TrafficAnalysis::new(&run());
     for id in 0..5_000u64 {
         let mut one = Connection::new(ConnectionId(id), Nanos(id * MS));
@@ -270,8 +270,8 @@ fn used(observed: &mut TrafficAnalysis, id: u64, opened: u64, from: u64, to: u64
     observed.record(Event::Exchange(&exchange));
 }
 
-/// The rule that speaks of two connections that are opened beside one which was used until 100 ms and is used again from `again` on.
-fn beside(again: u64) -> Vec<&'static str> {
+/// The rule that fires on two connections that are opened next to one which was used until 100 ms and is used again from `again` on.
+fn opened_next_to(again: u64) -> Vec<&'static str> {
     let mut observed = TrafficAnalysis::new(&run());
     used(&mut observed, 1, 0, 0, 100);
     used(&mut observed, 2, 200, 200, 201);
@@ -283,11 +283,11 @@ fn beside(again: u64) -> Vec<&'static str> {
 
 #[test]
 fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
-    assert_eq!(beside(204), ["new-connection-per-request"]);
-    assert_eq!(beside(250), ["new-client-per-request"]);
+    assert_eq!(opened_next_to(204), ["new-connection-per-request"]);
+    assert_eq!(opened_next_to(250), ["new-client-per-request"]);
 }
 
-/// How many requests `retried-request` tells of, where each is: connection, from, to, how it ended.
+/// How many requests `retried-request` names, where each is: connection, from, to, how it ended.
 fn retries(exchanges: &[(u64, u64, u64, Outcome)], pids: [u32; 3]) -> usize {
     let mut observed = TrafficAnalysis::new(&run());
     for (id, pid) in (1..).zip(pids) {

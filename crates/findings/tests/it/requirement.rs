@@ -1,4 +1,4 @@
-//! Requirements as a person writes them and as a page tells what became of them.
+//! Requirements as a person writes them, and their results as a page prints them.
 
 use intact_findings::Unobserved;
 use intact_findings::requirement::{
@@ -167,7 +167,7 @@ fn families_take_their_parameter() {
 }
 
 #[test]
-fn a_caret_stands_under_the_fault_and_the_nearest_name_beside_it() {
+fn a_caret_stands_under_the_fault_and_the_nearest_name_next_to_it() {
     for (expression, shown) in [
         (
             "keepalive=on: p98 < 50ms",
@@ -241,7 +241,7 @@ fn a_metric_of_another_command_is_refused_before_the_run() {
     );
 }
 
-/// Two variants of `bench`; p99 of the second has too few samples, and nobody measured the server.
+/// Two variants of `bench`; p99 of the second has too few samples, and the server was not measured.
 struct Bench;
 
 impl MetricSource for Bench {
@@ -277,7 +277,7 @@ impl MetricSource for Bench {
 }
 
 #[test]
-fn each_subject_is_told_what_was_measured_against_what_was_asked() {
+fn each_subject_has_its_measured_value_and_its_limit() {
     let verdict = parse("p50 < 50ms").evaluate(&Bench);
     assert!(!verdict.passed());
     assert_eq!(
@@ -323,7 +323,7 @@ fn what_has_no_data_never_passes() {
 }
 
 #[test]
-fn a_variant_that_fixes_the_metric_is_left_out_and_told() {
+fn a_variant_that_fixes_the_metric_is_left_out_and_named() {
     let verdict = parse("reuse >= 99.9%").evaluate(&Bench);
     assert!(verdict.passed());
     assert_eq!(
@@ -355,7 +355,7 @@ impl MetricSource for OnlyOff {
 }
 
 #[test]
-fn a_requirement_held_against_nothing_does_not_pass_and_says_why() {
+fn a_requirement_without_a_subject_fails_with_its_reason() {
     let verdict = parse("keepalive=maybe: p50 < 1s").evaluate(&Bench);
     assert!(!verdict.passed() && verdict.held().is_empty());
     assert_eq!(

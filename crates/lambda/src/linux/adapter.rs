@@ -14,7 +14,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(2);
 /// From a connection that broke to the end of the process that did it, at most.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
-/// A port that is free at this moment. The function is told of it by `PORT`.
+/// A free port. The function gets it as `PORT`.
 pub(crate) fn free_port() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

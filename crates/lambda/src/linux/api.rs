@@ -17,7 +17,7 @@ const KEPT: usize = 8 * 1024;
 const WORDS: usize = 1024;
 /// Connections at once; a client that opens more is refused.
 const CONNECTIONS: usize = 32;
-/// What the environment is told to be.
+/// The environment variables of the function.
 pub(crate) const ARN: &str = "arn:aws:lambda:local:000000000000:function:intact";
 
 /// Takes connections until the room is closed; ends after one more connection then.
@@ -223,7 +223,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn an_error_is_told_in_its_own_words_whatever_it_is() {
+    fn an_error_of_any_form_keeps_its_own_text() {
         let body = br#"{"errorMessage":"socket hang up","errorType":"Error","stackTrace":[]}"#;
         assert_eq!(words(body), "Error: socket hang up");
         assert_eq!(words(b"{\"a\":"), "{\"a\":");

@@ -1,5 +1,5 @@
 //! Control groups for environments, where this process may make them: a freezer that takes a whole tree at once, and a share of the
-//! processor. Where it may not, the caller is told and does without.
+//! processor. Where it may not, the caller gets an error and does without.
 //!
 //! The freezer is that of version 2 only: what version 1 has frozen does not even die of SIGKILL, and would outlive us.
 

@@ -24,7 +24,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a watcher may take to tell the rest once its program has ended.
+/// How long a watcher may take to send the rest once its program has ended.
 const REST: Duration = Duration::from_secs(6);
 
 /// A running environment. It ends with this value, and with all that it started.
@@ -35,7 +35,7 @@ pub(crate) struct Environment {
     pid: Pid,
     address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
-    /// Takes what the watcher tells; ends with it.
+    /// Takes the messages of the watcher; ends with it.
     watched: Option<JoinHandle<WatcherSummary>>,
     freezer: Option<ControlGroup>,
     _cpu: Option<ControlGroup>,
@@ -102,7 +102,7 @@ impl Environment {
         threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
         if let Some((path, at)) = serves {
             let theirs = room.clone();
-            // not joined: a request that is never answered ends with the process, and nobody waits for that
+            // not joined: a request without a response ends with the process, and no other thread waits for it
             std::thread::spawn(move || adapter::serve(at, &path, &theirs));
         }
         let theirs = room.clone();
@@ -170,7 +170,7 @@ impl Environment {
         })
     }
 
-    /// Waits until what the watcher had to tell is told.
+    /// Waits for the last message of the watcher.
     fn end_watched(&mut self) {
         freezer::end_below(self.pid);
         self.room
@@ -202,7 +202,7 @@ impl Drop for Environment {
     }
 }
 
-/// The function below a watcher, and the thread that takes what is told of it.
+/// The function below a watcher, and the thread that takes the watcher's messages.
 fn spawn_watched(
     watcher: &Watcher,
     start: &Start<'_>,
@@ -217,9 +217,9 @@ fn spawn_watched(
     let mut command = prepare(&words, start, address, port);
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
     let child = spawn(&mut command, &words)?;
-    // it starts the function only when it is told what follows
+    // it starts the function after its first message
     limit(cpu, &child)?;
-    // it holds the other end, whose closing tells that the watcher has ended
+    // it holds the other end, which closes when the watcher ends
     drop(command);
     let given = WatcherConfig {
         start: watcher::on_monotonic(start.run),
@@ -231,7 +231,7 @@ fn spawn_watched(
         fault: watcher.fault.clone(),
     };
     let line = serde_json::to_string(&given).map_err(|error| failed(error.into()))?;
-    // one that has ended reads nothing: how it ended tells all
+    // a watcher that has ended reads nothing: its exit status is enough
     let _ = writeln!(ours, "{line}");
     let (rows, number) = (start.rows.clone(), start.number);
     let listening = std::thread::spawn(move || watcher::listen(ours, number, &rows));

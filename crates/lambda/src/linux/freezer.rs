@@ -77,7 +77,7 @@ pub(crate) fn end_below(root: Pid) {
     }
 }
 
-/// The process, then its descendants, as /proc tells at this moment; without those that have ended, and without the processes of ours
+/// The process, then its descendants, as /proc lists them now; without those that have ended, and without our own processes
 /// that wait for our own end.
 pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();

@@ -16,7 +16,7 @@ pub struct Conversation {
     pub results: usize,
 }
 
-/// Sends bytes to the Runtime API, at most `piece` of them at once, and returns what came of it.
+/// Sends bytes to the Runtime API, at most `piece` of them at once, and returns the outcome.
 pub fn converse(requests: &[u8], piece: usize) -> Conversation {
     let room = Mailbox::default();
     let mut client = Client {

@@ -141,7 +141,7 @@ impl Mailbox {
         self.update(|state| state.exited = true);
     }
 
-    /// Nobody gets an event any more.
+    /// No further event is handed out.
     pub(crate) fn close(&self) {
         self.update(|state| state.closed = true);
     }

@@ -89,7 +89,7 @@ impl<'a> Platform<'a> {
                     }),
                     Err(words) => {
                         let fate = InvocationOutcome::NoStart(words);
-                        let one = self.told(begun.number, place, begun.init, fate);
+                        let one = self.outcome_row(begun.number, place, begun.init, fate);
                         self.record(&one, sink);
                     }
                 }
@@ -108,14 +108,14 @@ impl<'a> Platform<'a> {
                 self.record(one, sink);
             }
         }
-        // with its end the rest of what was seen is told
+        // with its end the rest of the rows arrives
         drop(kept);
         self.pass_on(sink);
         Ok(made)
     }
 
     /// An invocation that found no environment.
-    fn told(
+    fn outcome_row(
         &mut self,
         environment: u64,
         place: RunPosition,

@@ -1,4 +1,4 @@
-//! The connections of an environment: its process runs below one of ours that follows it with `watch` and tells the platform, by a
+//! The connections of an environment: its process runs below one of ours that follows it with `watch` and sends the platform, by a
 //! socket, every row of the ledger as it comes.
 //!
 //! A process of its own, because `watch` takes over the signals of the one that it runs in. It is not frozen with the function: what it
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Rows of environments are numbered from here on, each environment apart.
 const NUMBERS: u64 = 1 << 32;
 
-/// What a watcher is told first.
+/// The first message to a watcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WatcherConfig {
     /// The start of the run on CLOCK_MONOTONIC, which all processes share.
@@ -32,13 +32,13 @@ pub(crate) struct WatcherConfig {
     pub(crate) environment: u64,
     pub(crate) variant: u32,
     pub(crate) round: u32,
-    /// The Runtime API: nobody's connection but ours.
+    /// The Runtime API: only our own connection.
     pub(crate) apart: SocketAddr,
     pub(crate) fingerprint_key: [u8; 32],
     pub(crate) fault: Option<FaultConfig>,
 }
 
-/// What a watcher tells.
+/// A message of a watcher.
 #[derive(Debug, Serialize, Deserialize)]
 enum WatcherMessage {
     Row(Row),
@@ -107,7 +107,7 @@ fn monotonic() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// The watcher itself: runs the command of an environment to its end, and tells the platform at the other end of standard input what
+/// The watcher itself: runs the command of an environment to its end, and sends the platform at the other end of standard input what
 /// it sees. Must be called while the process has one thread. Returns the exit code.
 ///
 /// # Errors
@@ -136,11 +136,11 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
     let ago = monotonic().saturating_sub(given.start);
     let now = Instant::now();
     let clock = Clock::started_at(now.checked_sub(ago).unwrap_or(now));
-    let mut told = Telling {
+    let mut sender = RowSender {
         out: stream,
         alone: false,
     };
-    let (last, code) = match intact_watch::run(&config, clock, &mut told) {
+    let (last, code) = match intact_watch::run(&config, clock, &mut sender) {
         Ok(outcome) => match outcome.ended {
             Ended::Code(code) => (WatcherMessage::Ended(ExitKind::Code(code)), code as u8),
             Ended::Signal(number) => (
@@ -162,20 +162,20 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
             (WatcherMessage::NotRun(why, error.to_string()), 125)
         }
     };
-    told.tell(&last);
+    sender.send(&last);
     Ok(code)
 }
 
 /// Hands rows over.
-struct Telling {
+struct RowSender {
     out: UnixStream,
-    /// Nobody listens any more.
+    /// The platform has ended.
     alone: bool,
 }
 
-impl Telling {
-    fn tell(&mut self, told: &WatcherMessage) {
-        let Ok(mut line) = serde_json::to_vec(told) else {
+impl RowSender {
+    fn send(&mut self, message: &WatcherMessage) {
+        let Ok(mut line) = serde_json::to_vec(message) else {
             return;
         };
         line.push(b'\n');
@@ -183,13 +183,13 @@ impl Telling {
     }
 }
 
-impl Sink for Telling {
+impl Sink for RowSender {
     fn record(&mut self, event: Event<'_>) {
-        self.tell(&WatcherMessage::Row(event.to_row()));
+        self.send(&WatcherMessage::Row(event.to_row()));
     }
 }
 
-impl WatchSink for Telling {
+impl WatchSink for RowSender {
     fn tick(&mut self) {
         self.alone |= self.out.write_all(b"\n").is_err();
         if self.alone {
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn a_watcher_that_was_killed_leaves_an_incomplete_record() {
         let caveat = Row::Caveat(Caveat::new("one", "of the run"));
-        let told = [
+        let messages = [
             WatcherMessage::Row(caveat.clone()),
             WatcherMessage::Ended(ExitKind::Code(0)),
         ];
-        assert_eq!(rows(&told, "\n"), std::slice::from_ref(&caveat));
+        assert_eq!(rows(&messages, "\n"), std::slice::from_ref(&caveat));
         let not_run = [WatcherMessage::NotRun(NotRun::Refused, String::new())];
         assert!(rows(&not_run, "").is_empty());
         for rest in ["", "{\"Row\":{\"Exch"] {
-            let rows = rows(&told[..1], rest);
+            let rows = rows(&messages[..1], rest);
             assert_eq!(rows[0], caveat);
             assert!(
                 matches!(&rows[1..], [Row::Caveat(one)] if one.id == "watcher-cut" && one.incomplete),

@@ -1,4 +1,4 @@
-//! What the platform tells of each invocation.
+//! What the platform records of each invocation.
 
 use crate::runtime::{function, server};
 use intact_lambda::{
@@ -67,7 +67,7 @@ fn a_new_environment_is_started_as_often_as_asked() {
 }
 
 #[test]
-fn a_crash_is_an_outcome_and_the_next_invocation_starts_anew() {
+fn a_crash_is_an_outcome_and_the_next_invocation_starts_a_new_process() {
     let told = run("answer crash", |plan| plan.invocations = 4);
     assert_eq!(ids(&told), ["answered", "crash", "answered", "crash"]);
     assert_eq!(environments(&told), [1, 1, 2, 2]);
@@ -99,7 +99,7 @@ fn a_second_answer_is_refused_and_counted() {
 }
 
 #[test]
-fn an_error_is_told_in_the_functions_words() {
+fn an_error_keeps_the_text_of_the_function() {
     let told = run("error", |_| {});
     let words = "TypeError: no such thing".to_owned();
     assert!(
@@ -110,7 +110,7 @@ fn an_error_is_told_in_the_functions_words() {
 }
 
 #[test]
-fn one_that_asks_again_without_an_answer_is_told() {
+fn a_function_that_asks_again_without_a_response_is_recorded() {
     assert_eq!(
         ids(&run("skip answer", |_| {})),
         ["unanswered", "answered", "answered"]
@@ -234,7 +234,7 @@ fn an_event_is_posted_to_a_function_that_serves_http() {
 }
 
 #[test]
-fn a_server_that_never_listens_is_told_what_to_listen_on() {
+fn the_error_of_a_server_that_never_listens_names_its_port() {
     let mut plan = Plan::new(1);
     plan.init_timeout = Duration::from_millis(200);
     let told = invoked(&server("deaf"), &plan, &mut NoGate);

@@ -225,7 +225,7 @@ impl Emulator {
     }
 }
 
-/// The lateness that a link of this round trip tolerates: a twentieth of it, but 0.1 to 1 ms.
+/// The lateness that a link of this round trip tolerates: 5 % of it, but 0.1 to 1 ms.
 fn tolerance(round_trip: Duration) -> Duration {
     (round_trip / 20).clamp(Duration::from_micros(100), Duration::from_millis(1))
 }

@@ -15,7 +15,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// The ends of a flow as seen from the client side, whatever the direction of the packet that told them.
+/// The ends of a flow as seen from the client side, for packets of both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FlowKey {
     client: (u128, u16),
@@ -54,7 +54,7 @@ impl Segment {
         self.flags & (SYN | ACK | RST) == SYN
     }
 
-    /// Whether it is a reset, which nobody answers.
+    /// Whether it is a reset, which gets no reply.
     pub(crate) fn resets(self) -> bool {
         self.flags & RST != 0
     }

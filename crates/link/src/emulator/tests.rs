@@ -186,7 +186,7 @@ fn lateness_is_the_time_between_due_and_sent() {
 }
 
 #[test]
-fn a_link_tolerates_a_twentieth_within_bounds() {
+fn a_link_tolerates_five_percent_within_bounds() {
     let micros = |round_trip| tolerance(Duration::from_micros(round_trip)).as_micros();
     assert_eq!([micros(0), micros(5_000), micros(90_000)], [100, 250, 1000]);
 }

@@ -26,7 +26,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A port of the server side that nobody listens on (`discard`).
+/// A closed port of the server side (`discard`).
 const CLOSED_PORT: u16 = 9;
 /// Time for all probes together, and how many at least and at most.
 const PROBING: Duration = Duration::from_millis(700);
@@ -136,7 +136,7 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
     Ok(Role::Keeper(Box::new(keeper), Box::new(up), doors))
 }
 
-/// In the child: gets ready, and tells the keeper.
+/// In the child: gets ready, and reports to the keeper.
 fn become_forwarder(
     setup: &Setup,
     network: Network,

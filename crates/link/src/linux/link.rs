@@ -129,7 +129,7 @@ impl Link {
     /// Makes `command` start on a side: in its network, with the link's names, and ending with the link.
     ///
     /// The child is a proxy of the command: it passes signals on and ends as the command does; killed, it takes the command
-    /// along. [`Link::program_of`] tells the command's own process. Where the link has no process namespace (a caveat says so)
+    /// along. [`Link::program_of`] returns the command's own process. Where the link has no process namespace (a caveat says so)
     /// the child also ends with the thread that started it.
     pub fn enter(&self, side: LinkEnd, command: &mut Command) {
         self.doors.start_within(command, side as usize);
@@ -163,7 +163,7 @@ impl Link {
         }
     }
 
-    /// What became of the packets so far, and how late they were.
+    /// The packets so far by their outcome, and how late they were.
     pub fn account(&self) -> Result<LinkStats, LinkError> {
         match self.ask(&Request::Account)? {
             Reply::Account(account) => Ok(account),
@@ -190,7 +190,7 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
         .stdout(Stdio::null())
         .spawn()
         .map_err(LinkError::Helper)?;
-    // `helper` still holds the keeper's end, whose closing would tell us of the keeper's end
+    // `helper` still holds the keeper's end, whose closing would show us the keeper's end
     drop(helper);
     let answer = channel.send(&setup, &[]).and_then(|()| channel.receive());
     let Ok(Some((reply, descriptors))) = answer else {

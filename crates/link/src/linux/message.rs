@@ -76,7 +76,7 @@ pub(super) struct Refusal {
     pub(super) errno: i32,
 }
 
-/// What the keeper tells the forwarder.
+/// What the keeper sends to the forwarder.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ForwarderCommand {
     /// Become this link, and count from here on.
@@ -85,7 +85,7 @@ pub(super) enum ForwarderCommand {
     Account,
 }
 
-/// What the forwarder tells the keeper.
+/// What the forwarder sends to the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ForwarderReport {
     /// It forwards. Descriptors: mount namespace, process namespace, where there are such.

@@ -1,6 +1,6 @@
 //! How a link is made on Linux: network namespaces, veth devices, packet sockets.
 //!
-//! Processes: the *owner* (whoever has a [`Link`]), the *keeper* (its child, an exec of the helper), the *forwarder* (the keeper's
+//! Processes: the *owner* (the process with a [`Link`]), the *keeper* (its child, an exec of the helper), the *forwarder* (the keeper's
 //! child, first process of a process namespace), and the commands with their proxies. Each notices the end of the one
 //! before it by a closed socket or a death signal, so that `kill -9` of any leaves nothing behind.
 

@@ -16,11 +16,11 @@ use std::net::IpAddr;
 /// The system forbids it, or has no resolv.conf.
 pub fn use_resolver(server: IpAddr) -> Result<Vec<&'static str>, LinkError> {
     enter(server).map_err(|StepError(step, error)| {
-        let way_out = remedy::known(step, error.kind());
+        let remedy = remedy::known(step, error.kind());
         LinkError::Resolver {
             step,
             error,
-            way_out,
+            remedy,
         }
     })
 }

@@ -83,7 +83,7 @@ fn kill_9_of_the_owner_leaves_no_process_namespace_or_mount() {
     };
     let (networks_before, mounts_before) = (networks(), mounts());
     let (mut owner, _out, _) = owner(false);
-    // tests beside this one have links of their own: only what our owner's family is in counts
+    // tests in parallel have links of their own: only what our owner's family is in counts
     let mut family = vec![owner.id()];
     let mut at = 0;
     while at < family.len() {
@@ -140,7 +140,7 @@ fn an_unprivileged_user_gets_the_same_link() {
 }
 
 #[test]
-fn what_forbids_a_link_is_told_with_the_way_out() {
+fn the_error_names_what_forbids_a_link_and_the_remedy() {
     // in a user namespace of its own the limit is its own
     let script = format!("echo 0 > /proc/sys/user/max_net_namespaces && exec {PEER} own rtt=1ms");
     let out = Command::new("unshare")

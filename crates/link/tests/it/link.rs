@@ -51,7 +51,7 @@ fn the_share_of_packets_that_was_asked_for_is_lost() {
         return;
     };
     numbers(&link, LinkEnd::Client, &["flood", "198.18.0.2:7", "4000"]);
-    // the kernel's own backlog may hold some of a flood for a while, or drop it: then it is told as failed
+    // the kernel's own backlog may hold some of a flood for a while, or drop it: then it counts as failed
     let mut up = link.account().unwrap().up;
     for _ in 0..500 {
         if up.arrived + up.failed >= 4000 {
@@ -121,7 +121,7 @@ fn a_freeze_in_the_middle_of_a_transfer_stops_it_until_it_ends() {
     let mut client = Program::start(&link, LinkEnd::Client, &["ask", "198.18.0.2:80"]);
     assert_eq!(client.line(), "connected");
     // 0.4 s at that rate; frozen once some of it has arrived
-    client.tell("1000000");
+    client.send("1000000");
     let arrived = || link.account().unwrap().down.delivered;
     while arrived() < 100 {
         std::thread::yield_now();

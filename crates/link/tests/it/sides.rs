@@ -1,4 +1,4 @@
-//! What a command on a side sees, and how its end is told.
+//! What a command on a side sees, and how its end is reported.
 
 use crate::stage::{link as start, words};
 use intact_link::LinkEnd;

@@ -58,13 +58,13 @@ impl Program {
     }
 
     /// Writes a line.
-    pub(crate) fn tell(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         writeln!(self.child.stdin.as_ref().unwrap(), "{line}").unwrap();
     }
 
     /// Writes a line and reads one.
     pub(crate) fn ask(&mut self, line: &str) -> String {
-        self.tell(line);
+        self.send(line);
         self.line()
     }
 }

@@ -302,7 +302,7 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
         let newest: Vec<Row<'_>> = newest.collect();
         let table = Rows::of(&newest)
             .column("client", |row| &row.client.id)
-            .full("versions", |row| row.one.versions_told());
+            .full("versions", |row| row.one.versions());
         let is_missing = |client: &&&Client| newest.iter().all(|row| row.client.id != client.id);
         let missing = clients.iter().filter(is_missing);
         let missing = not_measured(missing.map(|client| client.id.as_str()));
@@ -351,7 +351,7 @@ pub fn fix_client(
             .last()
             .map_or_else(unknown, |row| verdict(client, row)),
     ];
-    let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions_told(), reuse(&row.one.facts));
+    let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions(), reuse(&row.one.facts));
     let since = client
         .since
         .iter()
@@ -425,7 +425,7 @@ fn verdict(client: &Client, newest: &Row<'_>) -> Text {
         Some(false) => "{} does not reuse connections by default ({}).",
         None => "Reuse by {} was not measured ({}).",
     };
-    text!(words, &client.name, newest.one.versions_told())
+    text!(words, &client.name, newest.one.versions())
 }
 
 /// Whether the default reuses connections, and the counts.
@@ -462,8 +462,8 @@ fn advice(
             continue;
         };
         match all.iter_mut().find(|(known, _)| *known == advice) {
-            Some((_, versions)) => versions.push(row.one.versions_told()),
-            None => all.push((advice, vec![row.one.versions_told()])),
+            Some((_, versions)) => versions.push(row.one.versions()),
+            None => all.push((advice, vec![row.one.versions()])),
         }
     }
     let is_for_all = all.len() == 1 && all[0].1.len() == defaults.len();
@@ -582,7 +582,7 @@ fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
         let words = "option for {}, as documented and not measured: {}";
         Some(text!(words, name, option))
     });
-    let title = text!("What the default does: {}", row.one.versions_told());
+    let title = text!("What the default does: {}", row.one.versions());
     Section::new("behaviour", title).summary(Block::List(seen.chain(documented).collect()))
 }
 
@@ -664,7 +664,7 @@ fn effects<'a>(rows: Rows<'a, (&'a Article, Trial<'a>)>) -> Rows<'a, (&'a Articl
         let printed = |one| of(one).map_or("-".to_owned(), |count| count.connections.to_string());
         format!("{}, {}", printed(trial.without), printed(trial.with))
     };
-    rows.column("versions", |(_, trial)| trial.with.versions_told())
+    rows.column("versions", |(_, trial)| trial.with.versions())
         .column("10: without, with", move |(_, trial)| pair(trial, in_turn))
         .column("3x10: without, with", move |(_, trial)| {
             pair(trial, at_once)

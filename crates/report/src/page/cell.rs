@@ -106,7 +106,7 @@ impl Cell {
         }
     }
 
-    /// Whether it has so many words that they take several lines.
+    /// Whether it has more words than fit on a line.
     pub(crate) fn is_long(&self) -> bool {
         matches!(&self.value, Value::Text(text) if text.to_string().chars().count() > 28)
     }

@@ -110,7 +110,7 @@ pub enum Tone {
 pub enum Axis {
     /// Milliseconds.
     Time,
-    /// Milliseconds after a date, on an axis that spans so many of them.
+    /// Milliseconds after a date, on an axis of this many milliseconds.
     Date {
         /// The date of 0.
         zero: Timestamp,

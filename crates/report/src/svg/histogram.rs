@@ -197,7 +197,7 @@ fn draw_bars(canvas: &mut Canvas, frame: &Frame, scale: &Scale, panel: &Panel, b
         let tone = tone_class(binned.population.tone);
         let mut outline = Vec::new();
         let mut flush = |outline: &mut Vec<(f64, f64)>| {
-            canvas.path(&format!("hump {tone}"), outline, true);
+            canvas.path(&format!("mode {tone}"), outline, true);
             outline.clear();
         };
         for (nth, &count) in binned.bars.iter().enumerate() {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn close_humps_share_a_linear_axis_and_far_ones_a_logarithmic_one() {
+    fn close_modes_share_a_linear_axis_and_far_ones_a_logarithmic_one() {
         let near = histogram(&[vec![(20.0, 21.0, 100)], vec![(110.0, 111.0, 100)]]);
         assert!(matches!(near.ends(), Some((_, ScaleKind::Linear))));
         let far = histogram(&[vec![(0.1, 0.11, 100)], vec![(40.0, 41.0, 100)]]);

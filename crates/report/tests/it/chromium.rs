@@ -20,7 +20,7 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts the browser, unless it is not there, which is said loudly.
+    /// Starts the browser. A missing browser is printed; CI fails on it.
     pub(crate) fn start(test: &str) -> Option<Chromium> {
         let program = program("chromium", test)?;
         let profile = tempfile::tempdir().unwrap();

@@ -107,7 +107,7 @@ impl Slot<'_> {
         ms * MS * (0.92 + 0.06 * noise) * tail
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn record(&mut self, event: Event<'_>) {
         self.tally.record(event);
         self.timeline.record(event);
     }
@@ -133,7 +133,7 @@ impl Slot<'_> {
                 one.spans.connect = connection.setup.connect;
                 one.spans.ssl = connection.setup.ssl;
                 now += connect + ssl;
-                self.tell(Event::Opened(&connection));
+                self.record(Event::Opened(&connection));
                 open = Some(id);
                 carried = 0;
             }
@@ -160,7 +160,7 @@ impl Slot<'_> {
                 one.outcome = Outcome::Failed(Failure::Reset);
             }
             carried += 1;
-            self.tell(Event::Exchange(&one));
+            self.record(Event::Exchange(&one));
             if self.first.len() < 100 {
                 self.first.push(one);
             }
@@ -196,7 +196,7 @@ impl Slot<'_> {
                 probes: Probes::default(),
             },
         };
-        self.tell(Event::Closed(&closed));
+        self.record(Event::Closed(&closed));
     }
 }
 
@@ -204,7 +204,7 @@ fn span(from: f64, nanos: f64) -> Option<Span> {
     Some(Span::new(Nanos(from as u64), Nanos((from + nanos) as u64)))
 }
 
-/// A bench with so many requests in each variant and round; `hostile` is put wherever a person or a server may put text.
+/// A bench with this number of requests in each variant and round; `hostile` is put wherever a person or a server may put text.
 pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
     let run = head(hostile);
     let mut tally = Tally::new();

@@ -311,7 +311,7 @@ fn verdicts(facts: &ObservedFacts) -> Vec<intact_findings::requirement::Verdict>
 }
 
 #[test]
-fn requirements_are_held_against_all_and_against_each_destination() {
+fn requirements_are_checked_for_all_and_for_each_destination() {
     let (_, facts) = facts();
     let held: Vec<bool> = verdicts(&facts).iter().map(|one| one.passed()).collect();
     // what cannot be seen does not pass

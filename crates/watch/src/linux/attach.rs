@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const ENDS: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const LOOKS: Token = Token(2);
-/// The time between two looks; longer where a look takes longer than a twentieth of it.
+/// The time between two looks; longer where a look takes more than 5 % of it.
 const PACE: Duration = Duration::from_millis(10);
 const SHARE: u32 = 20;
 /// How often files are flushed.

@@ -1,4 +1,4 @@
-//! What a running program is made of, as far as its executable tells (the System V ABI's object files, 64 bits, little-endian).
+//! What a running program is made of, by its executable (the System V ABI's object files, 64 bits, little-endian).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! What the supervisor tells the relay.
+//! The commands of the supervisor to the relay.
 
 use intact_ledger::{Connection, ConnectionId, Row};
 use intact_sys::process::SocketLocation;
@@ -21,7 +21,7 @@ pub(crate) struct RelayedConnection {
     pub(crate) place: Option<SocketLocation>,
 }
 
-/// What the supervisor tells the relay.
+/// A command of the supervisor to the relay.
 pub(crate) enum RelayCommand {
     /// Carry this from now on: both ends are registered.
     Carry(Box<RelayedConnection>),
@@ -113,7 +113,7 @@ impl RelaySender {
     pub(crate) fn carry(&self, mut carriage: Box<RelayedConnection>) -> io::Result<()> {
         let id = carriage.about.id;
         let RelayedConnection { near, far, .. } = &mut *carriage;
-        // whoever sees an event of it takes this lock first, and so finds the order
+        // a thread that sees an event of it takes this lock first, and so finds the order
         let mut waiting = self.lock();
         let registered = self
             .registry

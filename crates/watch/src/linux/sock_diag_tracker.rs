@@ -40,11 +40,11 @@ pub(crate) struct SockDiagTracker {
 /// A process, and a descriptor of its.
 type ProcessSocket = (u32, i32);
 
-/// A connection that the kernel has not told the end of.
+/// A connection whose end the kernel has not reported.
 struct Followed {
     about: Connection,
     place: Option<ProcessSocket>,
-    /// When its process had closed it at the latest, where that is known: the kernel tells later, on a busy machine much later.
+    /// When its process had closed it at the latest, where that is known: the kernel reports later, on a busy machine much later.
     closed: Option<Nanos>,
 }
 
@@ -159,7 +159,7 @@ impl SockDiagTracker {
         self.finish(clock, tell);
     }
 
-    /// Asks for what is still open, and tells what was missed.
+    /// Asks for what is still open, and reports what was missed.
     pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
         let at = clock.now();
         let SockDiagTracker {

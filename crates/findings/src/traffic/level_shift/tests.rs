@@ -215,7 +215,7 @@ fn the_interval_covers_the_difference_as_often_as_it_says() {
     assert!((276..=296).contains(&covered), "{covered} of 300");
 }
 
-/// Requests of a function at successive levels of reuse, so many at each, with the load of a machine: bursts that depend on the
+/// Requests of a function at successive levels of reuse, this number at each, with the load of a machine: bursts that depend on the
 /// request before, and noise.
 fn levels(rng: &mut Rng, reuse: &[f64], count: u64) -> Vec<(u64, f64, bool)> {
     let mut load = 0.0;

@@ -97,11 +97,7 @@ fn the_page_of_articles_has_each_snippet_verdict_and_alternative() {
             assert!(text.contains(line.trim_end()), "{}: {line}", article.advice);
         }
         for trial in catalogue.trials(article) {
-            assert!(
-                text.contains(&trial.with.versions_told()),
-                "{}",
-                article.advice
-            );
+            assert!(text.contains(&trial.with.versions()), "{}", article.advice);
             assert!(text.contains(trial.effect().words()), "{}", article.advice);
         }
         if let Some(other) = &article.instead {
@@ -150,7 +146,7 @@ fn fix_table(catalogue: &Catalogue) -> String {
                 .column("variant", |row| {
                     text!("{}: {}", &row.variant.id, Text::prose(&row.variant.title))
                 })
-                .column("versions", |row| row.one.versions_told());
+                .column("versions", |row| row.one.versions());
             out.push_str(&whole(&measured(table)));
             if let Some(missing) = unmeasured_variants(client, &rows) {
                 let _ = writeln!(out, "{missing}\n");

@@ -86,7 +86,7 @@ pub(super) struct RelayDirection {
     taken: u64,
     /// Bytes that the source's TCP had acknowledged at its end.
     acknowledged: Option<u64>,
-    /// Whether the sink tells when it has room.
+    /// Whether the sink reports when it has room.
     room_told: bool,
     /// Where a distance is emulated.
     delay: Option<Box<Delay>>,
@@ -174,7 +174,7 @@ impl RelayDirection {
         }
     }
 
-    /// Whether the sink is full, and was not asked to tell when it has room.
+    /// Whether the sink is full, and was not asked to report when it has room.
     pub(super) fn begins_to_wait_for_room(&mut self) -> bool {
         let waits = self.written < self.held.len();
         waits && !std::mem::replace(&mut self.room_told, true)

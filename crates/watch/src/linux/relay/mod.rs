@@ -137,7 +137,7 @@ impl<'a> Relay<'a> {
         })
     }
 
-    /// The way to tell the relay something.
+    /// The sender of commands to the relay.
     pub(crate) fn orders(&self) -> RelaySender {
         self.orders.clone()
     }
@@ -470,7 +470,7 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// Has a sink tell when it takes more, once it was full: most never are, and need not say that they have room.
+/// Has a sink report when it takes more, once it was full: most never are, and need not report that they have room.
 fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut RelayDirection) {
     if way.begins_to_wait_for_room() {
         let both = Interest::READABLE | Interest::WRITABLE;

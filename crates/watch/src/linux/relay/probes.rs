@@ -1,7 +1,7 @@
 //! Looks whether a program has asked for TCP keep-alive probes on its sockets, or has set TCP_USER_TIMEOUT.
 //!
 //! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
-//! socket beside its work costs it nothing.
+//! socket during its work costs it nothing.
 
 use intact_observe::ObservedConnection;
 use intact_sys::process::SocketLocation;
@@ -9,7 +9,7 @@ use intact_sys::socket;
 
 /// Looks in vain after which only some connections are looked at.
 const EAGER: u32 = 32;
-/// One connection in so many is, then.
+/// The relay then looks at one connection of this number.
 const RARELY: u32 = 16;
 
 /// How the looks at sockets have gone so far.
@@ -21,7 +21,7 @@ pub(super) struct Looks {
 
 impl Looks {
     /// Looks at the socket of a connection on which the program has just spoken: by then most clients have set their options.
-    /// Where nobody sets them, most connections are passed over.
+    /// If no program sets them, most connections are passed over.
     pub(super) fn look_now_and_then(
         &mut self,
         place: Option<&SocketLocation>,

@@ -49,10 +49,10 @@ impl ExitHolds {
         *self.lock().wanted.entry(process).or_default() += 1;
     }
 
-    /// So many connections of the process do not wait any longer.
+    /// This number of connections of the process do not wait any longer.
     pub(super) fn release(&self, process: u32, count: usize) {
         let mut state = self.lock();
-        // whoever is still held says so again when it is woken
+        // a process that is still held reports it again when it is woken
         state.is_hurried = false;
         if let Some(wanted) = state.wanted.get_mut(&process) {
             *wanted = wanted.saturating_sub(count);
@@ -64,7 +64,7 @@ impl ExitHolds {
         self.wake();
     }
 
-    /// Nobody waits any longer.
+    /// No process waits any longer.
     pub(super) fn release_all(&self) {
         let mut state = self.lock();
         state.wanted.clear();
@@ -85,7 +85,7 @@ impl ExitHolds {
 
     fn wake(&self) {
         if let Some(waker) = self.shared.waker.get() {
-            // a loop that has ended holds nobody
+            // a loop that has ended holds no process
             let _ = waker.wake();
         }
     }

@@ -21,7 +21,7 @@ struct Region {
     end: u64,
 }
 
-/// What may be a secret in the memory of a process; as far as it can be looked through until then. An error where we may not look,
+/// Possible secrets in the memory of a process; the part of it that can be read until then. An error where we may not look,
 /// or the process is gone.
 pub(super) fn candidates(process: u32, until: Instant) -> io::Result<Candidates> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;

@@ -2,7 +2,7 @@
 //!
 //! Go, Java, rustls and everything else that knows no `SSLKEYLOGFILE` keep the secrets of their connections as plain bytes. They
 //! are recognised by what they open: a record of the connection itself, so that a wrong one is never taken. A thread of its own
-//! does this, beside the relay: no data waits for it. The program's memory is only read, and what is found leaves this process
+//! does this, and not the relay: no data waits for it. The program's memory is only read, and what is found leaves this process
 //! as little as a key log does.
 
 mod budget;
@@ -40,7 +40,7 @@ struct Wanted {
     locks: Vec<SecretCheck>,
 }
 
-/// What came of a search for one connection: the lines of a key log, or none.
+/// The result of a search for one connection: the lines of a key log, or none.
 struct SearchResult {
     random: Random,
     lines: Vec<String>,
@@ -142,9 +142,9 @@ impl Search {
     }
 }
 
-/// Answers until nobody asks.
+/// Responds until no request is left.
 fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &ExitHolds) {
-    /// However this ends, nobody waits for it any longer.
+    /// However this ends, no thread waits for it any longer.
     struct End<'a>(&'a ExitHolds);
     impl Drop for End<'_> {
         fn drop(&mut self) {
@@ -201,7 +201,7 @@ fn look(process: u32, mut wanted: Vec<Wanted>, holds: &ExitHolds) -> Vec<SearchR
         .collect();
     match candidates {
         Ok(candidates) => answers.extend(try_all(&candidates, wanted, until)),
-        // it has gone, or does not let itself be looked at
+        // it has gone, or cannot be inspected
         Err(_) => answers.extend(wanted.iter().map(SearchResult::none)),
     }
     answers

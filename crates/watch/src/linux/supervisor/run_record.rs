@@ -1,4 +1,4 @@
-//! The record of the run: rows for the relay to write, and counts of connections that nobody watched.
+//! The record of the run: rows for the relay to write, and counts of connections without a watcher.
 //!
 //! Makes the rows of failed connects and of lookups. Knows no process and no socket but by its cookie.
 

@@ -24,7 +24,7 @@ const RARELY: Duration = Duration::from_secs(64);
 /// A scan takes at most one part in this number of the time.
 const SHARE: u32 = 200;
 
-/// The scans for connections that nobody saw.
+/// The scans for connections that were not seen.
 pub(super) struct UnseenScan {
     due: Instant,
     pace: Duration,

@@ -269,7 +269,7 @@ impl Destination {
     }
 }
 
-/// Host and port that a connection leads to, as far as is known by now.
+/// Host and port that a connection leads to, if they are known by now.
 fn key(about: &Connection) -> Option<DestinationKey> {
     let peer = about
         .peer

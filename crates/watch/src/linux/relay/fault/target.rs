@@ -150,7 +150,7 @@ impl FaultTarget {
         passed
     }
 
-    /// Whether it is this connection's turn, as far as its exchanges go.
+    /// Whether it is this connection's turn, by its exchanges.
     fn is_turn(&self, progress: &Progress, faults: &Faults) -> bool {
         let Some(turn) = &self.turn else { return false };
         if self.is_given_up || self.is_announced {

@@ -4,7 +4,7 @@ use super::DestinationKey;
 use intact_experiment::Rng;
 use intact_ledger::FaultKind;
 
-/// Of so many kept connections of a destination one is struck, so that a program can recover on the others.
+/// Of this number of kept connections of a destination one is struck, so that a program can recover on the others.
 const EVERY: u64 = 10;
 /// A connection is struck after one of its first exchanges, up to this one.
 const LATEST: u64 = 3;

@@ -118,7 +118,7 @@ impl Forward {
     /// The server has refused: the program's socket gets the error that the server would have caused.
     pub(super) fn refuse(self, program: &OwnedFd) {
         drop(self);
-        // to a port that nobody has: the kernel answers as the server's would
+        // to a closed port: the kernel answers as the server's would
         let _ =
             SockRef::from(program).send_with_flags(&[0], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
     }

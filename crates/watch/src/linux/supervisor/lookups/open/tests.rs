@@ -64,7 +64,7 @@ fn addresses_of_both_kinds_are_one_look_up_with_the_smaller_ttl() {
 }
 
 #[test]
-fn the_same_question_beside_the_first_is_another_look_up_and_later_a_retry() {
+fn the_same_question_next_to_the_first_is_another_lookup_and_later_a_retry() {
     let mut open = LookupsOpen::default();
     let question = message(1, "a.example", A, &[]);
     open.ask(&asker(1), (7, 1), &question, 0);
@@ -82,7 +82,7 @@ fn the_same_question_beside_the_first_is_another_look_up_and_later_a_retry() {
 }
 
 #[test]
-fn an_answer_to_a_question_that_was_not_seen_tells_its_name() {
+fn an_answer_to_a_question_that_was_not_seen_has_its_name() {
     let mut open = LookupsOpen::default();
     let one = asker(1);
     let v4 = message(1, "a.example", A, &["192.0.2.1"]);
