@@ -3,6 +3,7 @@
 use crate::catalogue::{FORM, units};
 use crate::markdown;
 use crate::page::{Rows, Table, Text};
+use crate::terminal::wrap;
 use intact_findings::requirement::{Document, METRICS, MetricEntry, SELECTORS, SelectorEntry};
 use std::fmt::Write;
 
@@ -19,6 +20,72 @@ pub(crate) fn hold(name: &str, made: &str) {
     );
 }
 
+/// Columns of prose in docs/.
+const COLUMNS: usize = 100;
+
+/// A page with its prose in lines of [`COLUMNS`]. Tables, headings and code stay as they are; inline code is not broken.
+pub(crate) fn wrapped(page: &str) -> String {
+    let mut out = String::new();
+    let mut paragraph = String::new();
+    let mut is_code = false;
+    for line in page.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        let is_kept = is_code || is_fence || line.is_empty() || line.starts_with(['|', '#', '<']);
+        if is_kept || line.starts_with("- ") {
+            flush(&mut paragraph, &mut out);
+        }
+        if is_kept {
+            out.push_str(line);
+            out.push('\n');
+        } else {
+            paragraph.push_str(line);
+            paragraph.push(' ');
+        }
+    }
+    flush(&mut paragraph, &mut out);
+    out
+}
+
+/// Writes a paragraph and empties it.
+fn flush(paragraph: &mut String, out: &mut String) {
+    let indent = if paragraph.starts_with("- ") {
+        "  "
+    } else {
+        ""
+    };
+    let mut parts = paragraph.trim_end().split('`');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (nth, part) in parts.enumerate() {
+        text.push('`');
+        text.push_str(&if nth % 2 == 0 {
+            part.replace(' ', "\u{a0}")
+        } else {
+            part.to_owned()
+        });
+    }
+    for line in wrap(&text, COLUMNS, indent) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    paragraph.clear();
+}
+
+#[test]
+fn prose_of_a_page_is_wrapped_and_the_rest_is_not() {
+    let word = "words ".repeat(30);
+    let page = format!("# {word}\n\n- {word}`a b c`\n| {word}|\n```\n{word}\n```\n");
+    let wrapped = wrapped(&page);
+    let lines: Vec<&str> = wrapped.lines().collect();
+    assert_eq!(lines.len(), 8, "{wrapped}");
+    assert!(
+        lines[2].len() <= COLUMNS && lines[3].starts_with("  words"),
+        "{wrapped}"
+    );
+    assert!(lines[3].ends_with("`a b c`"), "{wrapped}");
+    assert_eq!(wrapped.replace("\n  ", " "), page.replace("  ", " "));
+}
+
 /// All rows of a table, as Markdown.
 pub(crate) fn whole(table: &Table) -> String {
     markdown::beginning(table, usize::MAX)
@@ -26,12 +93,12 @@ pub(crate) fn whole(table: &Table) -> String {
 
 #[test]
 fn the_page_of_requirements_is_made_from_the_tables() {
-    hold("requirements.md", &requirements());
+    hold("requirements.md", &wrapped(&requirements()));
 }
 
 #[test]
 fn the_page_of_rules_is_made_from_the_rules() {
-    hold("rules.md", &rules());
+    hold("rules.md", &wrapped(&rules()));
 }
 
 const DOCUMENTS: [Document; 7] = [
@@ -99,10 +166,11 @@ A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and e
 evidence, the cost, the remedy and its risk.
 
 **Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup belongs to one finding: the rules
-claim in this order, the most specific first. A setup costs the mean setup of its destination. The time of a request without a complete response is *lost*,
-and belongs to one finding at most. So does the setup of needed connections that requests waited for (`cold-pool`). The costs of all findings never add up
-to more than `lost_ms` and the larger of `wasted_ms` and `setup_wait_ms`. Rules that claim nothing have no cost. An observation gives no causal interval:
-`intact compare` and `intact bench` do.
+claim in this order, the most specific first. A setup costs the mean setup of its destination.
+
+The time of a request without a complete response is *lost*, and belongs to one finding at most. So does the setup of needed connections that requests
+waited for (`cold-pool`). The costs of all findings never add up to more than `lost_ms` and the larger of `wasted_ms` and `setup_wait_ms`. Rules that claim
+nothing have no cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
 
 **Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
 finding is informational.

@@ -39,7 +39,7 @@ fn the_page_of_all_options_is_the_help_of_all_commands() {
         return;
     }
     let mut page = String::from(
-        "# All options\n\nMade from the definitions of the command line; a test holds this page to them (`INTACT_UPDATE=1 cargo test -p intact options` writes it). `intact COMMAND --help` prints the same.\n",
+        "# All options\n\nGenerated from the definitions of the command line; a test compares this page with them.\n`INTACT_UPDATE=1 cargo test -p intact options` writes it. `intact COMMAND --help` prints the same.\n",
     );
     for (name, command) in commands() {
         let mut command = command.bin_name(&name).term_width(100);

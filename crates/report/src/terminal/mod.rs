@@ -395,7 +395,7 @@ fn claim(group: &FindingGroup, nth: usize) -> String {
 }
 
 /// Breaks a text into lines of at most `width`, later ones indented. A number and its unit stay on one line.
-fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in glue_units(text).split_ascii_whitespace() {

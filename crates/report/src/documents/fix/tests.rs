@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::terminal::TerminalOptions;
-use crate::tests::{hold, whole};
+use crate::tests::{hold, whole, wrapped};
 use std::fmt::Write;
 
 #[test]
@@ -20,7 +20,7 @@ fn the_table_of_recommendations_is_made_from_the_catalogue() {
 #[test]
 fn the_table_of_clients_is_made_from_the_catalogue() {
     let catalogue = Catalogue::embedded().unwrap();
-    hold("fix-table.md", &fix_table(&catalogue));
+    hold("fix-table.md", &wrapped(&fix_table(&catalogue)));
 }
 
 #[test]
