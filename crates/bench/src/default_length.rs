@@ -8,7 +8,7 @@ use std::time::Duration;
 const REMOTE_REQUESTS: u64 = 200;
 /// New connections a second that a remote server gets by default.
 const REMOTE_OPENING_PER_S: f64 = 10.0;
-/// Rounds at a remote server, if the requests suffice for so many.
+/// Rounds at a remote server, if the requests suffice for this number.
 const REMOTE_ROUNDS: u32 = 20;
 /// The least rounds that give an interval.
 const INTERVAL_ROUNDS: u64 = 8;

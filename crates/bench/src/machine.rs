@@ -1,4 +1,4 @@
-//! What the machine tells of itself: CPU times, sockets, limits. Linux; elsewhere the figures are absent.
+//! What the machine reports: CPU times, sockets, limits. Linux; elsewhere the figures are absent.
 
 use intact_ledger::{Host, Nanos, Sockets};
 use std::collections::HashSet;
@@ -93,7 +93,7 @@ pub fn ephemeral_ports() -> Option<(u16, u16)> {
     Some((ports.next()?.parse().ok()?, ports.next()?.parse().ok()?))
 }
 
-/// Counts the machine's sockets; `None` where /proc does not tell.
+/// Counts the machine's sockets; `None` if /proc does not have them.
 pub fn sockets(at: Nanos) -> Option<Sockets> {
     let summary = fs::read_to_string("/proc/net/sockstat").ok()?;
     let line = summary.lines().find(|line| line.starts_with("TCP:"))?;

@@ -49,12 +49,12 @@ impl Recorder {
         }
     }
 
-    /// Notes something that limits what the run can tell.
+    /// Notes something that limits what the run can show.
     pub(crate) fn caveat(&mut self, id: &str, words: &str) {
         self.record(Event::Caveat(&Caveat::new(id, words)));
     }
 
-    /// Ends a round: hands over what is kept, gives the round's tally out and starts anew.
+    /// Ends a round: hands over what is kept, returns the round's tally and starts an empty one.
     pub(crate) fn finish_round(&mut self) -> Tally {
         let sampled: Vec<_> = self.sampler.drain().collect();
         for exchange in sampled {

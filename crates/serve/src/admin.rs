@@ -1,4 +1,4 @@
-//! What the server tells about itself: `/.intact/ledger` and `/.intact/health`, to this machine only.
+//! What the server reports about itself: `/.intact/ledger` and `/.intact/health`, to this machine only.
 
 use crate::response::Response;
 use crate::server_tally::ServerTally;
@@ -46,7 +46,7 @@ mod tests {
     use intact_ledger::{Producer, Run, Vantage};
 
     #[test]
-    fn only_this_machine_is_told() {
+    fn only_this_machine_gets_a_response() {
         let now = jiff::Timestamp::UNIX_EPOCH;
         let run = Run::new(Producer::Serve, "0", Vantage::Server, now, 0, &[]);
         let books = ServerTally::new(run, 1, &crate::Config::default(), None);

@@ -62,7 +62,7 @@ impl Channel {
         }
     }
 
-    /// Makes the TLS handshake, as far as it has to be made before the client's first byte of HTTP: with early data that byte may be there
+    /// Makes the TLS handshake up to the client's first byte of HTTP: with early data that byte may be there
     /// before the handshake is over. The words of the error are those of rustls or the kernel.
     pub(crate) async fn secure(
         tcp: TcpStream,
@@ -215,7 +215,7 @@ impl Channel {
         let _ = tokio::time::timeout(patience, goodbye).await;
     }
 
-    /// Ends the connection with a RST; what is pending is sent before, as far as the kernel takes it at once.
+    /// Ends the connection with a RST; what is pending is sent before, up to what the kernel takes at once.
     pub(crate) async fn reset(mut self) {
         let _ = tokio::time::timeout(Duration::from_millis(100), self.flush()).await;
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
@@ -281,7 +281,7 @@ fn read_tls(
 fn take_records(tls: &mut ServerConnection, wire: &mut Wire<'_, '_>) -> io::Result<usize> {
     let count = tls.read_tls(wire)?;
     if let Err(error) = tls.process_new_packets() {
-        // the alert that tells the client why
+        // the alert with the reason for the client
         let _ = write_tls(tls, wire);
         return Err(io::Error::new(ErrorKind::InvalidData, error));
     }

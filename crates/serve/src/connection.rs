@@ -24,7 +24,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const DRAIN: Duration = Duration::from_secs(1);
 /// How long a slow close takes.
 const SLOW: Duration = Duration::from_secs(2);
-/// The start of HTTP/2's preface, by which it is told from HTTP/1 where no ALPN has told (RFC 9113 section 3.3).
+/// The start of HTTP/2's preface, which separates it from HTTP/1 where no ALPN has decided (RFC 9113 section 3.3).
 const PREFACE: &[u8] = b"PRI ";
 
 /// Why a conversation is over.

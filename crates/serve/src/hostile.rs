@@ -330,19 +330,19 @@ mod tests {
         assert_eq!(hostile.config.announce, Announce::Lie("timeout=60".into()));
         assert_eq!(hostile.expect.http1, [Outcome::Ok]);
         assert_eq!(hostile.expect.tls_http1, [Outcome::Failed(Failure::Tls)]);
-        // where TLS is not told apart, it is the same
+        // without a difference for TLS, it is the same
         assert_eq!(hostile.expect.tls_http2, hostile.expect.http2);
     }
 
-    /// What a person is told.
-    fn told(text: &str) -> String {
+    /// The message that a person reads.
+    fn message(text: &str) -> String {
         let error = read(text).unwrap_err();
         let causes = std::iter::successors(Some(&error as &dyn Error), |&error| error.source());
         causes.map(|cause| format!("{cause}\n")).collect()
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_way_out() {
+    fn what_cannot_be_is_refused_with_the_remedy() {
         let expect = "expect = { http1 = ['ok'], http2 = ['ok'] }";
         for (serve, words) in [
             ("{ fualt = 'stall' }", "unknown field `fualt`"),
@@ -357,10 +357,10 @@ mod tests {
             ("{ idle-timeout = 'soon' }", "is no time"),
             ("{ announce = \"a\\nb\" }", "one line"),
         ] {
-            let told = told(&format!("about = ''\nserve = {serve}\n{expect}"));
-            assert!(told.contains(words), "{told}");
+            let text = message(&format!("about = ''\nserve = {serve}\n{expect}"));
+            assert!(text.contains(words), "{text}");
         }
-        let told = told("about = ''\nexpect = { http1 = ['fine'], http2 = [] }");
-        assert!(told.contains("there is no outcome \"fine\""), "{told}");
+        let text = message("about = ''\nexpect = { http1 = ['fine'], http2 = [] }");
+        assert!(text.contains("there is no outcome \"fine\""), "{text}");
     }
 }

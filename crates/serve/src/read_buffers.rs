@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_comes_back_whole_and_only_so_many_are_kept() {
+    fn a_buffer_comes_back_whole_and_a_limited_number_is_kept() {
         let pool = Rc::new(ReadBuffers::default());
         let mut first = pool.take();
         first

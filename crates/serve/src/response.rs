@@ -12,7 +12,7 @@ const LARGEST: u64 = 1 << 30;
 const LONGEST_DELAY: u64 = 86_400_000;
 /// The largest request body that is sent back, in bytes.
 pub(crate) const LARGEST_ECHO: usize = 1 << 20;
-/// Where the server tells about itself.
+/// Where the server reports about itself.
 const ADMIN: &[u8] = b"/.intact/";
 
 static FILLER: [u8; 64 * 1024] = [b'x'; 64 * 1024];
@@ -59,7 +59,7 @@ pub(crate) struct Response {
     pub(crate) content_type: &'static str,
     pub(crate) location: Option<&'static str>,
     pub(crate) delay: Delay,
-    /// A pause beside the usual one, asked for by the path.
+    /// A pause in addition to the usual one, asked for by the path.
     pub(crate) extra_delay: Duration,
     /// The connection is closed after it.
     pub(crate) closes: bool,

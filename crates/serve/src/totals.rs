@@ -29,7 +29,7 @@ pub struct Totals {
     pub reused: u64,
     /// Their share of all; absent while there are none.
     pub reuse: Option<f64>,
-    /// The same per HTTP version, as far as it was spoken.
+    /// The same per HTTP version that was spoken.
     pub versions: Vec<Version>,
     /// Faults that were made, by id.
     pub faults: BTreeMap<Fault, u64>,
@@ -56,7 +56,7 @@ pub struct Requests {
     pub ok: u64,
     /// Not answered in full, by the kind that a careful client counts.
     pub failed: BTreeMap<Failure, u64>,
-    /// Answers by status, as far as one was sent.
+    /// Responses by status, where one was sent.
     pub status: BTreeMap<u16, u64>,
 }
 

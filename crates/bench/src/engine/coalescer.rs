@@ -3,7 +3,7 @@
 //!
 //! It must never slow down what it measures: a pause is at most a small part of the time that an exchange takes anyway, and
 //! there is none below a rate at which wake-ups do not matter. Latency stays the server's, because it ends at the kernel's
-//! receive stamp; the time that responses wait here is the client delay of their exchanges.
+//! receive timestamp; the time that responses wait here is the client delay of their exchanges.
 
 use intact_ledger::Nanos;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Coalescer {
         })
     }
 
-    /// Tells that a turn of the loop that ended `now` took so many answers.
+    /// Records that a turn of the loop that ended `now` took this number of responses.
     pub(crate) fn turn(&mut self, answers: u64, now: Nanos) {
         self.answers += answers;
         let elapsed = now.since(self.since);

@@ -178,7 +178,7 @@ fn a_status_that_was_not_expected_is_counted_apart() {
 }
 
 #[test]
-fn tls_spoken_to_a_plain_port_is_told() {
+fn tls_to_a_plain_port_is_named() {
     let (address, _) = server(Box::new(|mut stream, _, _| {
         send(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
     }));

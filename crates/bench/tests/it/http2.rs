@@ -20,7 +20,7 @@ const CANCEL: ErrorCode = ErrorCode(8);
 enum Asked {
     /// A request head on this stream; the n-th of the connection, from 1; whether it is the whole request.
     Head(u32, u32, bool),
-    /// So many bytes of a request body on this stream; whether it is the end.
+    /// This number of bytes of a request body on this stream; whether it is the end.
     Body(u32, usize, bool),
 }
 
@@ -115,7 +115,7 @@ fn always(answer: impl Fn(u32, &mut Vec<u8>) -> bool + Send + Sync + 'static) ->
 }
 
 #[test]
-fn a_stream_that_is_reset_or_refused_is_told_by_kind() {
+fn a_stream_that_is_reset_or_refused_is_recorded_by_kind() {
     for (code, kind) in [(CANCEL, "stream-reset"), (REFUSED_STREAM, "refused-stream")] {
         let kinds = always(move |stream, out| {
             writer::write_reset(out, stream, code);

@@ -44,7 +44,7 @@ fn a_plain_request_goes_to_the_proxy_in_absolute_form() {
 }
 
 #[test]
-fn http_2_goes_through_a_tunnel_and_a_proxy_that_refuses_it_is_told() {
+fn http_2_goes_through_a_tunnel_and_a_proxy_that_refuses_it_is_named() {
     let (origin, _) = keeps_alive();
     let asked = Arc::new(AtomicU64::new(0));
     let tunnels = asked.clone();

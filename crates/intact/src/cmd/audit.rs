@@ -31,7 +31,7 @@ const LONGEST_KEY_LOG: u64 = 512 << 20;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers, or folders of them; gzip and zstd seen through; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers, or folders of them; gzip and zstd are decompressed; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Requests that can be named beside the URL's.
+/// Requests that can be named in addition to the URL's.
 const MOST_TRIES: usize = 20;
 
 /// Does this server keep connections alive, how long, for how many requests?

@@ -25,7 +25,7 @@ use std::path::{Component, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub(super) use programs::told_apart;
+pub(super) use programs::distinct_names;
 
 /// Options without effect on stored ledgers: they run programs, or keep what programs did.
 const OF_PROGRAMS: [&str; 15] = [
@@ -220,7 +220,7 @@ fn named(names: Vec<String>) -> Vec<Variant> {
         axes: BTreeMap::from([("ledger".to_owned(), name.clone())]),
         name,
     };
-    told_apart(names).into_iter().map(one).collect()
+    distinct_names(names).into_iter().map(one).collect()
 }
 
 /// The run's head.

@@ -69,7 +69,7 @@ impl<'a, F: GateInput> Conclusion<'a, F> {
         page: impl FnOnce() -> Page<'a>,
         print: impl FnOnce(&Page<'_>, Length),
     ) -> anyhow::Result<bool> {
-        json::tell(self.output.json.as_ref(), json)?;
+        json::deliver(self.output.json.as_ref(), json)?;
         let verdicts = evaluate(self.requirements, self.facts);
         let mut page = page();
         page.requirements.clone_from(&verdicts);

@@ -65,7 +65,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         version: found.version,
     };
     let to = args.json.as_ref();
-    json::tell(to, || {
+    json::deliver(to, || {
         intact_report::json::fix(&catalogue, &found.clients, args.server_idle)
     })?;
     if json::takes_output(to) {

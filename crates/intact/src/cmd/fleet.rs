@@ -57,7 +57,7 @@ A plan:
   [[target]]
   name = \"origin\"
   url = \"https://origin.example/health\"
-  i-own-this = \"origin.example\" # the host once more: load on it is allowed
+  i-own-this = \"origin.example\" # the host again: load on it is allowed
   measure = \"bench\"             # which is the default, or \"check\": the profile of the server, from each label
   [axes]                        # as in bench; their product are the variants of a bench
   http = [\"1.1\", \"2\"]
@@ -130,7 +130,7 @@ struct Shown {
     json: bool,
     #[command(flatten)]
     report: ReportFiles,
-    /// A requirement, held against each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
+    /// A requirement for each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 if one fails; `help` lists what can be required
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
 }

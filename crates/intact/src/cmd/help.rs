@@ -47,7 +47,7 @@ impl From<Args> for Config {
 /// Prints the help.
 pub(crate) fn run(Config(args): Config) -> Result<ExitCode, Failed> {
     if args.json.is_some() {
-        json::tell(args.json.as_ref(), || {
+        json::deliver(args.json.as_ref(), || {
             serde_json::to_string_pretty(&HelpDocument::collect())
         })?;
         return Ok(ExitCode::from(exit::FINE));

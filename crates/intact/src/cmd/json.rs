@@ -36,7 +36,7 @@ pub(crate) fn takes_output(to: Option<&JsonTarget>) -> bool {
 /// # Errors
 /// The facts cannot be written as JSON. A file or a standard output that cannot be written is no error here: it is named, and the
 /// exit code shows it.
-pub(crate) fn tell(
+pub(crate) fn deliver(
     to: Option<&JsonTarget>,
     document: impl FnOnce() -> serde_json::Result<String>,
 ) -> anyhow::Result<()> {
@@ -56,7 +56,7 @@ pub(crate) fn print(document: &str) {
 /// Writes a document to a file.
 ///
 /// # Errors
-/// As those of [`tell`].
+/// As those of [`deliver`].
 pub(crate) fn write(
     file: &Path,
     document: impl FnOnce() -> serde_json::Result<String>,

@@ -158,7 +158,7 @@ fn conclusion<'a, F: GateInput>(
     }
 }
 
-/// What follows the connections of an environment is told.
+/// The configuration of what follows the connections of an environment.
 #[derive(clap::Args)]
 pub(crate) struct WatcherArgs {
     /// The function
@@ -252,7 +252,7 @@ fn freeze(args: &Args) -> Result<Freeze, Failed> {
         Some(Freeze::Machine) if !on_link => Err(Failed::usage(anyhow!(
             "--freeze machine needs a link that drops what is sent to it: --link rtt=30ms"
         ))),
-        Some(told) => Ok(told),
+        Some(given) => Ok(given),
         None if on_link => Ok(Freeze::Machine),
         None => Ok(Freeze::Processes),
     }
@@ -277,7 +277,7 @@ fn rounds(args: &Args, variants: usize) -> u32 {
 
 fn plan(args: &Args) -> Result<Plan, Failed> {
     let event = match (&args.event, args.event_shape) {
-        (Some(told), _) => intact_lambda::Event(event(told)?),
+        (Some(given), _) => intact_lambda::Event(event(given)?),
         (None, Some(EventShape::Apigw)) => Shape::ApiGateway.into(),
         (None, Some(EventShape::Sqs)) => Shape::Sqs.into(),
         (None, None) => Shape::Empty.into(),
@@ -328,20 +328,20 @@ fn watcher() -> anyhow::Result<Watcher> {
 const LARGEST_EVENT: u64 = 64 << 20;
 
 /// JSON as it is, or what is in a file.
-fn event(told: &str) -> Result<Vec<u8>, Failed> {
+fn event(given: &str) -> Result<Vec<u8>, Failed> {
     let is_json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
-    if is_json(told.as_bytes()) {
-        return Ok(told.as_bytes().to_vec());
+    if is_json(given.as_bytes()) {
+        return Ok(given.as_bytes().to_vec());
     }
-    match input_file::read(Path::new(told), LARGEST_EVENT) {
+    match input_file::read(Path::new(given), LARGEST_EVENT) {
         Ok(bytes) if is_json(&bytes) => Ok(bytes),
         Ok(_) => Err(Failed::unreadable(anyhow!(
             "--event {}: the file holds no JSON",
-            redact::line(told)
+            redact::line(given)
         ))),
         Err(error) => Err(Failed::usage(anyhow!(
             "--event {}: neither JSON nor a file ({error})",
-            redact::line(told)
+            redact::line(given)
         ))),
     }
 }

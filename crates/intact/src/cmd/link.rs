@@ -185,7 +185,7 @@ pub(crate) fn make(spec: &Spec, resolver: Option<IpAddr>) -> Result<Link, LinkEr
 
 /// Keeps a link for the process that started us.
 pub(crate) fn keep() -> Result<ExitCode, Failed> {
-    // whoever is at the other end sees our end; there is nobody to tell more
+    // the process at the other end sees our end; there is no one else to inform
     Ok(match intact_link::keep() {
         Ok(()) => ExitCode::from(exit::FINE),
         Err(_) => ExitCode::from(exit::INTERNAL_ERROR),

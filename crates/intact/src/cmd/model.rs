@@ -110,7 +110,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         }
     }
     let to = args.json.as_ref();
-    json::tell(to, || {
+    json::deliver(to, || {
         intact_report::json::model(&subject, &forecast, fit.as_ref())
     })?;
     if json::takes_output(to) {
@@ -122,21 +122,21 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
 }
 
 fn from_file(path: &Path) -> Result<Chain, Failed> {
-    let told = || path.display().to_string();
+    let name = || path.display().to_string();
     let unreadable =
-        |error: std::io::Error| Failed::unreadable(anyhow::Error::from(error).context(told()));
+        |error: std::io::Error| Failed::unreadable(anyhow::Error::from(error).context(name()));
     let text = input_file::read_text(path, LONGEST).map_err(unreadable)?;
     intact_model::parse(&text)
-        .map_err(|error| Failed::usage(anyhow::Error::from(error).context(told())))
+        .map_err(|error| Failed::usage(anyhow::Error::from(error).context(name())))
 }
 
 fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     let run = reader.run();
-    let told = folder.display();
+    let name = folder.display();
     if run.producer == Producer::Bench || run.vantage == Vantage::Server {
         return Err(Failed::usage(anyhow!(
-            "{told}: a ledger of `{}`; a model needs one that watched a program (`watch`, `audit`)",
+            "{name}: a ledger of `{}`; a model needs one that watched a program (`watch`, `audit`)",
             run.producer
         )));
     }
@@ -145,7 +145,7 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
     let client = run.subject.as_deref().unwrap_or("program");
     intact_model::fit(client, &facts).ok_or_else(|| {
         Failed::unreadable(anyhow!(
-            "{told}: no destination with both a new connection and a request seen from beginning to end"
+            "{name}: no destination with both a new connection and a request seen from beginning to end"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! Where the events of an observed run go: a fold that works out what they mean, and the files that were asked for.
+//! Where the events of an observed run go: a fold that derives their meaning, and the files that were asked for.
 
 use super::output_files::{OpenOutputs, OutputFiles};
 use intact_findings::body_arrival::BodyArrival;
@@ -6,7 +6,7 @@ use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Event, Run, Sink};
 use intact_watch::WatchSink;
 
-/// Takes the events; `F` works out what they mean.
+/// Takes the events; `F` derives their meaning.
 pub(crate) struct Observing<F> {
     fold: F,
     kept: OpenOutputs,
@@ -21,7 +21,7 @@ impl<F: Sink> Observing<F> {
         })
     }
 
-    /// What was worked out so far.
+    /// The results so far.
     pub(crate) fn fold(&self) -> &F {
         &self.fold
     }
@@ -48,7 +48,7 @@ impl<F: Sink + Send> WatchSink for Observing<F> {
     }
 }
 
-/// What an audit works out: traffic as `watch` sees it, and how answers came.
+/// What an audit derives: traffic as `watch` sees it, and how responses arrived.
 pub(crate) struct Audited {
     /// The traffic.
     pub(crate) observed: TrafficAnalysis,

@@ -46,7 +46,7 @@ pub(crate) struct OutputFiles {
 pub(crate) struct OpenOutputs {
     run: Run,
     ledger: Option<Writer>,
-    /// What is counted for the ledger, unless whoever records counts.
+    /// What is counted for the ledger, unless the recorder counts.
     tally: Option<Tally>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
@@ -139,13 +139,13 @@ impl OpenOutputs {
         }
     }
 
-    /// Leaves counting to whoever records: events are a sample of what happened.
+    /// Leaves counting to the recorder: events are a sample of what happened.
     pub(crate) fn counted_elsewhere(mut self) -> OpenOutputs {
         self.tally = None;
         self
     }
 
-    /// Takes the counts of whoever records.
+    /// Takes the counts of the recorder.
     pub(crate) fn replace_tally(&mut self, tally: &Tally) {
         self.write(|ledger| ledger.replace_tally(tally));
     }

@@ -29,7 +29,7 @@ pub(crate) struct Recording {
     gauge: Arc<intact_bench::Gauge>,
 }
 
-/// What a recording leaves beside its files.
+/// What a recording leaves in addition to its files.
 pub(crate) struct Recorded {
     /// The run's head.
     pub(crate) run: Run,
@@ -73,7 +73,7 @@ impl Recording {
         }
     }
 
-    fn tell_news(&mut self) {
+    fn print_news(&mut self) {
         if let Some(trouble) = self.kept.news() {
             self.bar
                 .suspend(|| console::note(&format!("intact: {trouble}; measuring goes on")));
@@ -98,13 +98,13 @@ impl BenchObserver for Recording {
             self.row(row);
         }
         self.kept.flush_now_and_then();
-        self.tell_news();
+        self.print_news();
     }
 
     fn round_over(&mut self, tally: &Tally) {
         self.kept.flush();
         self.kept.replace_tally(tally);
-        self.tell_news();
+        self.print_news();
     }
 
     fn warn(&mut self, words: &str) {
@@ -117,7 +117,7 @@ impl BenchObserver for Recording {
             self.gauge.stop.store(true, Ordering::Relaxed);
         }
         self.kept.flush_now_and_then();
-        self.tell_news();
+        self.print_news();
         let (done, all) = position.turns;
         self.bar.set_length(u64::from(all.max(1)));
         self.bar.set_position(u64::from(done));

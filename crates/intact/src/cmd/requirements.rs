@@ -29,7 +29,7 @@ pub(crate) fn begin(
     Ok(Some(requirements))
 }
 
-/// Holds the facts against the requirements and says what came of each; to standard error, so that JSON stays alone.
+/// Compares the facts with the requirements and prints each result; to standard error, so that JSON stays alone.
 #[cfg(feature = "fleet")]
 pub(crate) fn hold(requirements: &[Requirement], facts: &dyn MetricSource) -> bool {
     let mut kept = true;

@@ -66,7 +66,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
     };
     let sink = log.clone().map(|log| Box::new(log) as Box<dyn Sink + Send>);
     let is_child = parent.is_some();
-    tell(args, is_child, server.addresses(), &ca)?;
+    announce(args, is_child, server.addresses(), &ca)?;
     let code = Cell::new(exit::FINE);
     let totals = server
         .run(run, sink, async {
@@ -90,7 +90,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let to = args.json.as_ref();
-    json::tell(to, || Ok(serde_json::to_string_pretty(&totals)? + "\n"))?;
+    json::deliver(to, || Ok(serde_json::to_string_pretty(&totals)? + "\n"))?;
     if !json::takes_output(to) {
         console::print(&intact_serve::summary(&totals));
     }
@@ -121,7 +121,7 @@ fn behind(spec: &intact_link::Spec, config: Config) -> Result<ExitCode, Failed> 
 }
 
 /// Says where it listens.
-fn tell(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
+fn announce(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyhow::Result<()> {
     let (Some(plain), Some(tls)) = (addresses.plain, addresses.tls) else {
         anyhow::bail!("the server listens nowhere");
     };

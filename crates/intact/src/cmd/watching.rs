@@ -1,6 +1,6 @@
 //! What happens to the events of a check: rows for the facts, ledger, packets, the card as soon as there is one, progress with a
 //! countdown.
-//! Trouble with a file does not end the check: it is told.
+//! Trouble with a file does not end the check: it is printed.
 
 use super::ladder;
 use super::output_files::{OpenOutputs, OutputFiles};
@@ -132,8 +132,8 @@ impl Watching {
         early.known = Some(facts);
     }
 
-    /// Tells of trouble with a file, now and in the page.
-    fn tell(&mut self, trouble: String) {
+    /// Reports trouble with a file, now and in the page.
+    fn report(&mut self, trouble: String) {
         self.note(&trouble);
         self.troubles.push(trouble);
     }
@@ -173,11 +173,11 @@ impl CheckProgress for Watching {
         if let Some(mut file) = self.wanted.pcapng.take()
             && let Err(error) = file.write_all(&packets.file)
         {
-            self.tell(format!("--pcapng: {error}; the file is not whole"));
+            self.report(format!("--pcapng: {error}; the file is not whole"));
             console::unwritten_as_noted();
         }
         if packets.lost > 0 {
-            self.tell(format!(
+            self.report(format!(
                 "there was no room for {}, which the file lacks",
                 counted(packets.lost, "packet")
             ));
@@ -193,7 +193,7 @@ impl CheckProgress for Watching {
                         console::paper(Length::Full),
                     );
                 }
-                Err(error) => self.tell(format!("--ladder: {error:#}")),
+                Err(error) => self.report(format!("--ladder: {error:#}")),
             }
         }
     }

@@ -34,7 +34,7 @@ fn document(words: &[&str]) -> Value {
 }
 
 #[test]
-fn where_durations_are_not_told_there_is_no_latency_and_not_one_of_0() {
+fn without_durations_there_is_no_latency_and_not_one_of_0() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let line = |nth: u32, timed: &str| {
@@ -104,7 +104,7 @@ fn what_cannot_be_seen_is_not_zero() {
 }
 
 #[test]
-fn a_log_that_cannot_tell_prints_the_directive_unbroken() {
+fn a_log_without_the_fields_prints_the_directive_unbroken() {
     let out = intact(&["audit", &fixture("logs/nginx-combined.log")]);
     let page = page(&out);
     let directive = "log_format intact '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent '\n";
@@ -168,7 +168,7 @@ fn a_kept_ledger_gives_the_same_facts_again() {
 }
 
 #[test]
-fn exit_codes_tell_what_happened() {
+fn exit_codes_name_what_happened() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &[u8]| {
         let path = dir.path().join(name);
@@ -224,7 +224,7 @@ fn exit_codes_tell_what_happened() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_beside_one_that_can_is_a_caveat() {
+fn an_input_that_cannot_be_read_next_to_one_that_can_is_a_caveat() {
     let capture = fixture("captures/get_nosyn.pcap");
     let document = document(&[&capture, Path::new("/no/such/file").to_str().unwrap()]);
     assert_eq!(caveat(&document, "input-not-read")["incomplete"], true);
@@ -485,7 +485,7 @@ fn the_logs_of_zeek_do_not_show_an_announced_end() {
 }
 
 #[test]
-fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_told_at_once() {
+fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_named_together() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["conn.log", "http.log"] {
         let from = fixture(&format!("logs/zeek/{name}"));

@@ -95,7 +95,7 @@ fn packets_of_each_version_are_shown_and_kept_with_the_keys_inside() {
     let out = intact(&[&words[..], &["--ladder", "--pcapng", file]].concat());
     let notes = String::from_utf8(out.stderr).unwrap();
     if out.status.code() == Some(4) {
-        // without the right to capture the way out is told, and nothing was sent
+        // without the right to capture the remedy is printed, and nothing was sent
         assert!(notes.contains("cap_net_raw"), "{notes}");
         assert!(out.stdout.is_empty());
         return;
@@ -169,7 +169,7 @@ fn packets_need_a_page_and_an_answer() {
 }
 
 #[test]
-fn without_the_right_to_capture_the_way_out_is_told_and_nothing_sent() {
+fn without_the_right_to_capture_the_remedy_is_printed_and_nothing_sent() {
     let test = "without_the_right_to_capture_the_way_out_is_told_and_nothing_sent";
     if program("setpriv", test).is_none() {
         return;

@@ -71,7 +71,7 @@ fn useless(words: &[&str], kind: &str, said: &str) {
 }
 
 #[test]
-fn a_peer_that_is_no_use_is_told_with_the_way_out() {
+fn a_peer_that_is_no_use_is_named_with_the_remedy() {
     let free = free_address();
     useless(&[&format!("http://{free}/")], "refused", "host and port");
     useless(
@@ -123,7 +123,7 @@ fn the_other_of_tls_and_plain_http_is_recognised() {
 }
 
 #[test]
-fn a_certificate_that_does_not_fit_is_told_by_what_is_wrong_with_it() {
+fn a_certificate_that_does_not_fit_is_refused_with_its_fault() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
@@ -172,7 +172,7 @@ fn expired(folder: &Path) -> (String, String) {
 }
 
 #[test]
-fn a_redirect_is_told_and_followed_only_when_asked() {
+fn a_redirect_is_printed_and_followed_only_on_request() {
     let end = Server::start(&[]);
     let location = format!("Location: {}end?token=secret", end.plain());
     let server = Server::start(&["--status", "302", "--header", &location]);
@@ -209,7 +209,7 @@ fn a_server_that_an_idle_connection_blocks_is_found_out() {
 }
 
 #[test]
-fn an_unasked_answer_at_the_end_is_told() {
+fn an_unsolicited_response_at_the_end_is_reported() {
     let url = peer(|stream, _| {
         stream
             .set_read_timeout(Some(Duration::from_millis(400)))
@@ -226,7 +226,7 @@ fn an_unasked_answer_at_the_end_is_told() {
 }
 
 #[test]
-fn answers_that_come_later_on_reused_connections_are_told() {
+fn responses_that_come_later_on_reused_connections_are_reported() {
     let url = peer(|stream, _| {
         let mut reader = BufReader::new(stream);
         let mut answered = 0;
@@ -251,7 +251,7 @@ fn answers_that_come_later_on_reused_connections_are_told() {
 }
 
 #[test]
-fn a_connection_that_stays_with_one_of_several_servers_is_told() {
+fn a_connection_that_stays_with_one_of_several_servers_is_reported() {
     let url = peer(|stream, nth| {
         let mut reader = BufReader::new(stream);
         let answer = format!("HTTP/1.1 200 OK\r\nx-backend: {nth}\r\ncontent-length: 2\r\n\r\nok");
@@ -263,7 +263,7 @@ fn a_connection_that_stays_with_one_of_several_servers_is_told() {
 }
 
 #[test]
-fn a_close_after_head_is_told() {
+fn a_close_after_head_is_reported() {
     let url = peer(|stream, _| {
         let mut reader = BufReader::new(stream);
         loop {
@@ -379,7 +379,7 @@ fn the_document_of_a_check_is_what_its_schema_says() {
 }
 
 #[test]
-fn an_idle_limit_that_shrinks_under_many_connections_is_told() {
+fn an_idle_limit_that_shrinks_under_many_connections_is_reported() {
     let open = Arc::new(AtomicU32::new(0));
     let url = peer(move |stream, _| {
         let others = open.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! `intact check` beside real programs: what nginx counted, what Node was set to, what curl says of the same server.
+//! `intact check` and real programs: what nginx counted, how Node was configured, what curl prints for the same server.
 
 use crate::check::check;
 use crate::peers::{Nginx, Peer, certificate, free_port, program, wait_for};
@@ -43,7 +43,7 @@ fn nginx_counts_what_we_count_and_has_the_limits_that_it_was_given() {
 }
 
 #[test]
-fn node_closes_when_it_was_told_to() {
+fn node_closes_at_its_configured_limit() {
     let test = "node_closes_when_it_was_told_to";
     let Some(node) = program("node", test) else {
         return;
@@ -107,7 +107,7 @@ fn curl_says_of_the_connection_what_we_say_that_it_says() {
 }
 
 #[test]
-fn versions_of_tls_that_should_not_be_accepted_are_told_when_they_are() {
+fn versions_of_tls_that_should_not_be_accepted_are_reported() {
     let test = "versions_of_tls_that_should_not_be_accepted_are_told_when_they_are";
     let Some(openssl) = program("openssl", test) else {
         return;

@@ -249,7 +249,7 @@ fn json_comes_alone_on_standard_output() {
 }
 
 #[test]
-fn the_certificate_of_a_server_is_checked_unless_told_otherwise() {
+fn the_certificate_of_a_server_is_checked_by_default() {
     let server = Server::start(&[]);
     let url = format!("https://localhost:{}/", server.tls_port());
     let out = intact(&["bench", &url, "-n", "10"]);

@@ -64,7 +64,7 @@ fn the_fix_shows_in_connections_and_the_server_saw_the_same() {
         .map(|cell| cell["connections"]["opened"].as_u64().unwrap())
         .sum();
     assert_eq!(accepted, of_rounds / 3 * 4);
-    // the stored ledger tells the same
+    // the stored ledger shows the same
     let again = intact(&["report", ledger.to_str().unwrap(), "--json"]);
     let mut again: Value = serde_json::from_slice(&again.stdout).unwrap();
     again["run"] = document["run"].clone();
@@ -125,7 +125,7 @@ fn programs_are_looked_for_along_their_own_path() {
 }
 
 #[test]
-fn a_program_that_cannot_be_run_is_told_by_the_code() {
+fn a_program_that_cannot_be_run_has_its_own_exit_code() {
     for (program, code) in [("/no/such/program", 127), ("/etc/passwd", 126)] {
         let out = intact(&["compare", "--", program, "--", "true"]);
         assert_eq!(out.status.code(), Some(code), "{}", text(&out.stderr));
@@ -194,7 +194,7 @@ fn stored_ledgers_are_compared_without_intervals() {
             text(&out.stderr)
         );
     }
-    // gates are about the one that is held against the baseline
+    // gates are about the program that is compared with the baseline
     for (words, code) in [
         (["--fail-on", "warning"], 0),
         (["--require", "connections == 1"], 0),

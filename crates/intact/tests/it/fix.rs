@@ -86,7 +86,7 @@ fn the_document_of_the_catalogue_is_what_its_schema_says() {
 }
 
 #[test]
-fn json_goes_to_a_file_beside_the_page() {
+fn json_goes_to_a_file_next_to_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("axios.json");
     let (code, page, _) = text(&["fix", "axios", &format!("--json={}", path.display())]);

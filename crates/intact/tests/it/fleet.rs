@@ -389,7 +389,7 @@ fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn a_report_has_a_page_and_is_held_against_requirements() {
+fn a_report_has_a_page_and_is_checked_by_requirements() {
     let server = Server::start(&[]);
     let rig = Rig::new(&server.plain(), 2, "20ms");
     let (_, out) = end(rig.start());
@@ -497,7 +497,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
 }
 
 #[test]
-fn a_plan_tells_what_it_will_send_and_a_typo_its_line() {
+fn a_plan_prints_what_it_will_send_and_a_typo_has_its_line() {
     let rig = Rig::new("http://127.0.0.1:9/", 2, "20ms");
     let plan = rig.path("plan.toml");
     Schema::named("fleet").check(&document(&intact(&["fleet", "plan", &plan, "--json"])));
@@ -621,7 +621,7 @@ fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() 
     assert!(words(&out.stderr).contains("update intact"), "{out:?}");
 }
 
-/// Runs a campaign into a store without room, makes room, runs it once more: in a mount namespace that ends with the shell.
+/// Runs a campaign into a store without room, makes room, runs it again: in a mount namespace that ends with the shell.
 #[cfg(target_os = "linux")]
 const FULL: &str = r#"
 mkdir -p "$1/dir/store"

@@ -56,14 +56,14 @@ fn run(url: &str, words: &[&str]) -> Output {
 }
 
 /// The exit code and standard error, which names no secret.
-fn told(out: &Output) -> (Option<i32>, String) {
+fn code_and_error(out: &Output) -> (Option<i32>, String) {
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(!words.contains("a-secret-that"), "{words}");
     (out.status.code(), words)
 }
 
 #[test]
-fn what_sqs_refuses_is_told_by_what_a_person_can_do() {
+fn what_sqs_refuses_has_a_remedy() {
     const JSON: &str = "application/x-amz-json-1.0";
     for (status, body, code, words) in [
         (
@@ -93,14 +93,14 @@ fn what_sqs_refuses_is_told_by_what_a_person_can_do() {
         (503, "busy", 70, "throttled"),
     ] {
         let url = refusing(status, JSON, body);
-        let (exit, said) = told(&run(&url, &["status", "--queue", "sqs://rig"]));
+        let (exit, said) = code_and_error(&run(&url, &["status", "--queue", "sqs://rig"]));
         assert_eq!(exit, Some(code), "{body}: {said}");
         assert!(said.contains(words), "{body}: {said}");
     }
 }
 
 #[test]
-fn what_s3_refuses_is_told_by_what_a_person_can_do() {
+fn what_s3_refuses_has_a_remedy() {
     for (status, body, code, words) in [
         (
             404,
@@ -128,7 +128,7 @@ fn what_s3_refuses_is_told_by_what_a_person_can_do() {
         ),
     ] {
         let url = refusing(status, "application/xml", body);
-        let (exit, said) = told(&run(&url, &["report", "s3://nowhere/rig"]));
+        let (exit, said) = code_and_error(&run(&url, &["report", "s3://nowhere/rig"]));
         assert_eq!(exit, Some(code), "{body}: {said}");
         assert!(said.contains(words), "{body}: {said}");
     }
@@ -146,7 +146,7 @@ fn a_bucket_that_is_not_there_stops_a_campaign_before_anything_is_sent() {
     let url = refusing(404, "application/xml", body);
     let queue = format!("sqlite:{}", folder.path().join("q.sqlite").display());
     let words = ["run", plan.to_str().unwrap(), "--queue", &queue];
-    let (exit, said) = told(&run(
+    let (exit, said) = code_and_error(&run(
         &url,
         &[&words[..], &["--store", "s3://nowhere"]].concat(),
     ));

@@ -97,7 +97,7 @@ fn the_document_of_a_function_is_what_its_schema_says() {
 }
 
 #[test]
-fn a_function_that_never_answers_is_told_by_the_exit_code() {
+fn a_function_that_never_responds_has_its_exit_code() {
     let told = lambda(&["-n", "1", "--", "sh", "-c", "exit 3"]);
     assert_eq!(told.status.code(), Some(3));
     let page = String::from_utf8(told.stdout).unwrap();
@@ -175,7 +175,7 @@ fn connections_and_requests_belong_to_the_invocation_that_made_them() {
 }
 
 #[test]
-fn a_requirement_that_fails_is_told_by_the_exit_code() {
+fn a_requirement_that_fails_has_its_exit_code() {
     let told = lambda(&[
         "-n",
         "2",
@@ -213,7 +213,7 @@ fn a_runtime_client_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_link_that_is_forbidden_is_told_with_what_is_then_not_emulated() {
+fn a_link_that_is_forbidden_is_named_with_what_is_not_emulated() {
     let line = format!(
         "echo 0 > /proc/sys/user/max_net_namespaces && exec {} lambda --link rtt=30ms -- true",
         env!("CARGO_BIN_EXE_intact")
@@ -224,7 +224,7 @@ fn a_link_that_is_forbidden_is_told_with_what_is_then_not_emulated() {
     let told = told.expect("util-linux has unshare");
     let said = String::from_utf8(told.stderr).unwrap();
     if said.contains("unshare") {
-        // without user namespaces there is no link either, whoever forbids them
+        // without user namespaces there is no link either, for any user
         assert!(
             on_link(
                 &["lambda", "-n", "1", "--link", "rtt=1ms", "--", "true"],
@@ -243,7 +243,7 @@ fn a_link_that_is_forbidden_is_told_with_what_is_then_not_emulated() {
 }
 
 #[test]
-fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
+fn a_control_group_that_is_forbidden_is_named_with_the_alternative() {
     let told = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(env!("CARGO_BIN_EXE_intact"))
@@ -261,7 +261,7 @@ fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
         .expect("util-linux has setpriv");
     let said = String::from_utf8(told.stderr).unwrap();
     if said.contains("setpriv:") {
-        // not root: nobody else can be become, and our own rights are the test's
+        // not root: it cannot become another user, and our own rights are the test's
         return;
     }
     assert_eq!(told.status.code(), Some(4), "{said}");
@@ -269,7 +269,7 @@ fn a_control_group_that_is_forbidden_is_told_with_what_does_without() {
 }
 
 #[test]
-fn connections_that_cannot_be_followed_are_told_with_what_does_without() {
+fn connections_that_cannot_be_followed_are_named_with_the_alternative() {
     let intact = env!("CARGO_BIN_EXE_intact");
     let told = Command::new(intact)
         .args([

@@ -1,4 +1,4 @@
-//! `intact link` and `serve --link`: what a command on a link finds, and how its end is told.
+//! `intact link` and `serve --link`: what a command on a link finds, and how its end is reported.
 
 use crate::peers::skip;
 use crate::program::{Schema, intact};
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
-/// Runs `intact`, or tells that links are forbidden here; in CI that fails.
+/// Runs `intact`, or prints that links are forbidden here; in CI that fails.
 pub(crate) fn on_link(words: &[&str], test: &str) -> Option<Output> {
     let out = intact(words);
     if out.status.code() != Some(4) {
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_command_is_told_where_the_server_is_and_can_verify_it() {
+fn a_command_gets_the_address_of_the_server_and_can_verify_it() {
     let script = "printf '%s\\n' $INTACT_URL $INTACT_TLS_URL; head -1 $INTACT_CA";
     let Some(out) = on_link(&["link", "rtt=0", "--", "sh", "-c", script], "environment") else {
         return;
@@ -241,7 +241,7 @@ fn a_link_is_switched_while_a_command_runs() {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut ready).unwrap();
     if ready.is_empty() {
-        // told by the other tests
+        // covered by the other tests
         assert_eq!(child.wait().unwrap().code(), Some(4));
         return;
     }
@@ -280,7 +280,7 @@ fn where_links_are_forbidden_the_exit_code_says_so_and_the_message_what_would_al
 }
 
 #[test]
-fn a_bench_of_our_own_server_goes_behind_a_link_and_tells_it() {
+fn a_bench_of_our_own_server_goes_behind_a_link_and_says_so() {
     let words = [
         "bench",
         "--link",

@@ -1,4 +1,4 @@
-//! `--otlp` and `--prometheus`: what leaves is held against the page's own figures, by readers that are not ours.
+//! `--otlp` and `--prometheus`: what leaves is compared with the page's own figures, by readers that are not ours.
 
 use crate::observed::store;
 use crate::peers::program;
@@ -166,7 +166,7 @@ fn metrics(message: &ExportMetricsServiceRequest) -> &[Metric] {
 }
 
 #[test]
-fn a_collector_is_told_what_the_text_says_with_the_times_of_the_run() {
+fn a_collector_gets_what_the_text_has_with_the_times_of_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("metrics.prom");
     let collector = Collector::taking();
@@ -255,7 +255,7 @@ fn promtool_finds_nothing_wrong_with_the_text() {
 }
 
 #[test]
-fn a_collector_that_takes_nothing_is_told_and_the_rest_is_written() {
+fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let refused = b"\x08\x03\x12\x0bunsupported".to_vec();
     let partial = ExportMetricsServiceResponse {

@@ -40,7 +40,7 @@ fn the_chain_of_the_documentation_gives_a_document_of_the_schema() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line_and_a_file_that_is_not_there_is_another_code() {
+fn a_mistake_has_its_line_and_a_missing_file_another_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");
     std::fs::write(

@@ -1,4 +1,4 @@
-//! Stored ledgers of observers: shown, held against requirements, told to a CI.
+//! Stored ledgers of observers: shown, checked by requirements, written for a CI.
 
 use crate::program::intact;
 use intact_ledger::store::Writer;

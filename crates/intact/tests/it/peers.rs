@@ -1,6 +1,6 @@
 //! Real servers as their packages ship them: our ledger equals their own count.
 //!
-//! A server that is not installed is skipped loudly; in CI that fails.
+//! A test without its server is skipped and named; in CI that fails.
 
 pub(crate) use crate::skip::skip;
 

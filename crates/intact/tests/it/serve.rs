@@ -43,7 +43,7 @@ fn end(mut child: Child, signal: &str) -> (String, Option<i32>) {
     (text, child.wait().unwrap().code())
 }
 
-/// Asks twice on one connection, which the server then closes because it was told so.
+/// Asks twice on one connection, which the server then closes as it was configured.
 fn ask(address: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream
@@ -116,7 +116,7 @@ fn its_ledger_is_on_disk_with_what_it_prints() {
 }
 
 #[test]
-fn words_that_cannot_be_are_usage_errors_with_the_way_out() {
+fn wrong_options_are_usage_errors_with_the_remedy() {
     for (words, told) in [
         (&["--fault", "stal=0.1"][..], "there are stall,"),
         (&["--fault", "stall=0.6,garbage=0.6"], "at most 1"),
@@ -135,7 +135,7 @@ fn words_that_cannot_be_are_usage_errors_with_the_way_out() {
 }
 
 #[test]
-fn however_it_closes_both_ledgers_tell_the_same() {
+fn both_ledgers_agree_for_each_way_to_close() {
     for close in ["goaway", "fin", "rst", "no-close-notify"] {
         for http in ["1.1", "2"] {
             let server = Server::start(&["--max-requests", "5", "--close", close]);
@@ -159,7 +159,7 @@ fn however_it_closes_both_ledgers_tell_the_same() {
                 - connections(&variant["warmup"]["connections"]);
             assert!(preflight <= 1, "{close} {http}: {theirs} {variant:#}");
             if http == "2" && close != "goaway" {
-                // nobody is told beforehand, so that both may close at once and each be right
+                // neither side is informed beforehand, so that both may close at once and each be right
                 continue;
             }
             let ended: BTreeMap<String, u64> =

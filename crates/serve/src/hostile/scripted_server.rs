@@ -173,7 +173,7 @@ impl Wire {
         Ok(Wire { stream, seal })
     }
 
-    /// Sends the steps so many times over, in one write, data in records as large as they can be.
+    /// Sends the steps this number of times, in one write, data in records as large as they can be.
     fn send(&mut self, steps: &[Step], times: usize) -> io::Result<()> {
         let (mut out, mut data) = (Vec::new(), Vec::new());
         for _ in 0..times {

@@ -1,11 +1,11 @@
-//! What the server tells of itself while it runs.
+//! What the server reports about itself while it runs.
 
 use crate::rig::{Rig, answer, get};
 use intact_serve::Config;
 use std::io::Write;
 
 #[test]
-fn the_ledger_is_told_live_and_asking_for_it_is_not_counted() {
+fn the_ledger_is_served_live_and_asking_for_it_is_not_counted() {
     let rig = Rig::start(Config {
         max_requests: Some(2),
         ..Config::default()

@@ -40,7 +40,7 @@ fn a_reset_comes_behind_the_answer() {
 fn a_forgotten_connection_says_nothing_any_more_and_takes_what_comes() {
     let rig = Rig::start(config(Close::Silent));
     let mut stream = rig.connect();
-    // nothing is announced: nobody knows yet that it will be forgotten
+    // nothing is announced: neither side knows yet that it will be forgotten
     assert_eq!(get(&mut stream, "/").field("connection"), None);
     stream
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -77,7 +77,7 @@ fn tls_ends_with_close_notify_unless_it_is_left_out() {
 }
 
 #[test]
-fn http2_says_goaway_unless_told_otherwise() {
+fn http2_says_goaway_by_default() {
     for (close, said) in [
         (Close::Goaway, true),
         (Close::Fin, false),

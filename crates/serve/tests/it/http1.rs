@@ -175,7 +175,7 @@ fn what_is_no_request_is_refused_by_status_or_without_a_word() {
     // neither version of HTTP: nothing that we say would be understood
     assert_eq!(refusal(b"HELLO THERE FRIEND\r\n\r\n"), "");
     assert_eq!(refusal(b"GET / HTTP/3.0\r\n\r\n"), "");
-    // a TLS client is told in plain words
+    // a TLS client gets plain text
     assert_eq!(refusal(b"\x16\x03\x01\x02\x00\x01"), "HTTP/1.1 400");
     let totals = rig.end();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! HTTP/2 by hand: frames as bytes, so that the server is not held against the code it is made of.
+//! HTTP/2 by hand: frames as bytes, so that the server is not compared with the code it is made of.
 
 use crate::rig::{Rig, secure};
 use intact_serve::Config;
@@ -29,7 +29,7 @@ impl Frame {
     }
 }
 
-/// A client that writes what it is told to.
+/// A client that writes what the test gives it.
 pub(crate) struct Client<S> {
     pub(crate) stream: S,
 }
@@ -207,7 +207,7 @@ fn large_bodies_share_the_connection_frame_by_frame() {
 }
 
 #[test]
-fn head_and_body_travel_apart_when_told_to() {
+fn head_and_body_travel_separately_on_request() {
     // so far apart that the body does not come within this test
     let rig = Rig::start(Config {
         split: Some(Duration::from_secs(3600)),

@@ -39,7 +39,7 @@ fn the_idle_limit_is_not_about_time_spent_answering() {
 }
 
 #[test]
-fn the_last_request_of_a_connection_is_told_so() {
+fn the_last_response_of_a_connection_announces_the_close() {
     let rig = Rig::start(Config {
         max_requests: Some(3),
         ..Config::default()
@@ -72,7 +72,7 @@ fn an_old_connection_is_closed_when_idle_and_after_an_answer() {
 }
 
 #[test]
-fn announcements_are_none_or_true_or_as_told() {
+fn announcements_are_none_or_true_or_as_configured() {
     let announced = |announce| {
         let rig = Rig::start(Config {
             announce,

@@ -44,7 +44,7 @@ fn a_second_visit_is_resumed_and_counted_so() {
 }
 
 #[test]
-fn as_many_tickets_are_sent_as_told_and_none_means_no_resumption() {
+fn as_many_tickets_are_sent_as_configured_and_none_means_no_resumption() {
     for tickets in [0, 1, 4] {
         let (rig, client) = secure_with(Config::default(), b"http/1.1", |tls| {
             tls.tickets = tickets;
@@ -58,7 +58,7 @@ fn as_many_tickets_are_sent_as_told_and_none_means_no_resumption() {
 }
 
 #[test]
-fn only_the_versions_told_are_spoken() {
+fn only_the_configured_versions_are_spoken() {
     let (rig, client) = secure_with(Config::default(), b"http/1.1", |tls| {
         tls.versions = vec![TlsVersion::Tls12];
     });

@@ -24,7 +24,7 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
         return Err(Failed::usage(anyhow!("a -- has no program after it")));
     }
     let lines: Vec<String> = commands.iter().map(|command| words_of(command)).collect();
-    let names = told_apart(differing(&lines));
+    let names = distinct_names(differing(&lines));
     let mut programs: Vec<Program> = commands
         .iter()
         .zip(lines)
@@ -46,7 +46,7 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
             .ok_or_else(|| Failed::usage(anyhow!("--env {variable}: KEY=A,B is wanted")))?;
         let values: Vec<&str> = values.split(',').collect();
         let shown = values.iter().map(|value| shown_value(key, value));
-        let shown = told_apart(shown.collect());
+        let shown = distinct_names(shown.collect());
         programs = values
             .iter()
             .zip(&shown)
@@ -113,7 +113,7 @@ fn words_of(command: &[OsString]) -> String {
     }
 }
 
-/// The lines without the words that all of them begin and end with: what tells them apart is name enough.
+/// The lines without the words that all of them begin and end with: the difference is name enough.
 fn differing(lines: &[String]) -> Vec<String> {
     let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
     let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
@@ -153,7 +153,7 @@ fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
 }
 
 /// Names that differ.
-pub(crate) fn told_apart(names: Vec<String>) -> Vec<String> {
+pub(crate) fn distinct_names(names: Vec<String>) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for name in names {
         let mut candidate = name.clone();

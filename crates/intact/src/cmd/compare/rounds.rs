@@ -41,7 +41,7 @@ pub(super) fn of_programs(
     let ended = rounds.all(run.seed.unwrap_or(0));
     rounds.bar.finish_and_clear();
     let ended = ended?;
-    rounds.tell_failures();
+    rounds.print_failures();
     Ok((run, rounds.recording.finish().facts(), ended))
 }
 
@@ -180,7 +180,7 @@ impl Rounds<'_> {
         Some(code)
     }
 
-    fn tell_failures(&mut self) {
+    fn print_failures(&mut self) {
         for (&index, (times, how)) in &self.failures {
             let name = &self.programs[index].variant.name;
             self.recording.record(Event::Caveat(&Caveat::new(

@@ -53,7 +53,7 @@ fn again(error: &dyn std::fmt::Display) -> MeasureError {
     }
 }
 
-/// The worker was told to end: the message is as if it had not been taken.
+/// The worker has to end: the message is as if it had not been taken.
 fn unless_interrupted(interrupt: &Interrupt) -> Result<(), MeasureError> {
     match interrupt.signal() {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! `intact fleet run`: fills the queue, keeps local workers alive until it is worked off, reports.
+//! `intact fleet run`: fills the queue, keeps local workers alive until all messages are processed, reports.
 
 use super::secrets::{WorkerSecrets, keep_files_private};
 use super::{Shown, load, open_store, own, report, work};
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
         });
     }
     let each = workers.div_ceil(queues.len() as u32);
-    let ended = work_off(&mut crews, each, &plan, &store, &interrupt);
+    let ended = process_all(&mut crews, each, &plan, &store, &interrupt);
     for crew in &mut crews {
         crew.stop();
     }
@@ -247,7 +247,7 @@ impl Crew {
     }
 }
 
-fn work_off(
+fn process_all(
     crews: &mut [Crew],
     each: u32,
     plan: &Plan,

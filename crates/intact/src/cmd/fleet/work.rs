@@ -174,11 +174,11 @@ fn host_name() -> String {
         .map_or_else(|_| "worker".to_owned(), |name| name.trim().to_owned())
 }
 
-/// How a worker's queue is worked off.
+/// How a worker processes its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 enum Until {
     /// Until it is empty.
     Empty,
-    /// Until the worker is told to end.
+    /// Until the worker is asked to end.
     Stopped,
 }

@@ -40,13 +40,13 @@ pub(crate) struct Args {
     /// marked
     #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Invoking")]
     pub(super) time_scale: Option<f64>,
-    /// Environments at once: so many invocations begin together
+    /// Environments at once: this number of invocations begin together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256), help_heading = "Invoking")]
     pub(super) concurrency: u64,
     /// The share of one processor that each environment gets, or the memory (512MB) that buys it on Lambda: 1769 MB are one processor
     #[arg(long, value_name = "SHARE|MEMORY", value_parser = share, help_heading = "Invoking")]
     pub(super) memory_cpu: Option<f64>,
-    /// A new environment (a cold start) after so many invocations; each round begins with one in any case
+    /// A new environment (a cold start) after this number of invocations; each round begins with one in any case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
     pub(super) cold_every: Option<u64>,
     /// The function's limit
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) faults: FaultOptions,
     /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1 CACHE=1'; the first is what the others
-    /// are held against
+    /// are compared with
     #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
     pub(super) variants: Vec<String>,
     /// Rounds over which the invocations of each variant are spread, the variants in turn; from 8 on differences have intervals
@@ -158,7 +158,7 @@ invocations it stands still. That alone lets the kernel go on, which takes a ser
 passes either, and with nat-idle=TIME:silent the path forgets the connections too.
 
 Exit code: 0; 1 a requirement failed; 3 when no invocation was answered; 127 not found, 126 not runnable, 125 own failure, 4 a link is not permitted here; 128+n after signal n,
-what was measured until then being told";
+what was measured until then is reported";
 
 /// For clap: how many times faster.
 fn factor(word: &str) -> Result<f64, String> {

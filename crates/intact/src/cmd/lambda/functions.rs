@@ -1,6 +1,6 @@
 //! The functions that a command line names: commands after a `--` each, times the variants of their environment.
 
-use crate::cmd::compare::told_apart;
+use crate::cmd::compare::distinct_names;
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_lambda::Function;
@@ -21,25 +21,25 @@ pub(super) fn parse(
     let environments = if variants.is_empty() {
         vec![(String::new(), Vec::new())]
     } else {
-        let read = variants.iter().map(|told| environment(told));
+        let read = variants.iter().map(|given| environment(given));
         let read: Vec<(String, Variables)> = read.collect::<Result<_, Failed>>()?;
         let (names, variables): (Vec<String>, Vec<Variables>) = read.into_iter().unzip();
-        told_apart(names).into_iter().zip(variables).collect()
+        distinct_names(names).into_iter().zip(variables).collect()
     };
     let mut functions: Vec<(Variant, Function)> = Vec::new();
     for command in &commands {
-        for (told, variables) in &environments {
+        for (given, variables) in &environments {
             let line: Vec<String> = command
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
             let line = redact::argv(&line).join(" ");
-            let name = match (commands.len(), told.is_empty()) {
-                (1, false) => told.clone(),
+            let name = match (commands.len(), given.is_empty()) {
+                (1, false) => given.clone(),
                 (_, true) => line.clone(),
-                (_, false) => format!("{line} {told}"),
+                (_, false) => format!("{line} {given}"),
             };
-            let axes = [("command", &line), ("environment", told)];
+            let axes = [("command", &line), ("environment", given)];
             let axes = axes.map(|(axis, value)| (axis.to_owned(), value.clone()));
             let function = Function {
                 command: command.to_vec(),
@@ -61,22 +61,22 @@ pub(super) fn parse(
 
 type Variables = Vec<(OsString, OsString)>;
 
-/// `KEY=VALUE KEY=VALUE`, and what it is called: a variable that looks like a secret is not told.
-fn environment(told: &str) -> Result<(String, Variables), Failed> {
+/// `KEY=VALUE KEY=VALUE`, and its name: the value of a variable that looks like a secret is left out.
+fn environment(given: &str) -> Result<(String, Variables), Failed> {
     let mut variables = Vec::new();
-    for word in told.split_whitespace() {
+    for word in given.split_whitespace() {
         let (key, value) = word
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())
             .ok_or_else(|| {
                 Failed::usage(anyhow!(
                     "--variants {}: KEY=VALUE is wanted",
-                    redact::line(told)
+                    redact::line(given)
                 ))
             })?;
         variables.push((key.into(), value.into()));
     }
-    let words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
+    let words: Vec<String> = given.split_whitespace().map(str::to_owned).collect();
     Ok((redact::argv(&words).join(" "), variables))
 }
 

@@ -41,7 +41,7 @@ impl Recording {
         })
     }
 
-    /// Tells which variant's turn it is.
+    /// Names the variant whose turn it is.
     pub(super) fn turn(&mut self, variant: u32, round: u32, rounds: u32) {
         self.outcomes = FaultInvocations::default();
         let name = self.names.get(variant as usize);

@@ -17,7 +17,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Listens. A file that nobody listens on any more (left by a kill -9) is replaced.
+    /// Listens. A file without a listener (left by a kill -9) is replaced.
     pub(crate) fn open(path: PathBuf, link: &Arc<Link>) -> anyhow::Result<Control> {
         let named = || format!("--control {}", path.display());
         if fs::symlink_metadata(&path).is_ok() {

@@ -92,7 +92,7 @@ impl ServerSide {
         }
     }
 
-    /// What the command on the client side is told.
+    /// The variables of the command on the client side.
     pub(crate) fn environment(&self) -> &[(&'static str, String)] {
         &self.environment
     }

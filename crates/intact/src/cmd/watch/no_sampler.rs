@@ -20,7 +20,7 @@ impl Sampler {
         Some(NOT_BUILT_IN)
     }
 
-    /// Tells that nothing was sampled.
+    /// Reports that nothing was sampled.
     pub(super) fn finish(self, facts: &mut CpuFacts, _flamegraph: Option<&Path>, _title: &str) {
         facts.not_sampled = Some(NOT_BUILT_IN.to_owned());
     }

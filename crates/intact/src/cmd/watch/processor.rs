@@ -1,5 +1,5 @@
 //! `--cpu`, `--flamegraph`, `--also-pid`: what the programs took of the processors and for what. Trouble with sampling does not
-//! end the watch: the times are there without it, and why is told.
+//! end the watch: the times are there without it, and the reason is printed.
 
 use super::not_run;
 use super::sampler::Sampler;
@@ -74,7 +74,7 @@ impl Options {
         }))
     }
 
-    /// What the program's environment must say so that its runtime tells the names of its functions.
+    /// Environment variables that make the program's runtime write the names of its functions.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         if self.flamegraph.is_none() {
             return Vec::new();

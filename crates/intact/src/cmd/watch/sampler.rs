@@ -16,7 +16,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Begins: the processes that run already, or what this thread starts next; then those beside it, each on its own.
+    /// Begins: the processes that run already, or what this thread starts next; then the other processes, each on its own.
     pub(super) fn start(subjects: &[u32], beside: &[u32]) -> Sampler {
         let mut whom = vec![if subjects.is_empty() {
             SampleTarget::Children

@@ -1,4 +1,4 @@
-//! Caddy, HTTP/1.1 and 2, in the clear and with TLS 1.2 and 1.3: the packets, `watch` of the same run, Caddy's own log and tshark tell the same.
+//! Caddy, HTTP/1.1 and 2, in the clear and with TLS 1.2 and 1.3: the packets, `watch` of the same run, Caddy's own log and tshark agree.
 
 use super::{Capture, counts, read_log};
 use crate::peers::{Peer, certificate, free_port, program, wait_for};
@@ -14,8 +14,8 @@ const REQUESTS: u64 = 2 + 2 + 2 + 12 + 12 + 3 + 2;
 const CONNECTIONS: u64 = 1 + 1 + 1 + 2 + 2 + 1 + 2;
 
 #[test]
-fn packets_the_watched_programs_caddys_log_and_tshark_tell_the_same() {
-    let test = "captured::caddy::packets_the_watched_programs_caddys_log_and_tshark_tell_the_same";
+fn packets_the_watched_programs_caddys_log_and_tshark_agree() {
+    let test = "captured::caddy::packets_the_watched_programs_caddys_log_and_tshark_agree";
     let tools = ["caddy", "openssl", "curl", "python3", "h2load", "tshark"];
     let tools = tools.map(|name| program(name, test));
     let [
@@ -104,7 +104,7 @@ for path in \"de\":
     assert_eq!(ours.iter().sum::<u64>(), REQUESTS);
 }
 
-/// Requests on each connection as audit tells them, sorted.
+/// Requests on each connection as audit counts them, sorted.
 fn on_each_connection(capture: &Path, keys: &Path, rows: &Path) -> Vec<u64> {
     let [capture, keys, rows] = [capture, keys, rows].map(|path| path.to_str().unwrap());
     let run = intact(&["audit", capture, "--keylog", keys, "--csv", rows]);
@@ -115,7 +115,7 @@ fn on_each_connection(capture: &Path, keys: &Path, rows: &Path) -> Vec<u64> {
     count(lines.map(|mut cells| cells.nth(column.unwrap()).unwrap()))
 }
 
-/// Requests on each stream as tshark tells them, sorted.
+/// Requests on each stream as tshark counts them, sorted.
 fn on_each_stream(tshark: &Path, capture: &Path, keys: &Path) -> Vec<u64> {
     let run = Command::new(tshark)
         .arg("-r")
@@ -127,7 +127,7 @@ fn on_each_stream(tshark: &Path, capture: &Path, keys: &Path) -> Vec<u64> {
         .output()
         .unwrap();
     let text = String::from_utf8(run.stdout).unwrap();
-    // several requests in one packet are told with commas between
+    // several requests in one packet are listed with commas between
     count(text.lines().flat_map(|line| {
         let mut cells = line.split('\t');
         let stream = cells.next().unwrap();

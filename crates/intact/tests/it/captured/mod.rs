@@ -1,5 +1,5 @@
 //! The two-ledger test for captures: what `audit` reads from the packets, what `watch` recorded of the same run, and what the server counted are
-//! the same. The packets are recorded on loopback by dumpcap; without it, or without the right to capture, the test is skipped loudly.
+//! the same. The packets are recorded on loopback by dumpcap; without it, or without the right to capture, the test is skipped and named.
 
 #![cfg(target_os = "linux")]
 
@@ -99,8 +99,8 @@ fn counts(document: &Value) -> [u64; 3] {
 }
 
 #[test]
-fn packets_the_watched_program_and_the_server_tell_the_same() {
-    let test = "captured::packets_the_watched_program_and_the_server_tell_the_same";
+fn packets_the_watched_program_and_the_server_agree() {
+    let test = "captured::packets_the_watched_program_and_the_server_agree";
     let Some(curl) = program("curl", test) else {
         return;
     };
@@ -157,7 +157,7 @@ fn packets_the_watched_program_and_the_server_tell_the_same() {
     assert_eq!(ended(&watched), [0, 5], "{watched:#}");
 }
 
-/// What audit tells of a server's log.
+/// What audit reports of a server's log.
 fn read_log(file: &Path) -> Value {
     let run = intact(&["audit", "--json", file.to_str().unwrap()]);
     serde_json::from_slice(&run.stdout).unwrap()
@@ -165,8 +165,8 @@ fn read_log(file: &Path) -> Value {
 
 /// nginx' own log, in the format that we recommend, against the packets: Python, curl and h2load, TLS 1.2 and 1.3.
 #[test]
-fn packets_and_the_log_of_nginx_tell_the_same() {
-    let test = "captured::packets_and_the_log_of_nginx_tell_the_same";
+fn packets_and_the_log_of_nginx_agree() {
+    let test = "captured::packets_and_the_log_of_nginx_agree";
     let tools = ["nginx", "openssl", "curl", "python3", "h2load"].map(|name| program(name, test));
     let [Some(nginx), Some(_), Some(curl), Some(python), Some(h2load)] = tools else {
         return;

@@ -113,7 +113,7 @@ fn programs_that_log_no_keys_are_read_with_those_in_their_memory() {
         ];
         hold_ledgers_together("rustls", "https", &words, (11, 3));
     }
-    // OpenSSL, in a Python that is not told of a key log
+    // OpenSSL, in a Python without a key log
     if program("python3", "watch a Python without a key log").is_none() {
         return;
     }
@@ -451,7 +451,7 @@ for _ in range(200):
     let words = ["python3", "-c", script, &server.plain()];
     let (out, facts) = watch(&["--mode", "passthrough"], &words);
     assert!(out.status.success(), "{out:?}");
-    // the kernel tells of an end when it has time; the next socket in its place shows that it was earlier
+    // the kernel reports an end when it has time; the next socket in its place shows that it was earlier
     assert_eq!(facts["connections"]["opened"], 200, "{facts}");
     assert_eq!(facts["connections"]["needed"], 1, "{facts}");
     let why = facts["findings"][0].to_string();

@@ -56,7 +56,7 @@ fn ask(port: u16) -> String {
 }
 
 #[test]
-fn nginx_reuses_connections_to_its_upstream_only_when_told_to() {
+fn nginx_reuses_connections_to_its_upstream_only_if_configured() {
     const REQUESTS: u64 = 20;
     let Some(nginx) = program("nginx", "watch nginx as a reverse proxy") else {
         return;
@@ -121,7 +121,7 @@ fn nginx_reuses_connections_to_its_upstream_only_when_told_to() {
         assert!(asked.unwrap().success());
         watched.0.wait().unwrap();
         let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-        // it has ended: there is nobody left to kill
+        // it has ended: there is no process left to kill
         std::mem::forget(watched);
         // over HTTP/1.0 it calls its upstream by the name of the block, so the port is not in the origin
         let ours = of(&document);

@@ -27,7 +27,7 @@ impl Stage {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Runs a command beside the servers.
+    /// Runs a command next to the servers.
     pub(super) fn run(&self, resolver: &str, command: &[&str]) -> Output {
         Command::new("unshare")
             .args(["--user", "--map-root-user", "--net", "--mount", "python3"])

@@ -1,5 +1,5 @@
 //! `--cpu` and `--flamegraph`: where processor time went, by programs whose work is known. Where the system refuses to sample, the
-//! reason is told, and that is what is tested.
+//! reason is printed, and that is what is tested.
 
 use super::watch;
 use crate::peers::program;
@@ -8,7 +8,7 @@ use crate::program::Server;
 const BUSY: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
 #[test]
-fn processor_time_is_told_with_what_it_went_for_or_why_that_is_not_known() {
+fn processor_time_has_its_categories_or_the_reason_why_not() {
     let (out, facts) = watch(&["--cpu"], &["sh", "-c", BUSY]);
     assert!(out.status.success(), "{out:?}");
     let schema = concat!(
@@ -34,7 +34,7 @@ fn processor_time_is_told_with_what_it_went_for_or_why_that_is_not_known() {
 }
 
 #[test]
-fn without_being_asked_nothing_is_told_of_processor_time() {
+fn without_the_option_there_is_no_processor_time() {
     let (_, facts) = watch(&[], &["true"]);
     assert!(facts.get("cpu").is_none(), "{facts}");
 }

@@ -47,7 +47,7 @@ fn a_watch_within_a_watch_says_so() {
 }
 
 #[test]
-fn a_failed_requirement_is_told_and_is_the_exit_code() {
+fn a_failed_requirement_is_printed_and_is_the_exit_code() {
     let out = intact(&["watch", "-q", "--require", "connections > 3", "--", "true"]);
     assert_eq!(out.status.code(), Some(1), "{out:?}");
     assert!(words(&out).contains("connections"), "{out:?}");

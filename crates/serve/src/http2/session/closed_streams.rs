@@ -1,8 +1,8 @@
-//! Which streams of a connection are over, to tell a frame that was under way from one that is wrong (RFC 9113 section 5.1).
+//! Which streams of a connection are over, to separate a frame that was under way from a wrong one (RFC 9113 section 5.1).
 
 use std::collections::VecDeque;
 
-/// Closed streams that are remembered, to tell a late frame from a wrong one.
+/// Closed streams that are remembered, to separate a late frame from a wrong one.
 const REMEMBERED: usize = 128;
 
 /// How a stream came to be closed.

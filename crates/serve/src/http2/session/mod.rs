@@ -78,7 +78,7 @@ pub(super) struct Session {
     highest: u32,
     /// The last stream that is served, once no more are.
     last: Option<u32>,
-    /// The client was told of it.
+    /// The client was informed.
     announced: bool,
     window: i64,
     room: i64,
@@ -242,7 +242,7 @@ impl Session {
         }
         self.highest = id;
         if self.last.is_some() {
-            // told not to come, or about to see that we are gone
+            // asked not to come, or about to see that we are gone
             self.past.add(id, ClosedStreams::Reset);
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What goes to the client: heads of answers, and bodies as far as its windows allow (RFC 9113 section 5.2).
+//! What goes to the client: header sections of responses, and bodies up to its windows (RFC 9113 section 5.2).
 
 use super::closed_streams::ClosedStreams;
 use super::{Listener, Session};

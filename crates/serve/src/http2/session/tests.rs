@@ -21,7 +21,7 @@ impl Listener for Notes {
     }
 
     fn body(&mut self, stream: u32, piece: &[u8]) {
-        // in which pieces is nobody's business
+        // the pieces do not matter
         self.bodies.entry(stream).or_default().extend(piece);
     }
 
