@@ -3,6 +3,9 @@
 use serde::Serialize;
 use std::time::Duration;
 
+/// The schema of a plan's document.
+const SCHEMA: &str = "intact.scenario-plan/1";
+
 /// What simulated clients do, and when they arrive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -137,6 +140,19 @@ impl Plan {
         session.weight / all
     }
 
+    /// Where the definition sends its requests, and the line: its target, or the host of its first whole URL.
+    pub fn named_target(&self) -> Option<(&str, usize)> {
+        if let Some(target) = &self.target {
+            return Some((&target.url, target.line));
+        }
+        let mut requests = self.sessions.iter().flat_map(Session::each_request);
+        let first = requests.find(|one| one.url.contains("://"))?;
+        let host = first.url.find("://").map_or(0, |at| at + 3);
+        let end = first.url[host..].find(['/', '?', '#']);
+        let end = end.map_or(first.url.len(), |at| host + at);
+        Some((&first.url[..end], first.line))
+    }
+
     /// The time in which clients arrive; zero without phases.
     pub fn arrivals(&self) -> Duration {
         self.phases.iter().map(|phase| phase.duration).sum()
@@ -167,6 +183,24 @@ impl Plan {
         picked
             .map(|one| Some(one.requests()? as f64 * self.share(one)))
             .sum()
+    }
+
+    /// The plan as a JSON document, pretty-printed, with a newline at its end.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            schema: &'static str,
+            #[serde(flatten)]
+            plan: &'a Plan,
+        }
+        let document = Document {
+            schema: SCHEMA,
+            plan: self,
+        };
+        Ok(serde_json::to_string_pretty(&document)? + "\n")
     }
 
     /// The plan as TOML, which compiles to the same plan but for its lines and notes.

@@ -2,7 +2,7 @@
 //!
 //! A [`intact_scenario::Plan`] becomes a [`Script`] once, before anything is sent: formatted requests and flat steps. Each engine thread
 //! has [`Clients`], which picks the sessions of those that arrive, and each slot of the engine one [`Client`]. A client is a new
-//! environment: it begins without a connection, and nobody else uses those that it opens.
+//! environment: it begins without a connection, and no other client uses those that it opens.
 
 mod client;
 mod run;

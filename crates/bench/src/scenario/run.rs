@@ -460,7 +460,7 @@ fn clients_at_once(plan: &Plan, arrival: &Arrival) -> Result<u32, ConfigError> {
     let needed = u64::from(most) + OTHER_DESCRIPTORS;
     match machine::allow_descriptors(needed) {
         Ok(()) => Ok(most),
-        // nobody asked for so many
+        // the default is no demand
         Err(allowed) if arrival.at_once.is_none() && allowed > OTHER_DESCRIPTORS => {
             Ok((allowed - OTHER_DESCRIPTORS) as u32)
         }

@@ -141,7 +141,7 @@ fn weights_by_name_replace_others_and_a_session_may_be_switched_off() {
     );
     let weights: Vec<f64> = plan.sessions.iter().map(|one| one.weight).collect();
     assert_eq!(weights, [1.0, 3.0, 0.0]);
-    // one that nobody picks may be without an end
+    // one that no client picks may be without an end
     assert_eq!(plan.most_requests(), Some(1));
 }
 
