@@ -58,9 +58,3 @@ pub fn compile(
     let plan = definition.and_then(compile::plan);
     plan.map_err(|problems| ScenarioError::new(file, problems))
 }
-
-/// Reads TOML without a limit on time, for the fuzz target.
-#[doc(hidden)]
-pub fn compile_toml(text: &str) -> Option<Plan> {
-    compile("fuzz.toml", Language::Toml, text, Duration::ZERO).ok()
-}
