@@ -238,7 +238,7 @@ impl Config {
     }
 
     /// The request of a variant. `absolute`: to a proxy, in absolute form.
-    fn request(
+    pub(crate) fn request(
         &self,
         address: &ServerUrl,
         choice: &AxisValues,

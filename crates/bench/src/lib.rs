@@ -5,6 +5,7 @@
 
 mod closed_loop;
 mod config;
+mod crew;
 mod default_length;
 mod endpoint;
 mod engine;
@@ -12,6 +13,7 @@ mod open_loop;
 mod pace;
 mod recorder;
 mod rounds;
+mod scenario;
 mod validation;
 mod variant_plan;
 
@@ -22,3 +24,4 @@ pub use engine::readiness::Gauge;
 
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Position};
+pub use scenario::{Arrival, Scenario, ScenarioConfigError, ScenarioSize};

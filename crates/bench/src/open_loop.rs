@@ -6,13 +6,13 @@
 use crate::closed_loop::ClosedLoop;
 use crate::pace::{NextExchange, Start};
 use intact_client::Due;
-use intact_experiment::Schedule;
+use intact_experiment::ScheduleSeries;
 use intact_ledger::{Nanos, Span};
 
 /// The requests of one thread in one round, by the moments at which they are due.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenLoop {
-    schedule: Schedule,
+    schedule: ScheduleSeries,
     /// How long requests are due, in nanoseconds.
     length: u64,
     limits: ClosedLoop,
@@ -24,9 +24,13 @@ pub(crate) struct OpenLoop {
 
 impl OpenLoop {
     /// A schedule of `length` nanoseconds. `limits` hold for warm-up and for new connections.
-    pub(crate) fn new(schedule: Schedule, length: u64, limits: ClosedLoop) -> OpenLoop {
+    pub(crate) fn new(
+        schedule: impl Into<ScheduleSeries>,
+        length: u64,
+        limits: ClosedLoop,
+    ) -> OpenLoop {
         OpenLoop {
-            schedule,
+            schedule: schedule.into(),
             length,
             limits,
             start: None,
@@ -110,7 +114,7 @@ impl OpenLoop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_experiment::{Arrivals, RequestRate, ScheduleLength};
+    use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength};
 
     const MS: u64 = 1_000_000;
 

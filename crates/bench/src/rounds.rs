@@ -2,12 +2,13 @@
 
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
+use crate::crew::{Crew, share};
 use crate::engine::readiness::Gauge;
-use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
+use crate::engine::{RoundTask, WarmUp};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
-use crate::recorder::{Recorder, RowPolicy};
+use crate::recorder::RowPolicy;
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
@@ -18,12 +19,8 @@ use intact_ledger::{
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Batches of rows that may wait before the engine has to.
-const BATCHES: usize = 64;
 /// How often the observer is shown the position.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -165,23 +162,12 @@ impl Bench {
             .unwrap_or(1)
             .min(self.config.threads as usize)
             .max(1);
-        let (row_sender, rows) = sync_channel(BATCHES);
-        let mut crew = Vec::new();
-        for thread in 0..threads {
-            let recorder = Recorder::new(
-                self.config.keep,
-                self.config.seed.wrapping_add(thread as u64),
-                row_sender.clone(),
-            );
-            let engine = Readiness::new(thread as u32, clock, recorder, self.gauge.clone())?;
-            crew.push(Some(engine));
-        }
-        drop(row_sender);
+        let config = &self.config;
+        let crew = Crew::new(threads, config.keep, config.seed, clock, &self.gauge)?;
         let mut conductor = RoundRunner {
             bench: &self,
             clock,
             observer,
-            rows,
             crew,
             tally: Tally::new(),
             turns: (0, 0),
@@ -198,8 +184,7 @@ struct RoundRunner<'a> {
     bench: &'a Bench,
     clock: Clock,
     observer: &'a mut dyn BenchObserver,
-    rows: Receiver<Vec<Row>>,
-    crew: Vec<Option<Readiness>>,
+    crew: Crew,
     tally: Tally,
     turns: (u32, u32),
     /// When the first turn of the first round began; absent during the preflight.
@@ -361,54 +346,31 @@ impl RoundRunner<'_> {
         let started = self.clock.now();
         let warms_up = recipe.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
-        let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<RoundResult>)>> = Vec::new();
-        for thread in 0..threads {
-            let Some(mut engine) = self.crew[thread].take() else {
-                return Err(BenchError::Thread);
-            };
-            let assignment = RoundTask {
-                recipe: recipe.clone(),
-                round,
-                connections: share(connections as u64, thread, threads) as usize,
-                pace: self.pace(recipe, round, (thread, threads)),
-                warm_up: warm_up.clone(),
-            };
-            let hand = thread::Builder::new()
-                .name(format!("engine-{thread}"))
-                .spawn(move || {
-                    machine::sharpen_timer();
-                    let done = engine.run(assignment);
-                    (engine, done)
-                })?;
-            hands.push(hand);
-        }
-        while hands.iter().any(|hand| !hand.is_finished()) {
+        let task = |thread: usize| RoundTask {
+            recipe: recipe.clone(),
+            round,
+            connections: share(connections as u64, thread, threads) as usize,
+            pace: self.pace(recipe, round, (thread, threads)),
+            warm_up: warm_up.clone(),
+            clients: None,
+        };
+        let tasks = (0..threads).map(task).collect();
+        let work = self.crew.start(tasks)?;
+        while !work.is_finished() {
             self.look(round, variant as u32);
         }
-        let mut span: Option<Span> = None;
-        let mut due: Option<Span> = None;
-        let mut used = 0;
-        let mut cpu = Some(0);
-        for (thread, hand) in hands.into_iter().enumerate() {
-            let (engine, done) = hand.join().map_err(|_| BenchError::Thread)?;
-            self.crew[thread] = Some(engine);
-            let done = done?;
-            self.tally.merge(&done.tally);
-            due = widest(due, done.scheduled);
-            used += done.used as u32;
-            if let Some(mine) = done.span {
-                span = widest(span, Some(mine));
-                cpu = cpu.zip(done.cpu).map(|(all, mine)| all + mine);
-            }
-        }
+        let done = self.crew.finish(work, &mut self.tally, |_| ())?;
         self.take_rows();
         let server_after = bench.config.server_pid.and_then(machine::process_cpu);
         let record = Round {
             variant: variant as u32,
             round,
-            span: span.unwrap_or(Span::new(started, self.clock.now())),
-            schedule: due.map(|due| RoundSchedule { due, at_once: used }),
-            client_cpu: cpu.filter(|_| span.is_some()),
+            span: done.span.unwrap_or(Span::new(started, self.clock.now())),
+            schedule: done.scheduled.map(|due| RoundSchedule {
+                due,
+                at_once: done.used as u32,
+            }),
+            client_cpu: done.cpu.filter(|_| done.span.is_some()),
             client_threads: Some(threads as u32),
             server_cpu: server_before
                 .zip(server_after)
@@ -471,9 +433,8 @@ impl RoundRunner<'_> {
     }
 
     fn look(&mut self, round: u32, variant: u32) {
-        match self.rows.recv_timeout(TICK / 4) {
-            Ok(batch) => self.hand_on(&batch),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        if let Some(batch) = self.crew.rows(TICK / 4) {
+            self.hand_on(&batch);
         }
         self.observer.tick(Position {
             round,
@@ -496,7 +457,7 @@ impl RoundRunner<'_> {
     }
 
     fn take_rows(&mut self) {
-        while let Ok(batch) = self.rows.try_recv() {
+        while let Some(batch) = self.crew.rows(Duration::ZERO) {
             self.hand_on(&batch);
         }
     }
@@ -536,20 +497,6 @@ fn time_left(
     Some(Duration::from_nanos(left))
 }
 
-/// From the first start to the last end.
-fn widest(one: Option<Span>, other: Option<Span>) -> Option<Span> {
-    let both = one.zip(other);
-    let both =
-        both.map(|(one, other)| Span::new(one.start.min(other.start), one.end.max(other.end)));
-    both.or(one).or(other)
-}
-
-/// The part of `whole` that falls to one of `parts`.
-fn share(whole: u64, part: usize, parts: usize) -> u64 {
-    let (part, parts) = (part as u64, parts as u64);
-    whole / parts + u64::from(part < whole % parts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -565,13 +512,5 @@ mod tests {
         assert_eq!(left((39, 40), 390, 40, None), Some(0));
         assert_eq!(left((0, 40), 0, 5, Some(10)), Some(395));
         assert_eq!(left((0, 40), 0, 5, None), None);
-    }
-
-    #[test]
-    fn shares_add_up() {
-        for (whole, parts) in [(10, 3), (2, 5), (0, 4), (100, 7)] {
-            let sum: u64 = (0..parts).map(|part| share(whole, part, parts)).sum();
-            assert_eq!(sum, whole);
-        }
     }
 }

@@ -240,6 +240,7 @@ impl RequestSpec {
                 .is_some_and(|value| value.to_ascii_lowercase().contains("close")),
             expect: self.expect,
             follows: self.follows,
+            tag: None,
         }
     }
 
@@ -317,6 +318,8 @@ pub struct Request {
     pub closes: bool,
     expect: Option<ExpectedStatus>,
     follows: bool,
+    /// The name under which a scenario counts its exchanges.
+    pub tag: Option<Arc<str>>,
 }
 
 impl Request {
@@ -352,8 +355,9 @@ impl Request {
             .is_some_and(|other| std::ptr::eq(self, other))
     }
 
-    /// Records method and target in an exchange.
+    /// Records method, target and tag in an exchange.
     pub fn describe(&self, exchange: &mut Exchange) {
+        exchange.tag.clone_from(&self.tag);
         exchange.method = Some(self.method.clone());
         exchange.target = Some(self.target.clone());
     }

@@ -11,5 +11,7 @@ pub mod order;
 mod rng;
 
 pub use axes::{Axes, AxisError, AxisValues, Load, TlsChoice, variants};
-pub use open_loop::{Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, WhenBusy};
+pub use open_loop::{
+    Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy,
+};
 pub use rng::Rng;

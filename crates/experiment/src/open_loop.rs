@@ -6,6 +6,7 @@
 use crate::Rng;
 use intact_units::rate::{self, RateError};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
@@ -218,6 +219,14 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The same schedule with `most` requests of this thread at the most.
+    pub fn at_most(mut self, most: u64) -> Schedule {
+        self.left = self.left.min(most);
+        self
+    }
+}
+
 impl Iterator for Schedule {
     type Item = u64;
 
@@ -232,6 +241,51 @@ impl Iterator for Schedule {
         let nanos = 2.0 * self.position / (self.from + root.sqrt());
         self.advance();
         Some(nanos as u64)
+    }
+}
+
+/// Schedules one after another, each with the time at which it begins, in nanoseconds after the start of the first.
+#[derive(Clone, Debug)]
+pub struct ScheduleSeries {
+    schedules: VecDeque<(u64, Schedule)>,
+    left: u64,
+}
+
+impl ScheduleSeries {
+    /// The schedules in their order.
+    pub fn new(schedules: impl IntoIterator<Item = (u64, Schedule)>) -> ScheduleSeries {
+        ScheduleSeries {
+            schedules: schedules.into_iter().collect(),
+            left: u64::MAX,
+        }
+    }
+
+    /// The same schedules with `most` requests of this thread at the most.
+    pub fn at_most(mut self, most: u64) -> ScheduleSeries {
+        self.left = self.left.min(most);
+        self
+    }
+}
+
+impl From<Schedule> for ScheduleSeries {
+    fn from(only: Schedule) -> ScheduleSeries {
+        ScheduleSeries::new([(0, only)])
+    }
+}
+
+impl Iterator for ScheduleSeries {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            let (begin, schedule) = self.schedules.front_mut()?;
+            if let Some(nanos) = schedule.next() {
+                return Some(begin.saturating_add(nanos));
+            }
+            self.schedules.pop_front();
+        }
     }
 }
 
@@ -313,6 +367,23 @@ mod tests {
         assert_eq!(of_seed(3).len(), 50);
         assert_eq!(of_seed(3), of_seed(3));
         assert_ne!(of_seed(3), of_seed(4));
+    }
+
+    #[test]
+    fn schedules_follow_each_other_and_one_may_be_cut_short() {
+        let of = |rate: &str| {
+            let rate = rate.parse().unwrap();
+            let length = ScheduleLength::Nanos(SECOND);
+            Schedule::new(rate, Arrivals::Constant, length, (0, 1), 0)
+        };
+        let both = [(0, of("4/s").at_most(3)), (SECOND, of("2/s"))];
+        // a nanosecond is lost by rounding
+        let due: Vec<u64> = ScheduleSeries::new(both)
+            .map(|nanos| nanos.div_ceil(1_000))
+            .collect();
+        assert_eq!(due, [0, 250_000, 500_000, 1_000_000, 1_500_000]);
+        let both = [(0, of("4/s")), (SECOND, of("2/s"))];
+        assert_eq!(ScheduleSeries::new(both).at_most(5).count(), 5);
     }
 
     #[test]

@@ -23,7 +23,9 @@ pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
 pub use effects::{Effect, EffectResult};
+pub(crate) use findings::{failure_kinds, not_2xx, only_errors, unmeasured};
 pub use open_loop::OpenLoopFacts;
+pub(crate) use populations::modes;
 pub use saturation::Saturation;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
@@ -109,9 +111,9 @@ impl BenchFacts {
             sentences.splice(at..at, findings::errors_in(&variants, &errors));
             sentences
         } else if errors.is_all() && requests.ok > 0 {
-            vec![findings::only_errors(&requests, &errors)]
+            vec![only_errors(&requests, &errors)]
         } else {
-            vec![findings::unmeasured(tally, first)]
+            vec![unmeasured(tally, first)]
         };
         Ok(BenchFacts {
             verdict: verdicts,

@@ -20,6 +20,7 @@ mod population;
 pub mod requirement;
 mod reuse_delay;
 pub mod rules;
+pub mod scenario;
 mod statement;
 pub mod stats;
 pub mod stored;

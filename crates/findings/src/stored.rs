@@ -6,11 +6,12 @@ use crate::compare::{CompareFacts, Comparison};
 use crate::fault::{FaultAnalysis, FaultFacts};
 use crate::lambda::{Invocations, LambdaFacts};
 use crate::requirement::Document;
+use crate::scenario::ScenarioFacts;
 use crate::timeline::Timeline;
 use crate::traffic::{self, ObservedFacts, TrafficAnalysis};
 use intact_experiment::AxisError;
 use intact_ledger::store::{Reader, StoreError};
-use intact_ledger::{Caveat, Event, Exchange, Producer, Row, Rows, Run, Sink, Tally};
+use intact_ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -35,12 +36,12 @@ pub enum StoredError {
         source: AxisError,
     },
     /// Another command recorded it.
-    #[error("{folder} was recorded by `intact {producer}`; here only a ledger of `bench` will do")]
+    #[error("{folder} was recorded by `intact {command}`; here only a ledger of `bench` will do")]
     NotABench {
         /// The ledger.
         folder: PathBuf,
         /// The command.
-        producer: Producer,
+        command: String,
     },
 }
 
@@ -48,6 +49,8 @@ pub enum StoredError {
 pub enum Stored {
     /// A bench.
     Bench(Box<StoredBench>),
+    /// A scenario.
+    Scenario(Box<StoredRun<ScenarioFacts>>),
     /// A check.
     Check(Box<StoredRun<CheckFacts>>),
     /// Observed traffic.
@@ -78,6 +81,11 @@ impl Stored {
     pub fn read(folder: &Path, reader: &Reader) -> Result<Stored, StoredError> {
         Ok(match Document::of(reader.run()) {
             Document::Bench => Stored::Bench(Box::new(read_bench(folder, reader)?)),
+            Document::Scenario => {
+                let record = bench_record(reader)?;
+                let facts = ScenarioFacts::new(reader.run(), &record.tally, &record.first);
+                Stored::Scenario(stored(reader, facts, ()))
+            }
             Document::Check => Stored::Check(stored(reader, check(reader)?, ())),
             Document::Fault => {
                 let mut analysis = FaultAnalysis::new(reader.run());
@@ -121,17 +129,29 @@ pub fn traffic(reader: &Reader) -> Result<TrafficAnalysis, StoredError> {
 /// Reads a ledger that has to be one of `bench`.
 pub fn bench(folder: &Path) -> Result<StoredBench, StoredError> {
     let reader = Reader::open(folder)?;
-    let producer = &reader.run().producer;
-    if *producer != Producer::Bench {
+    let run = reader.run();
+    if Document::of(run) != Document::Bench {
+        let command = match run.scenario {
+            Some(_) => "bench --scenario".to_owned(),
+            None => run.producer.to_string(),
+        };
         return Err(StoredError::NotABench {
             folder: folder.to_owned(),
-            producer: producer.clone(),
+            command,
         });
     }
     read_bench(folder, &reader)
 }
 
-fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError> {
+/// What the ledger of a bench or of a scenario has.
+struct BenchRecord {
+    tally: Tally,
+    /// The first exchanges of each variant.
+    first: Vec<Exchange>,
+    timeline: Timeline,
+}
+
+fn bench_record(reader: &Reader) -> Result<BenchRecord, StoredError> {
     let tally = reader.tally()?;
     let mut events = reader.events()?;
     let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
@@ -154,7 +174,19 @@ fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError
         replayed
     });
     tally.caveats.extend(events.caveats());
-    let first: Vec<Exchange> = first.into_values().flatten().collect();
+    Ok(BenchRecord {
+        tally,
+        first: first.into_values().flatten().collect(),
+        timeline,
+    })
+}
+
+fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError> {
+    let BenchRecord {
+        tally,
+        first,
+        timeline,
+    } = bench_record(reader)?;
     let run = reader.run().clone();
     let facts = BenchFacts::new(&run, &tally, &first).map_err(|source| StoredError::Axis {
         folder: folder.to_owned(),

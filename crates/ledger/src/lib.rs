@@ -54,5 +54,5 @@ pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};
-pub use tally::{Cell, Connections, Group, GroupKey, OpenLoopTimes, Tally};
+pub use tally::{Cell, ClientCounts, Connections, Group, GroupKey, OpenLoopTimes, TagCell, Tally};
 pub use time::{Nanos, Span};

@@ -101,6 +101,9 @@ pub struct Run {
     /// The axes in which the variants differ, in the order of the options.
     #[serde(default)]
     pub varied: Vec<String>,
+    /// The file of the scenario that was run. The variants are then its sessions, which ran at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
     /// The command line, redacted.
     pub argv: Vec<String>,
     /// The statuses that count as ok, if the user named them (`--expect`).
@@ -163,6 +166,7 @@ impl Run {
             subject: None,
             variants: Vec::new(),
             varied: Vec::new(),
+            scenario: None,
             argv: redact::argv(argv),
             expect: None,
             rows: Rows::All,

@@ -8,6 +8,7 @@ use intact_findings::compare::CompareFacts;
 use intact_findings::fault::FaultFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::lambda::LambdaFacts;
+use intact_findings::scenario::ScenarioFacts;
 use intact_findings::traffic::{LevelShift, ObservedFacts};
 use intact_fix::{Advice, Catalogue, Client, HangLimit, Measurement, Role};
 use intact_ledger::{CampaignProgress, Host, Run, Sockets};
@@ -18,6 +19,8 @@ use std::time::Duration;
 
 /// The schema of a bench's document.
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
+/// The schema of a scenario's document.
+pub const SCENARIO_SCHEMA: &str = "intact.scenario/1";
 /// The schema of a comparison's document.
 pub const COMPARE_SCHEMA: &str = "intact.compare/1";
 /// The schema of the card of `watch --fault`.
@@ -85,6 +88,11 @@ fn bench_document<'a>(run: &'a Run, facts: &'a BenchFacts) -> Document<'a, Bench
 /// The document of a bench.
 pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
     pretty(&bench_document(run, facts))
+}
+
+/// The document of a scenario.
+pub fn scenario(run: &Run, facts: &ScenarioFacts) -> serde_json::Result<String> {
+    of_run(SCENARIO_SCHEMA, run, facts)
 }
 
 /// The document of observed traffic: `intact.watch/1`, `intact.audit/1` and so on after its producer.

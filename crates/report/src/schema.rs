@@ -5,6 +5,7 @@ use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::FaultFacts;
 use intact_findings::lambda::LambdaFacts;
+use intact_findings::scenario::ScenarioFacts;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
@@ -75,6 +76,10 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         (
             "model",
             of::<json::Model<'_>>(json::MODEL_SCHEMA, "`intact model`"),
+        ),
+        (
+            "scenario",
+            of::<Document<'_, &ScenarioFacts>>(json::SCENARIO_SCHEMA, "`intact bench --scenario`"),
         ),
         ("traffic", traffic()),
     ]

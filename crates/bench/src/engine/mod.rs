@@ -8,12 +8,12 @@ pub(crate) mod readiness;
 mod slot;
 mod warm_up;
 
-pub(crate) use readiness::Readiness;
 pub(crate) use warm_up::WarmUp;
 
 use crate::pace::Pace;
+use crate::scenario::Clients;
 use crate::variant_plan::VariantPlan;
-use intact_ledger::{Span, Tally};
+use intact_ledger::{ClientCounts, Span, Tally};
 use std::sync::Arc;
 
 /// What one thread is to do in one round.
@@ -28,6 +28,8 @@ pub(crate) struct RoundTask {
     pub(crate) pace: Pace,
     /// The warm-up of all threads, before which nothing is measured.
     pub(crate) warm_up: Arc<WarmUp>,
+    /// The clients of a scenario, whose arrivals the pace has; absent outside of scenarios.
+    pub(crate) clients: Option<Box<Clients>>,
 }
 
 /// What one thread did in one round.
@@ -42,6 +44,8 @@ pub(crate) struct RoundResult {
     pub(crate) used: usize,
     /// CPU time of the thread over that span, in nanoseconds.
     pub(crate) cpu: Option<u64>,
+    /// The simulated clients of each session.
+    pub(crate) clients: Vec<ClientCounts>,
 }
 
 /// Drives the connections of one thread through a round.

@@ -1,7 +1,10 @@
 //! One place for a connection: what it is doing, and what it waits for.
 
+use crate::scenario::Client;
+use crate::variant_plan::VariantPlan;
 use intact_client::{Dial, Due, HttpConnection};
 use intact_ledger::Nanos;
+use std::sync::Arc;
 
 /// The exchange that was granted and waits for its connection.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +28,10 @@ pub(crate) enum Phase {
 /// A place for one connection after another.
 pub(crate) struct Slot {
     pub(crate) phase: Phase,
+    /// Where it dials and what it sends: the variant's, or that of the client's present request.
+    pub(crate) recipe: Arc<VariantPlan>,
+    /// The simulated client of a scenario that has the place; absent outside of scenarios, and between two clients.
+    pub(crate) client: Option<Box<Client>>,
     /// Tells events of its present socket from those of earlier ones.
     pub(crate) generation: u32,
     /// When to ask the closed loop again.
@@ -49,9 +56,11 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// An empty slot. `warms_up`: its first request is warm-up.
-    pub(crate) fn new(warms_up: bool) -> Slot {
+    pub(crate) fn new(recipe: Arc<VariantPlan>, warms_up: bool) -> Slot {
         Slot {
             phase: Phase::Vacant,
+            recipe,
+            client: None,
             generation: 0,
             wake: None,
             dials: 0,

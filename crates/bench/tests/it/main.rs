@@ -8,4 +8,5 @@ mod http2;
 mod open_loop;
 mod rig;
 mod routes;
+mod scenario;
 mod scripted;

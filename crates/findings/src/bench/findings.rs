@@ -204,7 +204,7 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
 }
 
 /// Failures by kind, with what each kind means.
-fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
+pub(crate) fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
     let meaning = |kind: &str| {
         let of_kind = Failure::ALL.iter().find(|failure| failure.id() == kind);
         of_kind.map_or("", |failure| failure.words())
@@ -222,9 +222,20 @@ fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     if run.expect.is_some() {
         return None;
     }
-    let others: Vec<(u16, u64)> = variant
-        .requests
-        .status
+    let severity = match variant.no_success.is_some() {
+        true => Severity::Error,
+        false => Severity::Warning,
+    };
+    not_2xx(&variant.name, &variant.requests.status, severity)
+}
+
+/// Responses of other classes than 2xx.
+pub(crate) fn not_2xx(
+    subject: &str,
+    status: &BTreeMap<u16, u64>,
+    severity: Severity,
+) -> Option<Finding> {
+    let others: Vec<(u16, u64)> = status
         .iter()
         .filter(|(status, _)| !(200..300).contains(*status))
         .map(|(&status, &count)| (status, count))
@@ -236,18 +247,13 @@ fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         .iter()
         .map(|(status, count)| format!("{count} x {status}"));
     let each = each.collect::<Vec<_>>().join(", ");
-    let severity = if variant.no_success.is_some() {
-        Severity::Error
-    } else {
-        Severity::Warning
-    };
     Some(Finding {
         evidence: Statement::written(each, vec![("statuses", counts(others))]),
         fix: "check URL, method and credentials; --expect 2xx counts them as failed".into(),
         ..Finding::new(
             "not-2xx",
             severity,
-            variant.name.clone(),
+            subject.to_owned(),
             "not all responses are 2xx",
         )
     })
@@ -304,7 +310,7 @@ pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> V
 }
 
 /// The verdict where every response was an error.
-pub(super) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
+pub(crate) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
     let failed = requests.failures();
     let mut counts = format!("{} of {}", requests.ok, requests.total);
     if failed > 0 {
@@ -314,7 +320,7 @@ pub(super) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> Strin
 }
 
 /// The verdict where no measured request succeeded: how requests failed, the most frequent way first. The first ones give details.
-pub(super) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
+pub(crate) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
     let mut counts: BTreeMap<Failure, u64> = BTreeMap::new();
     for group in tally.cells.iter().flat_map(|cell| &cell.groups) {
         if let Some(kind) = group.key.outcome.failure() {

@@ -7,7 +7,7 @@ use crate::stats::{Bin, Modes, modes_of_bins};
 use intact_ledger::{Cell, Reuse};
 
 /// Fresh and reused where both occur; else the two modes that the histogram shows, if it shows two.
-pub(super) fn modes(all: &Cell) -> Vec<Mode> {
+pub(crate) fn modes(all: &Cell) -> Vec<Mode> {
     let of = |reuse: Reuse| {
         all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse))
     };

@@ -6,7 +6,7 @@ use super::metric::{
     PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
-use crate::{bench, check, fault, rules};
+use crate::{bench, check, fault, rules, scenario};
 use intact_ledger::{Failure, Phase, Producer, Run};
 
 /// The documents that a requirement can be checked against, one per command that measures.
@@ -16,6 +16,8 @@ pub enum Document {
     Check,
     /// `intact bench`
     Bench,
+    /// `intact bench --scenario`
+    Scenario,
     /// `intact watch`
     Watch,
     /// `intact watch --fault`
@@ -32,12 +34,15 @@ pub enum Document {
 
 impl Document {
     /// Every document.
-    pub const ALL: &[Document] = &[Check, Bench, Watch, Fault, Compare, Audit, Lambda, Fleet];
+    pub const ALL: &[Document] = &[
+        Check, Bench, Scenario, Watch, Fault, Compare, Audit, Lambda, Fleet,
+    ];
 
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
     pub fn of(run: &Run) -> Document {
         match &run.producer {
             Producer::Watch | Producer::Lambda if fault::is_of_faults(run) => Self::Fault,
+            Producer::Bench if run.scenario.is_some() => Self::Scenario,
             Producer::Bench => Self::Bench,
             Producer::Check => Self::Check,
             Producer::Audit => Self::Audit,
@@ -57,6 +62,7 @@ impl Document {
         match self {
             Self::Check => checked,
             Self::Bench => bench::RULES.to_vec(),
+            Self::Scenario => scenario::RULES.to_vec(),
             Self::Fault => fault::RULES.to_vec(),
             Self::Fleet => [checked, bench::RULES.to_vec()].concat(),
             Self::Watch | Self::Compare | Self::Audit | Self::Lambda => rules::ids().collect(),
@@ -81,6 +87,7 @@ impl Document {
         match self {
             Self::Check => "check",
             Self::Bench => "bench",
+            Self::Scenario => "bench --scenario",
             Self::Watch => "watch",
             Self::Fault => "watch --fault",
             Self::Compare => "compare",
@@ -191,17 +198,20 @@ impl SelectorEntry {
 }
 
 use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
-use Document::{Audit, Bench, Check, Compare, Fault, Fleet, Lambda, Watch};
+use Document::{Audit, Bench, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch};
 use MetricKey::{Family, One};
 
 const ALL: &[Document] = Document::ALL;
-const TRAFFIC: &[Document] = &[Bench, Watch, Compare, Audit, Lambda, Fleet];
+const TRAFFIC: &[Document] = &[Bench, Scenario, Watch, Compare, Audit, Lambda, Fleet];
 /// What `compare` does not have: it compares runs, and keeps no latencies of requests.
-const REQUESTS: &[Document] = &[Bench, Watch, Audit, Lambda, Fleet];
+const REQUESTS: &[Document] = &[Bench, Scenario, Watch, Audit, Lambda, Fleet];
+const VERSIONS: &[Document] = &[Bench, Watch, Audit, Lambda, Fleet];
 const HOSTS: &[Document] = &[Check, Bench, Watch, Fault, Audit, Lambda, Fleet];
-const FAILURES: &[Document] = &[Bench, Watch, Fault, Compare, Audit, Lambda, Fleet];
+const FAILURES: &[Document] = &[Bench, Scenario, Watch, Fault, Compare, Audit, Lambda, Fleet];
 const FAULTS: &[Document] = &[Fault];
 const LOAD: &[Document] = &[Bench, Lambda, Fleet];
+const LOADS: &[Document] = &[Bench, Scenario, Lambda, Fleet];
+const SCHEDULED: &[Document] = &[Bench, Scenario];
 const CARDS: &[Document] = &[Check, Fleet];
 const EXPERIMENTS: &[Document] = &[Bench, Compare, Lambda, Fleet];
 const NO_REUSE: &[(&str, &str)] = &[("keepalive", "off")];
@@ -275,7 +285,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("reused", traffic(TrafficMetric::Reused), Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE),
     row("reuse", traffic(TrafficMetric::Reuse), Share, TRAFFIC, "reused exchanges as a share of all").fixed_by(NO_REUSE),
     row("requests-per-connection", traffic(TrafficMetric::RequestsPerConnection), Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE),
-    row("throughput", load(LoadMetric::Throughput), Rate, LOAD, "exchanges completed per second"),
+    row("throughput", load(LoadMetric::Throughput), Rate, LOADS, "exchanges completed per second"),
     row("churn", traffic(TrafficMetric::Churn), Rate, REQUESTS, "connections opened per second").fixed_by(NO_REUSE),
     row("typical", load(LoadMetric::Typical), Time, &[Bench], "typical latency, by which variants are compared: medians of fresh and reused exchanges of a round, weighted; mean of the rounds"),
     row("mean", latency(Statistic::Mean), Time, REQUESTS, "mean latency, setup included"),
@@ -310,7 +320,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("cpu-per-request", One(Metric::CpuPerRequest), Time, EXPERIMENTS, "CPU time of the client for each exchange"),
     row("server-cpu-per-request", load(LoadMetric::ServerCpuPerRequest), Time, LOAD, "CPU time of the server for each exchange"),
     row("schedule.achieved", load(LoadMetric::Achieved), Share, &[Bench], "requests completed per second as a share of those that fell due per second (`--rate`)"),
-    row("schedule.error", load(LoadMetric::SchedulingError), Time, &[Bench], "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)"),
+    row("schedule.error", load(LoadMetric::SchedulingError), Time, SCHEDULED, "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)"),
     row("schedule.queued", load(LoadMetric::Queued), Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)"),
     row("bytes-per-request", traffic(TrafficMetric::BytesPerRequest), Bytes, REQUESTS, "bytes on the wire for each exchange, both ways"),
     row("header-bytes-per-request", traffic(TrafficMetric::HeaderBytesPerRequest), Bytes, REQUESTS, "bytes of headers for each exchange, both ways"),
@@ -358,8 +368,8 @@ pub(super) static OTHER_NAMES: &[(&str, &str)] = &[
 pub static SELECTORS: &[SelectorEntry] = &[
     SelectorEntry::of("variant", EXPERIMENTS, "the variant's name"),
     SelectorEntry::of("keepalive", LOAD, "on or off"),
-    SelectorEntry::of("http", REQUESTS, "the version: 1.0, 1.1, 2, 3"),
-    SelectorEntry::of("tls", REQUESTS, "the version: none, 1.2, 1.3"),
+    SelectorEntry::of("http", VERSIONS, "the version: 1.0, 1.1, 2, 3"),
+    SelectorEntry::of("tls", VERSIONS, "the version: none, 1.2, 1.3"),
     SelectorEntry::of("resume", LOAD, "on or off"),
     SelectorEntry::of("concurrency", LOAD, "exchanges at a time (-c)"),
     SelectorEntry::of("streams", LOAD, "streams on one connection"),
@@ -367,7 +377,8 @@ pub static SELECTORS: &[SelectorEntry] = &[
     SelectorEntry::of("host", HOSTS, "the host that was called, with its port if that is unusual"),
     SelectorEntry::of("origin", HOSTS, "scheme, host and port"),
     SelectorEntry { values: &fault::KIND_IDS, ..SelectorEntry::of("fault", FAULTS, "the kind: `fault.black-hole`; `fault` alone is every kind that suits the program's connections") },
-    SelectorEntry::of("tag", REQUESTS, "the tag that a scenario gave"),
+    SelectorEntry::of("session", &[Scenario], "the session of a scenario, all tags together"),
+    SelectorEntry::of("tag", &[Scenario], "the tag that a scenario gave, in each session"),
 ];
 
 #[cfg(test)]

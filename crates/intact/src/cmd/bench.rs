@@ -1,6 +1,7 @@
 //! `intact bench`: variants side by side.
 
 mod args;
+mod scenario;
 
 use super::builtin::{Builtin, Ready};
 use super::conclusion::{Conclusion, exit_code, print};
@@ -64,8 +65,11 @@ impl From<Args> for Config {
 /// Runs a bench and prints its page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let options = &config.options;
-    if options.gates.begin(Document::Bench)?.is_none() {
+    if options.gates.begin(options.document())?.is_none() {
         return Ok(ExitCode::from(exit::FINE));
+    }
+    if options.scenario.dry_run {
+        return scenario::print_plan(options);
     }
     let Some(spec) = &options.link else {
         return measure(&config, None);
@@ -81,6 +85,9 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 /// Measures from this process. `near`: the link on whose client side the process is.
 pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
+    if args.scenario.scenario.is_some() {
+        return scenario::measure(config, near);
+    }
     let Some(requirements) = args.gates.begin(Document::Bench)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
@@ -241,7 +248,9 @@ fn bench_config(
         keep: row_policy(args),
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };
-    if let Some(time) = args.time {
+    if args.scenario.scenario.is_some() {
+        config.axes.keepalive = vec![true];
+    } else if let Some(time) = args.time {
         config.length = Length::Time(time);
     } else if args.requests.is_none() {
         let time = if short { SHORT_TIME } else { LOCAL_TIME };
@@ -317,7 +326,10 @@ fn axes(args: &Args, secure: bool) -> Axes {
         http: args.axes.http.clone(),
         tls,
         resume: on(&args.axes.resume),
-        concurrency: args.axes.concurrency.clone(),
+        concurrency: match args.axes.concurrency.is_empty() {
+            true => vec![1],
+            false => args.axes.concurrency.clone(),
+        },
         streams: args.axes.streams.clone(),
         load: args.open_loop.load(),
     }

@@ -160,6 +160,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         let producer = &reader.run().producer;
         let remedy = match Document::of(reader.run()) {
             Document::Bench => Some("`intact bench --baseline DIR` compares two benches"),
+            Document::Scenario => Some("`intact report DIR` shows a scenario"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
             Document::Fault => Some("`intact report DIR` shows a card of faults"),
             Document::Check

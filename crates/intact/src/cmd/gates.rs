@@ -12,6 +12,7 @@ use intact_findings::compare::CompareFacts;
 use intact_findings::fault::{self, FaultFacts};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::requirement::{Document, MetricSource, Requirement, Verdict};
+use intact_findings::scenario::ScenarioFacts;
 use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity, Unobserved};
 use intact_ledger::Run;
@@ -149,6 +150,16 @@ impl GateInput for LambdaFacts {
 
     fn json(&self, run: &Run) -> serde_json::Result<String> {
         intact_report::json::lambda(run, self)
+    }
+}
+
+impl GateInput for ScenarioFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::scenario(run, self)
     }
 }
 

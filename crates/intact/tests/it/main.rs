@@ -45,6 +45,7 @@ mod peers;
 mod program;
 mod promises;
 mod readme;
+mod scenario;
 mod schemas;
 #[cfg(target_os = "linux")]
 mod secrets;

@@ -1,5 +1,6 @@
 //! The counts of one variant and round.
 
+use super::tagged::{self, ClientCounts, TagCell};
 use super::{Connections, Group, GroupKey, add};
 use crate::event::Round;
 use crate::exchange::Exchange;
@@ -16,6 +17,12 @@ pub struct Cell {
     pub round: Option<u32>,
     /// Exchanges by kind.
     pub groups: Vec<Group>,
+    /// The same exchanges by tag, where they have one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<TagCell>,
+    /// Simulated clients; absent where there were none, or their number is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientCounts>,
     /// Status codes of complete exchanges, without warm-up.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status: BTreeMap<u16, u64>,
@@ -75,12 +82,17 @@ impl Cell {
             };
             *counts.entry(status).or_default() += 1;
         }
+        tagged::record(&mut self.tags, exchange);
     }
 
     /// Adds all counts of `other`, whose variant and round are ignored.
     pub fn merge(&mut self, other: &Cell) {
         for group in &other.groups {
             self.group(group.key).merge(group);
+        }
+        tagged::merge(&mut self.tags, &other.tags);
+        if let Some(clients) = other.clients {
+            self.clients.get_or_insert_default().add(clients);
         }
         let statuses = [
             (&mut self.status, &other.status),
@@ -108,7 +120,10 @@ impl Cell {
         });
         let statuses = self.status.values().chain(self.warmup_status.values());
         let lookups = [self.lookups.count(), self.lookups_failed];
+        let clients = self.clients.unwrap_or_default();
         groups
+            .chain(self.tags.iter().flat_map(TagCell::counts))
+            .chain([clients.started, clients.finished])
             .chain(statuses.copied())
             .chain(lookups)
             .chain([self.connections.sum_of_counts()])
@@ -118,6 +133,7 @@ impl Cell {
     /// Releases memory that a cell only needs while it is counted, with [`Histogram::pack`].
     pub fn pack(&mut self) {
         self.groups.iter_mut().for_each(Group::pack);
+        self.tags.iter_mut().for_each(TagCell::pack);
         self.connections.pack();
         self.lookups.pack();
     }

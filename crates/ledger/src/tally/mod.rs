@@ -4,10 +4,12 @@
 mod cell;
 mod connections;
 mod group;
+mod tagged;
 
 pub use cell::Cell;
 pub use connections::Connections;
 pub use group::{Group, GroupKey, OpenLoopTimes};
+pub use tagged::{ClientCounts, TagCell};
 
 use crate::event::{Caveat, Event, Sink, Sockets};
 use serde::{Deserialize, Serialize};

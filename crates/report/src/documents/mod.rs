@@ -10,6 +10,7 @@ mod fleet;
 mod lambda;
 mod model;
 mod populations;
+mod scenario;
 mod timeline;
 mod traffic;
 
@@ -21,6 +22,7 @@ pub use fix::{FixRequest, fix_articles, fix_client, fix_list};
 pub use fleet::{campaign, first_checks, profiles};
 pub use lambda::LambdaRun;
 pub use model::{model, sequence_of};
+pub use scenario::ScenarioRun;
 pub use traffic::{InputFacts, LadderFacts, TrafficRun, answers, ladder};
 
 use super::page::Page;
@@ -31,6 +33,8 @@ use intact_findings::stored::Stored;
 pub enum Source<'a> {
     /// A bench.
     Bench(BenchRun<'a>),
+    /// A scenario.
+    Scenario(ScenarioRun<'a>),
     /// A comparison of programs.
     Compare(CompareRun<'a>),
     /// The card of a program under faults.
@@ -48,6 +52,7 @@ impl<'a> Source<'a> {
     pub fn page(self) -> Page<'a> {
         match self {
             Source::Bench(one) => bench::page(one),
+            Source::Scenario(one) => scenario::page(one),
             Source::Compare(one) => compare::page(one),
             Source::Fault(one) => fault::page(one),
             Source::Check(one) => check::page(one, CheckPart::All),
@@ -64,6 +69,10 @@ impl<'a> From<&'a Stored> for Source<'a> {
             Stored::Bench(one) => {
                 let (run, facts, charts) = (&one.run, &one.facts, &one.charts);
                 Source::Bench(BenchRun { run, facts, charts })
+            }
+            Stored::Scenario(one) => {
+                let (run, facts) = (&one.run, &one.facts);
+                Source::Scenario(ScenarioRun { run, facts })
             }
             Stored::Observed(one) => Source::Traffic(TrafficRun {
                 run: &one.run,

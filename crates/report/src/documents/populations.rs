@@ -44,6 +44,17 @@ pub(super) fn panel(panel: &str, populations: &[findings::Population]) -> Panel 
     }
 }
 
+/// The populations of one run over one axis, each with its share.
+pub(super) fn shares(populations: &[findings::Population]) -> Panel {
+    let all: u64 = populations.iter().map(|one| one.count).sum();
+    let mut panel = panel("", populations);
+    for (shown, one) in panel.populations.iter_mut().zip(populations) {
+        let share = Quantity::Share(one.count as f64 / all.max(1) as f64);
+        shown.words = format!("{share}, {}", shown.words);
+    }
+    panel
+}
+
 /// The median, or the mean where there are too few values.
 pub(super) fn typical(p50_ms: Option<f64>, mean_ms: Option<f64>) -> String {
     match (p50_ms, mean_ms) {

@@ -27,6 +27,7 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
     };
     let facts: &dyn MetricSource = match &stored {
         Stored::Bench(one) => &one.facts,
+        Stored::Scenario(one) => &one.facts,
         Stored::Observed(one) => &one.facts,
         Stored::Compared(one) => &one.facts,
         Stored::Faults(one) => &one.facts,
@@ -80,6 +81,7 @@ fn requirements() -> Vec<Requirement> {
 fn document(stored: &Stored) {
     let text = match stored {
         Stored::Bench(one) => json::bench(&one.run, &one.facts),
+        Stored::Scenario(one) => json::scenario(&one.run, &one.facts),
         Stored::Observed(one) => json::observed(&one.run, &one.facts),
         Stored::Compared(one) => json::compare(&one.run, &one.facts),
         Stored::Faults(one) => json::fault(&one.run, &one.facts),

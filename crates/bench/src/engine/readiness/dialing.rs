@@ -21,7 +21,7 @@ impl Round<'_> {
         let token = self.token(index);
         let engine = &mut *self.engine;
         let (dial, progress) = Dial::start(
-            &self.recipe.plan,
+            &self.slots[index].recipe.plan,
             id,
             token.0 as u64,
             token,
@@ -72,7 +72,7 @@ impl Round<'_> {
             let registry = self.engine.poll.registry();
             let progress = dial.resolved(answer.addresses, registry, &self.engine.clock);
             if let Some(mut lookup) = dial.take_lookup() {
-                lookup.variant = Some(self.recipe.variant);
+                lookup.variant = Some(slot.recipe.variant);
                 lookup.round = Some(self.round);
                 self.engine.recorder.record(Event::Lookup(&lookup));
             }
@@ -92,10 +92,11 @@ impl Round<'_> {
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
         };
+        let recipe = self.slots[index].recipe.clone();
         let connection = &mut established.connection;
-        connection.variant = Some(self.recipe.variant);
+        connection.variant = Some(recipe.variant);
         connection.round = Some(self.round);
-        if self.recipe.plan.stamps && !established.stamped {
+        if recipe.plan.stamps && !established.stamped {
             self.engine.recorder.caveat(
                 "no-kernel-stamps",
                 "the kernel gave no receive timestamps: latency ends when the client read the response, and client delay is in it",
@@ -107,13 +108,13 @@ impl Round<'_> {
             request,
             streams,
             ..
-        } = &*self.recipe;
+        } = &*recipe;
         let mut open = Box::new(HttpConnection::new(
             established,
             plan.protocol,
             Detail::Outcome,
             *streams,
-            self.blank.clone(),
+            self.blank_of(index),
         ));
         let id = self.engine.id();
         open.begin(request, id, granted.due, granted.warmup);
@@ -129,10 +130,10 @@ impl Round<'_> {
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
         };
-        connection.variant = Some(self.recipe.variant);
+        connection.variant = Some(self.slots[index].recipe.variant);
         connection.round = Some(self.round);
         let now = self.now();
-        let mut exchange = self.blank.clone();
+        let mut exchange = self.blank_of(index);
         exchange.id = self.engine.id();
         exchange.connection = Some(connection.id);
         granted.due.note(&mut exchange);

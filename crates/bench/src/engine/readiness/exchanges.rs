@@ -63,8 +63,9 @@ impl Round<'_> {
     pub(super) fn exchange(&mut self, index: usize, due: Due) {
         let id = self.engine.id();
         let warmup = self.round == 0;
-        if let Phase::Open(open) = &mut self.slots[index].phase {
-            open.begin(&self.recipe.request, id, due, warmup);
+        let slot = &mut self.slots[index];
+        if let Phase::Open(open) = &mut slot.phase {
+            open.begin(&slot.recipe.request, id, due, warmup);
         }
     }
 

@@ -4,6 +4,7 @@
 //! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel, and it is bounded. So deadlines and
 //! Ctrl-C are looked at whatever a peer sends. A connection whose events move nothing fails with `no-progress`.
 
+mod clients;
 mod counting_sink;
 mod deadlines;
 mod dialing;
@@ -16,6 +17,7 @@ use super::{Engine, RoundResult, RoundTask, WarmUp};
 use crate::machine;
 use crate::pace::{NextExchange, Pace, Start};
 use crate::recorder::Recorder;
+use crate::scenario::Clients;
 use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
 use exchanges::Hint;
@@ -103,18 +105,18 @@ impl Engine for Readiness {
                 Coalescer::new(assignment.connections as u64 * each, self.clock.now())
             })
             .flatten();
-        let warms_up = assignment.recipe.warms_up(round);
+        let warms_up = assignment.clients.is_none() && assignment.recipe.warms_up(round);
+        let slot = || Slot::new(assignment.recipe.clone(), warms_up);
         let mut turn = Round {
             engine: self,
+            slots: (0..assignment.connections).map(|_| slot()).collect(),
             recipe: assignment.recipe,
             round,
             pace: assignment.pace,
             warm_up: assignment.warm_up,
+            clients: assignment.clients,
             blank,
             gather,
-            slots: (0..assignment.connections)
-                .map(|_| Slot::new(warms_up))
-                .collect(),
             warming_up: if warms_up { assignment.connections } else { 0 },
             parked: Vec::new(),
             lingering: HashMap::new(),
@@ -136,6 +138,7 @@ impl Engine for Readiness {
         let last = scheduled.map(|scheduled| scheduled.end);
         let span = turn.measured;
         let span = span.map(|span| Span::new(span.start, span.end.max(last.unwrap_or(span.end))));
+        let clients = turn.clients.take();
         let cpu = turn
             .cpu_from
             .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from)));
@@ -153,6 +156,7 @@ impl Engine for Readiness {
             scheduled,
             used,
             cpu,
+            clients: clients.map_or_else(Vec::new, |clients| clients.counts),
         })
     }
 }
@@ -164,6 +168,8 @@ struct Round<'a> {
     round: u32,
     pace: Pace,
     warm_up: Arc<WarmUp>,
+    /// The clients of a scenario.
+    clients: Option<Box<Clients>>,
     blank: Exchange,
     gather: Option<Coalescer>,
     slots: Vec<Slot>,
@@ -199,7 +205,7 @@ impl Round<'_> {
             let mut timeout = self.time_to_wait(swept);
             let due = self.until_due();
             // also a wait that ends before the next request is due: a millisecond more would go beyond it
-            let is_precise = due.is_some();
+            let is_precise = due.is_some() || self.clients.is_some();
             timeout = due.map_or(timeout, |due| due.min(timeout));
             if let Some(pause) = self
                 .gather
@@ -328,6 +334,9 @@ impl Round<'_> {
 
     /// Starts whatever the slot may start.
     fn advance(&mut self, index: usize) {
+        if self.clients.is_some() {
+            return self.advance_client(index);
+        }
         loop {
             let now = self.now();
             let stopped = self.is_stopped();

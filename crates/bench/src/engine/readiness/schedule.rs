@@ -76,7 +76,8 @@ impl Round<'_> {
         let mut is_over = open.is_over();
         let now = self.now();
         while is_over || self.is_due(now) {
-            let Some(index) = self.take_free() else {
+            let free = self.take_free();
+            let Some(index) = free.or_else(|| self.add_slot(is_over)) else {
                 return;
             };
             self.slots[index].is_free = false;
@@ -95,12 +96,19 @@ impl Round<'_> {
     /// How long until a free slot has a request to start.
     pub(super) fn until_due(&mut self) -> Option<Duration> {
         let due = self.pace.open()?.next_due()?;
-        (!self.free.is_empty()).then(|| self.engine.clock.until(due))
+        (!self.free.is_empty() || self.may_add_slot()).then(|| self.engine.clock.until(due))
     }
 
     /// Gives up the requests that have waited for a connection longer than a request may take, or all that wait once the run is
     /// stopped. They are recorded as failed, not dropped.
     pub(super) fn give_up_waiting(&mut self, now: Nanos, stop: bool) {
+        // a client that waits for a place is late, which its first request shows
+        if self.clients.is_some() {
+            if let Some(open) = self.pace.open().filter(|_| stop) {
+                open.stop(now);
+            }
+            return;
+        }
         let (until, kind) = match stop {
             true => (now, Failure::Aborted),
             false => (

@@ -7,6 +7,7 @@ use crate::cmd::gates::Gates;
 use crate::cmd::options;
 use clap::ValueEnum;
 use intact_experiment::{Arrivals, Load, RequestRate, TlsChoice, WhenBusy};
+use intact_findings::requirement::Document;
 use intact_ledger::{Protocol, TlsVersion};
 use intact_units::rate::RateError;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,8 @@ pub(crate) struct Args {
     pub(in crate::cmd) axes: AxisOptions,
     #[command(flatten)]
     pub(in crate::cmd) open_loop: OpenLoopOptions,
+    #[command(flatten)]
+    pub(in crate::cmd) scenario: ScenarioOptions,
     #[command(flatten)]
     pub(in crate::cmd) request: RequestOptions,
     #[command(flatten)]
@@ -101,13 +104,8 @@ pub(crate) struct Args {
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Variants (comma lists; every combination is measured)")]
 pub(crate) struct AxisOptions {
-    /// Connections at once
-    #[arg(
-        short = 'c',
-        value_name = "N,..",
-        value_delimiter = ',',
-        default_value = "1"
-    )]
+    /// Connections at once [default: 1]
+    #[arg(short = 'c', value_name = "N,..", value_delimiter = ',')]
     pub(in crate::cmd) concurrency: Vec<u32>,
     /// Keep connections, or open one per request (in HTTP/2 too)
     #[arg(
@@ -146,7 +144,7 @@ pub(crate) struct OpenLoopOptions {
     /// A rate that changes linearly over -z, from round to round
     #[arg(long, value_name = "RATE..RATE", value_parser = ramp, group = "schedule")]
     pub(in crate::cmd) ramp: Option<RequestRate>,
-    /// At equal distances, or at random as from many users [default: constant]
+    /// At equal distances, or at random as from many users [default: constant; poisson for the clients of a scenario]
     #[arg(long, value_name = "constant|poisson", value_parser = arrivals, requires = "schedule")]
     pub(in crate::cmd) arrivals: Option<Arrivals>,
     /// If every connection is busy, a request waits, or opens another one up to -c [default: queue]
@@ -164,6 +162,38 @@ impl OpenLoopOptions {
         }
     }
 }
+
+/// Simulated clients.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Scenario (simulated clients; -n counts clients, -c those at once)")]
+pub(crate) struct ScenarioOptions {
+    /// Run the clients that this definition describes: JavaScript (.js) or TOML (.toml)
+    #[arg(long, value_name = "FILE", group = "schedule", conflicts_with_all = NOT_IN_SCENARIOS)]
+    pub(in crate::cmd) scenario: Option<PathBuf>,
+    /// Print the plan of the scenario as TOML, or with --json as JSON; send nothing
+    #[arg(long, requires = "scenario")]
+    pub(in crate::cmd) dry_run: bool,
+}
+
+/// What a scenario says itself, or what would have no effect in one.
+const NOT_IN_SCENARIOS: [&str; 16] = [
+    "when_busy",
+    "rounds",
+    "coalesce",
+    "keepalive",
+    "tls",
+    "resume",
+    "streams",
+    "method",
+    "data",
+    "body_file",
+    "content_type",
+    "plain_port",
+    "tls_port",
+    "baseline",
+    "rate",
+    "ramp",
+];
 
 /// The request that every exchange sends.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -204,6 +234,8 @@ const EXAMPLES: &str = "Examples:
   intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
   intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
+  intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
+  intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
   intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
   intact bench --json | jq '.comparisons[0].saved_ms'
 
@@ -235,6 +267,14 @@ pub(crate) enum RowChoice {
 }
 
 impl Args {
+    /// The document that they make.
+    pub(in crate::cmd) fn document(&self) -> Document {
+        match self.scenario.scenario {
+            Some(_) => Document::Scenario,
+            None => Document::Bench,
+        }
+    }
+
     /// The options of `intact bench` without an argument.
     pub(in crate::cmd) fn defaults() -> Args {
         options::defaults(&[])

@@ -1,0 +1,484 @@
+//! Runs a scenario: clients arrive by the phases of the plan, or a number of them is there at all times, in one round.
+
+use super::client::Clients;
+use super::script::{Script, ScriptWriter, picked};
+use crate::closed_loop::ClosedLoop;
+use crate::config::{Config, ConfigError};
+use crate::crew::{Crew, share};
+use crate::engine::readiness::Gauge;
+use crate::engine::{RoundTask, WarmUp};
+use crate::machine;
+use crate::open_loop::OpenLoop;
+use crate::pace::Pace;
+use crate::recorder::RowPolicy;
+use crate::rounds::{BenchError, BenchObserver, Position};
+use crate::variant_plan::VariantPlan;
+use intact_client::Clock;
+use intact_client::tls::Trust;
+use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength, ScheduleSeries};
+use intact_ledger::{
+    Caveat, ClientCounts, Event, Round, RoundSchedule, Rows, Run, Sink, Span, Tally, Variant,
+};
+use intact_scenario::{Phase, Plan, Problem, ScenarioError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Requests that a remote server gets by default.
+const REMOTE_REQUESTS: u64 = 200;
+/// New connections a second that a remote server gets by default.
+const REMOTE_OPENING_PER_S: f64 = 10.0;
+/// Clients at once where none arrive by phases.
+const CLOSED_CLIENTS: u32 = 10;
+/// Clients at once, at the most, where they arrive by phases.
+const OPEN_CLIENTS: u32 = 10_000;
+/// Descriptors that are not connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+/// How often the observer is shown the position, and rows are handed on.
+const LOOK: Duration = Duration::from_millis(25);
+/// The only round.
+const ROUND: u32 = 1;
+
+/// Why a scenario cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioConfigError {
+    /// Something in the definition, with its line.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Something in the options.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl ScenarioConfigError {
+    pub(super) fn scenario(file: &str, problem: Problem) -> ScenarioConfigError {
+        ScenarioConfigError::Scenario(ScenarioError::new(file, vec![problem]))
+    }
+}
+
+/// How many clients there are, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// How the arrivals of a phase are spaced.
+    pub spacing: Arrivals,
+    /// Clients in all; absent: as many as the phases or the time have.
+    pub clients: Option<u64>,
+    /// How long clients arrive, at the most.
+    pub time: Option<Duration>,
+    /// Clients at once; absent: 10, or at most 10,000 where they arrive by phases.
+    pub at_once: Option<u32>,
+}
+
+/// What will be sent, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScenarioSize {
+    /// Clients, on average; absent where the time decides.
+    pub clients: Option<f64>,
+    /// Requests, on average; absent where the time decides.
+    pub requests: Option<f64>,
+    /// How long clients arrive; absent where their number decides.
+    pub time: Option<Duration>,
+    /// Clients at once, at the most.
+    pub at_once: u32,
+    /// New connections a second, at the most; absent: as many as it takes.
+    pub opening_per_s: Option<f64>,
+}
+
+/// A scenario that is ready to run.
+pub struct Scenario {
+    config: Config,
+    plan: Plan,
+    file: String,
+    arrival: Arrival,
+    at_once: u32,
+    script: Arc<Script>,
+    base: Arc<VariantPlan>,
+    gauge: Arc<Gauge>,
+}
+
+impl Scenario {
+    /// Checks plan and options, and formats all requests. `config` names the target; its lengths, rounds and method have no effect.
+    /// `is_ours`: the target is the built-in server.
+    pub fn new(
+        mut config: Config,
+        plan: Plan,
+        file: &str,
+        mut arrival: Arrival,
+        is_ours: bool,
+    ) -> Result<Scenario, ScenarioConfigError> {
+        if let Some(agent) = &plan.user_agent {
+            config.user_agent.clone_from(agent);
+        }
+        let target = config.address().map_err(|error| match &plan.target {
+            Some(target) => {
+                let problem = Problem {
+                    line: Some(target.line),
+                    words: format!("the target: {error}"),
+                };
+                ScenarioConfigError::scenario(file, problem)
+            }
+            None => error.into(),
+        })?;
+        if !is_ours && !config.is_local()? {
+            keep_polite(&mut config, &plan, &mut arrival)?;
+        }
+        check_ends(&plan, file, &arrival)?;
+        let at_once = clients_at_once(&plan, &arrival)?;
+        let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
+        let Some(choice) = config.axes.choices().into_iter().next() else {
+            return Err(value("--http", "a scenario needs one version of HTTP").into());
+        };
+        let base = config.recipe(0, &choice, &trust, true)?;
+        let writer = ScriptWriter {
+            file,
+            config: &config,
+            choice,
+            base: &base,
+            target: &target,
+        };
+        let script = Arc::new(writer.script(&plan)?);
+        Ok(Scenario {
+            base: Arc::new(base),
+            config,
+            plan,
+            file: file.to_owned(),
+            arrival,
+            at_once,
+            script,
+            gauge: Arc::new(Gauge::default()),
+        })
+    }
+
+    /// What will be sent.
+    pub fn size(&self) -> ScenarioSize {
+        let phases = self.phases();
+        let of_phases = self.plan.clients().map(|_| expected(&phases));
+        let most = self.arrival.clients.map(|most| most as f64);
+        let clients = match (of_phases, most) {
+            (Some(expected), most) => Some(most.map_or(expected, |most| expected.min(most))),
+            (None, most) => most.or(self.closed_clients().map(|all| all as f64)),
+        };
+        let each = self.plan.mean_requests();
+        ScenarioSize {
+            clients,
+            requests: clients.zip(each).map(|(clients, each)| clients * each),
+            time: self.length(),
+            at_once: self.at_once,
+            opening_per_s: self.config.opening_per_s,
+        }
+    }
+
+    /// The sessions, as the ledger names them.
+    pub fn variants(&self) -> Vec<Variant> {
+        let variants = picked(&self.plan).map(|session| Variant {
+            name: session.name.clone(),
+            axes: BTreeMap::from([
+                ("session".to_owned(), session.name.clone()),
+                ("weight".to_owned(), session.weight.to_string()),
+            ]),
+        });
+        variants.collect()
+    }
+
+    /// What the outside may watch and stop.
+    pub fn gauge(&self) -> Arc<Gauge> {
+        self.gauge.clone()
+    }
+
+    /// Fills in what is known of the run.
+    pub fn describe(&self, run: &mut Run) {
+        run.host = machine::host();
+        run.seed = Some(self.config.seed);
+        run.subject = Some(self.base.plan.origin.to_string());
+        run.variants = self.variants();
+        run.varied = vec!["session".to_owned()];
+        run.scenario = Some(self.file.clone());
+        run.expect = self.config.expect;
+        run.rows = match self.config.keep {
+            RowPolicy::First => Rows::Sample,
+            RowPolicy::Ledger(rows) => rows,
+        };
+    }
+
+    /// Runs it. Network failures are in the tally; an error means that we could not observe.
+    pub fn run(self, clock: Clock, observer: &mut dyn BenchObserver) -> Result<Tally, BenchError> {
+        let threads = (self.at_once as usize)
+            .min(self.config.threads as usize)
+            .max(1);
+        let config = &self.config;
+        let mut crew = Crew::new(threads, config.keep, config.seed, clock, &self.gauge)?;
+        let mut tally = Tally::new();
+        for note in &self.plan.notes {
+            let words = format!("{}:{}: {}", self.file, note.line, note.words);
+            record(
+                &Event::Caveat(&Caveat::new("scenario-note", words)),
+                &mut tally,
+                observer,
+            );
+        }
+        count_sockets(clock, &mut tally, observer);
+        let server_before = config.server_pid.and_then(machine::process_cpu);
+        let started = clock.now();
+        let warm_up = Arc::new(WarmUp::new(0));
+        let task = |thread: usize| self.task((thread, threads), clock, &warm_up);
+        let tasks = (0..threads).map(task).collect();
+        let work = crew.start(tasks)?;
+        while !work.is_finished() {
+            if let Some(rows) = crew.rows(LOOK) {
+                observer.rows(&rows);
+            }
+            observer.tick(self.position(clock.now().since(started)));
+        }
+        let mut counts = vec![ClientCounts::default(); self.script.sessions.len()];
+        let done = crew.finish(work, &mut tally, |one| {
+            for (all, more) in counts.iter_mut().zip(&one.clients) {
+                all.add(*more);
+            }
+        })?;
+        while let Some(rows) = crew.rows(Duration::ZERO) {
+            observer.rows(&rows);
+        }
+        let server_after = config.server_pid.and_then(machine::process_cpu);
+        for (variant, counts) in counts.into_iter().enumerate() {
+            // the sessions ran together: each has the bounds and the CPU time of all
+            let round = Round {
+                variant: variant as u32,
+                round: ROUND,
+                span: done.span.unwrap_or(Span::new(started, clock.now())),
+                schedule: done.scheduled.map(|due| RoundSchedule {
+                    due,
+                    at_once: done.used as u32,
+                }),
+                client_cpu: done.cpu.filter(|_| done.span.is_some()),
+                client_threads: Some(threads as u32),
+                server_cpu: server_before
+                    .zip(server_after)
+                    .map(|(before, after)| after.saturating_sub(before)),
+            };
+            record(&Event::Round(&round), &mut tally, observer);
+            let cell = tally.cell(Some(variant as u32), Some(ROUND));
+            cell.clients = Some(counts);
+            cell.pack();
+        }
+        if self.gauge.stop.load(Ordering::Relaxed) {
+            let words = "the run was interrupted: clients that were under way did not finish";
+            record(
+                &Event::Caveat(&Caveat::new("interrupted", words)),
+                &mut tally,
+                observer,
+            );
+        }
+        count_sockets(clock, &mut tally, observer);
+        observer.round_over(&tally);
+        Ok(tally)
+    }
+
+    fn task(&self, thread: (usize, usize), clock: Clock, warm_up: &Arc<WarmUp>) -> RoundTask {
+        let of_thread = |all: u64| share(all, thread.0, thread.1);
+        let at_once = of_thread(self.at_once.into()) as usize;
+        let is_open = !self.plan.phases.is_empty();
+        let seed = self.config.seed.wrapping_add((thread.0 as u64) << 48);
+        let mut limits = ClosedLoop::new(None, None);
+        if let Some(per_second) = self.config.opening_per_s {
+            limits = limits.limit_opening(per_second / thread.1 as f64, clock.now());
+        }
+        let clients = Clients::new(
+            self.script.clone(),
+            seed,
+            limits,
+            at_once,
+            self.length().map(|length| length.as_nanos() as u64),
+        );
+        RoundTask {
+            recipe: self.base.clone(),
+            round: ROUND,
+            // slots are added when clients arrive
+            connections: if is_open { 1 } else { at_once },
+            pace: self.pace(thread),
+            warm_up: warm_up.clone(),
+            clients: Some(Box::new(clients)),
+        }
+    }
+
+    /// When the clients of one thread arrive.
+    fn pace(&self, thread: (usize, usize)) -> Pace {
+        let of_thread = |all: u64| share(all, thread.0, thread.1);
+        let phases = self.phases();
+        if phases.is_empty() {
+            let clients = self.closed_clients().map(of_thread);
+            let nanos = self.arrival.time.map(|time| time.as_nanos() as u64);
+            return Pace::Closed(ClosedLoop::new(clients, nanos));
+        }
+        let mut begin = 0;
+        let mut series = Vec::new();
+        for (nth, phase) in phases.iter().enumerate() {
+            let nanos = phase.duration.as_nanos() as u64;
+            let seed = self.config.seed.wrapping_add((nth as u64 + 1) << 32);
+            let mut schedule = Schedule::new(
+                RequestRate::constant(phase.rate),
+                self.arrival.spacing,
+                ScheduleLength::Nanos(nanos),
+                thread,
+                seed,
+            );
+            if let Some(most) = phase.max_clients {
+                schedule = schedule.at_most(of_thread(most));
+            }
+            series.push((begin, schedule));
+            begin += nanos;
+        }
+        let mut series = ScheduleSeries::new(series);
+        if let Some(most) = self.arrival.clients {
+            series = series.at_most(of_thread(most));
+        }
+        let limits = ClosedLoop::new(None, None);
+        Pace::Open(Box::new(OpenLoop::new(series, begin, limits)))
+    }
+
+    /// The clients of a run without phases; absent where the time decides.
+    fn closed_clients(&self) -> Option<u64> {
+        let all = self.arrival.clients;
+        all.or((self.arrival.time.is_none()).then_some(self.at_once.into()))
+    }
+
+    /// How long clients arrive; absent where their number decides.
+    fn length(&self) -> Option<Duration> {
+        match self.plan.phases.is_empty() {
+            true => self.arrival.time,
+            false => Some(self.phases().iter().map(|phase| phase.duration).sum()),
+        }
+    }
+
+    /// The phases, cut off at the end of the time.
+    fn phases(&self) -> Vec<Phase> {
+        let mut left = self.arrival.time.unwrap_or(Duration::MAX);
+        let mut phases = Vec::new();
+        for phase in &self.plan.phases {
+            let mut phase = phase.clone();
+            phase.duration = phase.duration.min(left);
+            left -= phase.duration;
+            if !phase.duration.is_zero() {
+                phases.push(phase);
+            }
+        }
+        phases
+    }
+
+    fn position(&self, since: u64) -> Position {
+        let left = self.length().map(|length| {
+            let since = Duration::from_nanos(since);
+            length.saturating_sub(since)
+        });
+        Position {
+            round: ROUND,
+            rounds: ROUND,
+            variant: 0,
+            turns: (0, 1),
+            exchanges: self.gauge.exchanges.load(Ordering::Relaxed),
+            left,
+        }
+    }
+}
+
+fn expected(phases: &[Phase]) -> f64 {
+    let of_phase = |phase: &Phase| {
+        let clients = phase.rate * phase.duration.as_secs_f64();
+        phase
+            .max_clients
+            .map_or(clients, |most| clients.min(most as f64))
+    };
+    phases.iter().map(of_phase).sum()
+}
+
+fn value(option: &'static str, reason: impl Into<String>) -> ConfigError {
+    ConfigError::Value {
+        option,
+        reason: reason.into(),
+    }
+}
+
+/// Limits what a remote server gets by default: requests in all, and new connections a second.
+fn keep_polite(
+    config: &mut Config,
+    plan: &Plan,
+    arrival: &mut Arrival,
+) -> Result<(), ScenarioConfigError> {
+    if arrival.clients.is_some() || arrival.time.is_some() {
+        return Ok(());
+    }
+    let refuse = |words: String| Err(value("--scenario", words).into());
+    let most = match plan.most_requests() {
+        None => {
+            return refuse(format!(
+                "a session repeats without an end, and a remote server gets {REMOTE_REQUESTS} requests by default; set the time with -z"
+            ));
+        }
+        Some(most) if most > REMOTE_REQUESTS => {
+            return refuse(format!(
+                "one client sends up to {most} requests, more than the {REMOTE_REQUESTS} allowed by default for a remote server; set the number of clients with -n, or the time with -z"
+            ));
+        }
+        Some(most) => most.max(1),
+    };
+    arrival.clients = Some(REMOTE_REQUESTS / most);
+    config.opening_per_s = Some(REMOTE_OPENING_PER_S);
+    Ok(())
+}
+
+/// Refuses a session without an end in a run without one.
+fn check_ends(plan: &Plan, file: &str, arrival: &Arrival) -> Result<(), ScenarioConfigError> {
+    if !plan.phases.is_empty() || arrival.time.is_some() {
+        return Ok(());
+    }
+    let endless = picked(plan).find(|session| session.requests().is_none());
+    endless.map_or(Ok(()), |session| {
+        let problem = Problem {
+            line: Some(session.line),
+            words: format!(
+                "the session {:?} repeats without an end, and there are no arrival phases: set the time with -z",
+                session.name
+            ),
+        };
+        Err(ScenarioConfigError::scenario(file, problem))
+    })
+}
+
+/// Clients at once, as asked or by default; as many as there may be descriptors for.
+fn clients_at_once(plan: &Plan, arrival: &Arrival) -> Result<u32, ConfigError> {
+    let is_open = !plan.phases.is_empty();
+    let most = arrival.at_once.unwrap_or(match is_open {
+        true => OPEN_CLIENTS,
+        false => {
+            let all = arrival.clients.unwrap_or(u64::MAX);
+            all.min(CLOSED_CLIENTS.into()) as u32
+        }
+    });
+    if most == 0 {
+        return Err(value("-c", "has to be at least 1"));
+    }
+    let needed = u64::from(most) + OTHER_DESCRIPTORS;
+    match machine::allow_descriptors(needed) {
+        Ok(()) => Ok(most),
+        // the default is no demand
+        Err(allowed) if arrival.at_once.is_none() && allowed > OTHER_DESCRIPTORS => {
+            Ok((allowed - OTHER_DESCRIPTORS) as u32)
+        }
+        Err(allowed) => Err(ConfigError::Descriptors {
+            connections: most.into(),
+            needed,
+            allowed,
+        }),
+    }
+}
+
+fn record(event: &Event<'_>, tally: &mut Tally, observer: &mut dyn BenchObserver) {
+    tally.record(*event);
+    observer.rows(&[event.to_row()]);
+}
+
+fn count_sockets(clock: Clock, tally: &mut Tally, observer: &mut dyn BenchObserver) {
+    if let Some(sockets) = machine::sockets(clock.now()) {
+        record(&Event::Sockets(&sockets), tally, observer);
+    }
+}

@@ -1,0 +1,69 @@
+//! The sentences of a scenario: what clients did, the modes of the latency, and why nothing succeeded. Must not compute figures.
+
+use super::ScenarioFacts;
+use crate::bench::{Mode, only_errors, unmeasured};
+use intact_ledger::{Exchange, Tally};
+use intact_units::number::{time, whole_percent};
+use intact_units::plural::counted;
+
+/// The sentences, the one that matters most first.
+pub(super) fn sentences(facts: &ScenarioFacts, tally: &Tally, first: &[Exchange]) -> Vec<String> {
+    if facts.requests.ok == 0 {
+        return vec![unmeasured(tally, first)];
+    }
+    if facts.errors.is_all() {
+        return vec![only_errors(&facts.requests, &facts.errors)];
+    }
+    let mut sentences = Vec::new();
+    sentences.extend(modes(facts));
+    sentences.push(clients(facts));
+    sentences.extend(facts.errors.share().map(|share| format!("{share}.")));
+    let idle = facts.sessions.iter().filter(|one| one.requests.total == 0);
+    sentences.extend(idle.map(|one| format!("No client picked the session {:?}.", one.name)));
+    sentences
+}
+
+/// What new and reused connections took.
+fn modes(facts: &ScenarioFacts) -> Option<String> {
+    let [first, second] = facts.modes.as_slice() else {
+        return None;
+    };
+    let one = |mode: &Mode| {
+        let what = match mode.name {
+            "fresh" => "of the requests waited for a new connection and took",
+            "reused" => "reused one and took",
+            "fast" => "of the requests took",
+            _ => "took",
+        };
+        format!(
+            "{} {what} {} on average",
+            whole_percent(mode.share),
+            time(mode.mean_ms)
+        )
+    };
+    let begin = match facts.is_bimodal {
+        true => "The latency has two modes",
+        false => "The latency shows one mode",
+    };
+    Some(format!("{begin}: {}, {}.", one(first), one(second)))
+}
+
+fn clients(facts: &ScenarioFacts) -> String {
+    let requests = counted(facts.requests.total, "request");
+    let connections = counted(facts.connections.opened, "connection");
+    let within = facts.seconds.map_or_else(String::new, |seconds| {
+        format!(" in {}", time(seconds * 1e3))
+    });
+    let Some(clients) = facts.clients else {
+        return format!("{requests} on {connections}{within}.");
+    };
+    let unfinished = clients.started - clients.finished.min(clients.started);
+    let left = match unfinished {
+        0 => String::new(),
+        some => format!("; {some} of them did not finish"),
+    };
+    format!(
+        "{} sent {requests} on {connections}{within}{left}.",
+        counted(clients.started, "client")
+    )
+}

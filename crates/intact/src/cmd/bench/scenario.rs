@@ -1,0 +1,229 @@
+//! `intact bench --scenario`: simulated clients, as a definition in JavaScript or TOML describes them.
+
+use super::{Args, Config, bench_config};
+use crate::cmd::builtin::{Builtin, Ready};
+use crate::cmd::conclusion::{Conclusion, exit_code, print};
+use crate::cmd::json;
+use crate::cmd::on_link::Near;
+use crate::cmd::output_files::OutputFiles;
+use crate::cmd::recording::Recording;
+use crate::cmd::run_header;
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use intact_bench::{Arrival, Scenario, ScenarioSize};
+use intact_client::Clock;
+use intact_experiment::Arrivals;
+use intact_findings::requirement::Document;
+use intact_findings::scenario::ScenarioFacts;
+use intact_ledger::{Producer, Vantage, input_file};
+use intact_report::documents::{ScenarioRun, Source};
+use intact_scenario::{LARGEST_FILE, Language, Plan};
+use intact_units::Quantity::{Share, Time};
+use intact_units::duration;
+use intact_units::plural::counted;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long the definition may be evaluated.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The target of a plan that is only printed and names none.
+const NOWHERE: &str = "http://127.0.0.1/";
+
+/// Prints the plan, and sends nothing.
+pub(super) fn print_plan(args: &Args) -> Result<ExitCode, Failed> {
+    let (file, plan) = read(args)?;
+    let scenario = scenario(args, &file, plan.clone(), None, Some(NOWHERE))?;
+    if args.output.is_json() {
+        json::print(&plan.to_json().context("--json")?);
+    } else {
+        console::print_written(&format!(
+            "{}{}",
+            summary(&plan, scenario.size()),
+            plan.to_toml()
+        ));
+    }
+    Ok(ExitCode::from(exit::FINE))
+}
+
+/// Runs the clients, and prints the page. `near`: the link on whose client side the process is.
+pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+    let args = &config.options;
+    let Some(requirements) = args.gates.begin(Document::Scenario)? else {
+        return Ok(ExitCode::from(exit::FINE));
+    };
+    let interrupt = Interrupt::listen()?;
+    let (file, plan) = read(args)?;
+    let has_target = args.url.is_some() || plan.named_target().is_some();
+    let builtin = match (has_target, &near) {
+        (false, None) => Some(Builtin::start()?),
+        _ => None,
+    };
+    let ready = near.as_ref().and_then(Near::ready);
+    let ready = ready.or(builtin.as_ref().map(Builtin::ready));
+    let scenario = scenario(args, &file, plan, ready, None)?;
+    announce(scenario.size());
+    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
+    scenario.describe(&mut head);
+    if ready.is_some() {
+        head.subject = None;
+    }
+    if let Some(near) = &near {
+        near.describe(&mut head);
+    }
+    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
+    let mut recording = Recording::start(head, &files, interrupt.clone(), scenario.gauge())?;
+    let mut tally = scenario
+        .run(Clock::start(), &mut recording)
+        .map_err(super::usage_or_own)?;
+    let recorded = recording.finish();
+    let run = &recorded.run;
+    tally.caveats.extend(recorded.caveats);
+    if let Some(near) = &mut near {
+        tally.caveats.extend(near.caveats()?);
+    }
+    let facts = ScenarioFacts::new(run, &tally, &recorded.first);
+    let conclusion = Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements: &requirements,
+        run,
+        facts: &facts,
+    };
+    let source = Source::Scenario(ScenarioRun { run, facts: &facts });
+    let json = || intact_report::json::scenario(run, &facts);
+    let kept = conclusion.write(json, || source.page(), print)?;
+    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+}
+
+/// The name of the definition's file, and its plan.
+fn read(args: &Args) -> Result<(String, Plan), Failed> {
+    let path = args.scenario.scenario.as_deref();
+    let path = path.ok_or_else(|| Failed::usage(anyhow!("--scenario names no file")))?;
+    let file = path.display().to_string();
+    let language = Language::of(path).ok_or_else(|| {
+        Failed::usage(anyhow!(
+            "--scenario {file}: the name has to end with .js (JavaScript) or .toml"
+        ))
+    })?;
+    let text = text(path)
+        .with_context(|| format!("--scenario {file}"))
+        .map_err(Failed::usage)?;
+    let plan = intact_scenario::compile(&file, language, &text, LIMIT).map_err(Failed::usage)?;
+    Ok((file, plan))
+}
+
+fn text(path: &Path) -> std::io::Result<String> {
+    input_file::read_text(path, LARGEST_FILE)
+}
+
+/// The scenario of these options. `ready`: the built-in server. `otherwise`: the target where nothing names one.
+fn scenario(
+    args: &Args,
+    file: &str,
+    plan: Plan,
+    ready: Option<&Ready>,
+    otherwise: Option<&str>,
+) -> Result<Scenario, Failed> {
+    let usage = |words: String| Failed::usage(anyhow!(words));
+    let named = plan.named_target();
+    let url = match (&args.url, named) {
+        (Some(url), Some((target, line))) => {
+            return Err(usage(format!(
+                "{file}:{line}: the target is {target}, so {url} has no effect; lead its connections elsewhere with --connect-to HOST:PORT:HOST2:PORT2"
+            )));
+        }
+        (None, Some((target, line))) if args.link.is_some() => {
+            return Err(usage(format!(
+                "{file}:{line}: the target is {target}, and --link is for our own server; put both on a link: intact link SPEC -- intact bench --scenario {file} --connect-to HOST:PORT:server.test:80"
+            )));
+        }
+        (None, Some((target, _))) => target.to_owned(),
+        (Some(url), None) => url.clone(),
+        (None, None) => {
+            let url = ready.map(Ready::url).or(otherwise.map(str::to_owned));
+            url.ok_or_else(|| usage("name a URL: the scenario has no target".to_owned()))?
+        }
+    };
+    for (option, count) in [
+        ("-c", args.axes.concurrency.len()),
+        ("--http", args.axes.http.len()),
+    ] {
+        if count > 1 {
+            return Err(usage(format!("{option}: a scenario takes one value")));
+        }
+    }
+    // without a scheme it is plain, as in the URLs of other options
+    let whole = match url.contains("://") {
+        true => url,
+        false => format!("http://{url}"),
+    };
+    let config = bench_config(args, false, whole, ready)?;
+    let arrival = Arrival {
+        spacing: args.open_loop.arrivals.unwrap_or(Arrivals::Poisson),
+        clients: args.requests,
+        time: args.time,
+        at_once: args.axes.concurrency.first().copied(),
+    };
+    let is_ours = ready.is_some();
+    Scenario::new(config, plan, file, arrival, is_ours).map_err(Failed::usage)
+}
+
+/// What will be sent, before it is.
+fn announce(size: ScenarioSize) {
+    console::note(&format!("sending {}", words(size)));
+}
+
+/// What a scenario sends, as far as it is known.
+fn words(size: ScenarioSize) -> String {
+    let all = |number: f64, noun: &str| counted(number.round() as u64, noun);
+    let requests = size.requests;
+    let requests = requests.map(|requests| format!("about {}", all(requests, "request")));
+    let clients = size.clients.map(|clients| all(clients, "client"));
+    let mut words = match (requests, clients) {
+        (Some(requests), Some(clients)) => format!("{requests} of {clients}"),
+        (None, Some(clients)) => format!("the requests of {clients}"),
+        _ => "requests".to_owned(),
+    };
+    if let Some(time) = size.time {
+        words += &format!(" that arrive within {}", duration::write(time));
+    }
+    words += &format!(
+        ", at most {} at once",
+        counted(size.at_once.into(), "client")
+    );
+    if let Some(rate) = size.opening_per_s {
+        words += &format!(", {rate} new connections a second at most");
+    }
+    words
+}
+
+/// What a person wants to know of a plan before the plan itself, as comments of TOML.
+fn summary(plan: &Plan, size: ScenarioSize) -> String {
+    let mut lines = vec![words(size)];
+    for session in &plan.sessions {
+        let requests = match session.requests() {
+            Some(requests) => counted(requests, "request"),
+            None => "requests without an end".to_owned(),
+        };
+        let waits = session.mean_wait().map(|wait| wait.as_secs_f64() * 1e3);
+        let waits = waits.filter(|ms| *ms > 0.0);
+        let waits = waits.map_or_else(String::new, |ms| {
+            format!(", and waits {} on average", Time(ms))
+        });
+        let share = Share(plan.share(session));
+        lines.push(format!(
+            "{:?}: {share} of the clients; each sends {requests}{waits}",
+            session.name
+        ));
+    }
+    let notes = plan.notes.iter();
+    lines.extend(notes.map(|note| format!("line {}: {}", note.line, note.words)));
+    lines
+        .iter()
+        .map(|line| format!("# {line}\n"))
+        .collect::<String>()
+        + "\n"
+}

@@ -1,0 +1,252 @@
+//! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused connections took.
+
+use super::common::{by_kind, caveats, findings, method, page as start, sentences};
+use super::populations;
+use crate::json;
+use crate::page::*;
+use intact_findings::scenario::{ScenarioFacts, SessionFacts, TagFacts};
+use intact_ledger::Run;
+use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time};
+
+/// A scenario, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct ScenarioRun<'a> {
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a ScenarioFacts,
+}
+
+/// A tag with its session.
+type Row<'a> = (&'a SessionFacts, &'a TagFacts);
+
+pub(super) fn page(one: ScenarioRun<'_>) -> Page<'_> {
+    let ScenarioRun { run, facts } = one;
+    let mut page = start(run, || "the built-in server".to_owned());
+    if let Some(file) = &run.scenario {
+        page.subject = format!("{file} at {}", page.subject);
+    }
+    page.headline = headline(facts);
+    page.verdict = sentences(&facts.verdict);
+    page.facts = totals(facts);
+    page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    if facts.requests.total > 0 {
+        let title =
+            "Sessions: simulated clients, and the latency with the setup that was waited for";
+        page.section(Section::new("sessions", title).summary(sessions(&facts.sessions)));
+        let rows = rows(facts);
+        page.section(
+            Section::new("tags", "Tags")
+                .summary(tags(&rows))
+                .full(phases(&rows)),
+        );
+    }
+    page.section(findings(&facts.findings, ""));
+    if facts.requests.total > 0 {
+        page.section(latency(facts));
+        page.section(client(facts));
+    }
+    page.caveats = caveats(&facts.caveats);
+    page.method = Some(method(
+        run,
+        &how(facts),
+        vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
+    ));
+    page.files = vec![
+        File::json("scenario.json", "everything as JSON", move || {
+            json::scenario(run, facts)
+        }),
+        File::csv("tags.csv", "the tags as CSV", move || tags(&rows(facts))),
+    ];
+    page
+}
+
+/// Every tag of every session.
+fn rows(facts: &ScenarioFacts) -> Vec<Row<'_>> {
+    let sessions = facts.sessions.iter();
+    let tags = sessions.flat_map(|one| one.tags.iter().map(move |tag| (one, tag)));
+    tags.collect()
+}
+
+/// The share of requests that reused a connection, and the two times.
+fn headline(facts: &ScenarioFacts) -> Option<Headline> {
+    if facts.requests.ok > 0 && facts.errors.is_all() {
+        let caption = "is the status of every response";
+        return Headline::new(facts.errors.names(), Assessment::Bad, caption);
+    }
+    if facts.requests.ok == 0 {
+        let number = format!("0 of {}", Count(facts.requests.total));
+        return Headline::new(number, Assessment::Bad, "requests had a response");
+    }
+    let reuse = facts.reuse?;
+    let caption = match facts.modes.as_slice() {
+        [new, reused] if new.name == "fresh" => text!(
+            "of {} requests reused a connection: {} on average, against {} with a new one",
+            facts.requests.total,
+            Time(reused.mean_ms),
+            Time(new.mean_ms)
+        ),
+        _ => text!("of {} requests reused a connection", facts.requests.total),
+    };
+    Headline::new(RoundShare(reuse), Assessment::Neutral, caption)
+}
+
+fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
+    let dials: u64 = facts.connections.failed.values().sum();
+    let clients = facts.clients.map(|clients| clients.started);
+    let counts = [
+        clients.map(|started| Fact::counted(started, "client")),
+        Some(Fact::counted(facts.requests.total, "request")),
+        Some(Fact::counted_as(
+            facts.connections.opened,
+            "connection",
+            "opened",
+        )),
+        facts
+            .clients_at_once
+            .map(|most| Fact::new("clients at once", most)),
+    ];
+    let failures = [
+        Fact::failures(facts.requests.failures(), "request"),
+        Fact::failures(dials, "dial"),
+    ];
+    counts.into_iter().chain(failures).flatten().collect()
+}
+
+fn sessions(sessions: &[SessionFacts]) -> Table {
+    Rows::of(sessions)
+        .column("session", |one| &one.name)
+        .ranked(7, "weight", |one| one.weight.map(Mean))
+        .about("how likely a client is to pick it, compared with the others")
+        .ranked(2, "clients", |one| {
+            one.clients.map(|clients| clients.started)
+        })
+        .ranked(8, "finished", |one| {
+            one.clients.map(|clients| clients.finished)
+        })
+        .about("clients that were through with all steps")
+        .column("requests", |one| one.requests.total)
+        .if_any("failed", |one| Cell::failures(one.requests.failures()))
+        .ranked(3, "opened", |one| one.connections.opened)
+        .about("connections")
+        .if_any("dials failed", |one| {
+            Cell::failures(one.connections.failed.values().sum())
+        })
+        .ranked(6, "req/conn", |one| one.requests_per_connection.map(Mean))
+        .about("mean requests of a connection that ended")
+        .column("reused", |one| one.reuse.map(Share))
+        .about(
+            "share of requests on a connection that an earlier request of the same client had used",
+        )
+        .ranked(4, "mean", |one| one.latency_ms.mean.map(Time))
+        .column("p50", |one| one.latency_ms.p50.map(Time))
+        .ranked(9, "p90", |one| one.latency_ms.p90.map(Time))
+        .ranked(1, "p99", |one| one.latency_ms.p99.map(Time))
+        .ranked(5, "max", |one| one.latency_ms.max.map(Time))
+        .full("ended by", |one| by_kind(&one.connections.ended_by))
+        .table()
+}
+
+fn tags(rows: &[Row<'_>]) -> Table {
+    Rows::of(rows)
+        .column("session", |row| &row.0.name)
+        .column("tag", |row| &row.1.tag)
+        .column("requests", |row| row.1.requests.total)
+        .if_any("failed", |row| Cell::failures(row.1.requests.failures()))
+        .full("status", |row| {
+            let status = row.1.requests.status.iter();
+            let status = status.map(|(code, count)| format!("{code} {}", Count(*count)));
+            status.collect::<Vec<String>>().join(", ")
+        })
+        .column("reused", |row| row.1.reuse.map(Share))
+        .ranked(4, "mean", |row| row.1.latency_ms.mean.map(Time))
+        .column("p50", |row| row.1.latency_ms.p50.map(Time))
+        .ranked(6, "p90", |row| row.1.latency_ms.p90.map(Time))
+        .ranked(1, "p99", |row| row.1.latency_ms.p99.map(Time))
+        .ranked(5, "max", |row| row.1.latency_ms.max.map(Time))
+        .ranked(3, "without setup", |row| {
+            row.1.latency_without_setup_ms.mean.map(Time)
+        })
+        .about("mean latency less the setup of the connection")
+        .table()
+}
+
+fn phases(rows: &[Row<'_>]) -> Table {
+    populations::phases(
+        "tag",
+        rows,
+        |row| row.1.tag.as_str(),
+        |row, phase| populations::mean(&row.1.phases_ms, phase),
+    )
+}
+
+/// The modes, named, with their shares.
+fn latency(facts: &ScenarioFacts) -> Section {
+    let histogram = Histogram(vec![populations::shares(&facts.populations)]);
+    let bars = Bars(populations::bars("", &facts.populations));
+    let title = match facts.is_bimodal {
+        true => "Distribution of latency: two modes",
+        false => "Distribution of latency",
+    };
+    let modes = facts.sessions.iter().filter(|one| !one.modes.is_empty());
+    let modes = modes.map(|one| {
+        let modes = one.modes.iter().map(|mode| {
+            let (share, mean) = (Share(mode.share), Time(mode.mean_ms));
+            format!("{share} {} at {mean}", mode.name)
+        });
+        let modes = modes.collect::<Vec<String>>().join(", ");
+        text!("{}: {}.", &one.name, modes).into()
+    });
+    Section::new("latency", "Latency: new and reused connections")
+        .summary(Chart::new(
+            "latency",
+            title,
+            histogram,
+            "Latency of complete requests of all sessions, setup included; further left is faster. A request is new if it waited for any part of its connection's setup.",
+        ))
+        .summary(modes.collect::<Vec<Block>>())
+        .full(Chart::new(
+            "waterfall",
+            "Where the time goes",
+            bars,
+            "Mean time that each phase adds to a request.",
+        ))
+}
+
+/// What limits the client itself.
+fn client(facts: &ScenarioFacts) -> Section {
+    let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
+    let table = Rows::of(std::slice::from_ref(facts))
+        .column("req/s", |one| one.rate_per_s.map(Rate))
+        .about("complete requests a second")
+        .column("late p99", |one| one.scheduling_error_ms.p99.map(Time))
+        .about("the client's own lateness: from when a request was due after a wait or an arrival, and a place was free, to its start")
+        .column("late", |one| one.scheduling_error_share.map(Share))
+        .about("its sum as a share of the latency")
+        .column("waited", |one| one.queued)
+        .about("clients that arrived while as many as -c allows were there")
+        .column("busy", |one| one.client_busy.map(Share))
+        .about("CPU time of the client's threads over the time measured on them")
+        .column("client CPU", |one| cpu(one.cpu_us_per_request))
+        .about("of the engine, per request")
+        .column("server CPU", |one| cpu(one.server_cpu_us_per_request))
+        .about("per request")
+        .table();
+    Section::new("client", "The client itself").full(table)
+}
+
+fn how(facts: &ScenarioFacts) -> Vec<Text> {
+    let arrivals = match facts.clients_at_once {
+        Some(_) => "Clients arrived by the phases of the definition, whatever the responses did.",
+        None => "A fixed number of clients was there at all times: when one left, the next came.",
+    };
+    vec![
+        Text::prose(
+            "The definition was evaluated once, before anything was sent. A client picks a session by weight, goes through its steps and leaves. It is a new environment: its first request never reuses a connection, and no other client uses those that it opens.",
+        ),
+        Text::prose(arrivals),
+        Text::prose(
+            "Latency counts from the moment a request was due: when its client arrived, after its wait, or after the last response. Waits are in no latency.",
+        ),
+    ]
+}

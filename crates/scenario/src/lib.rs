@@ -1,0 +1,60 @@
+//! Scenarios: what simulated clients do, read from a load-test definition and compiled once into a [`Plan`].
+//!
+//! A definition is JavaScript as load-testing services document it, or TOML. Both become a `Definition`, whose values are checked in one
+//! place. JavaScript is evaluated once, in an engine with bounded memory and time and without files or network; nothing of it is left
+//! when requests are sent. Must not send, time or print anything.
+
+mod compile;
+mod definition;
+mod error;
+mod javascript;
+mod plan;
+mod toml_source;
+mod toml_writer;
+
+pub use error::{Problem, ScenarioError};
+pub use plan::{Note, Phase, Plan, Request, Session, Step, Target, Wait};
+
+use std::path::Path;
+use std::time::Duration;
+
+/// The most bytes that a file may have.
+pub const LARGEST_FILE: u64 = 1 << 20;
+
+/// The language of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// JavaScript, for files that end with `.js`.
+    JavaScript,
+    /// TOML, for files that end with `.toml`.
+    Toml,
+}
+
+impl Language {
+    /// The language of a file, by the end of its name.
+    pub fn of(file: &Path) -> Option<Language> {
+        match file.extension()?.to_str()? {
+            "js" | "mjs" | "cjs" => Some(Language::JavaScript),
+            "toml" => Some(Language::Toml),
+            _ => None,
+        }
+    }
+}
+
+/// Compiles a definition. `file` is used in errors only. JavaScript may run for `limit`.
+///
+/// # Errors
+/// Everything that is wrong with the definition, with its lines.
+pub fn compile(
+    file: &str,
+    language: Language,
+    text: &str,
+    limit: Duration,
+) -> Result<Plan, ScenarioError> {
+    let definition = match language {
+        Language::JavaScript => javascript::evaluate(text, limit),
+        Language::Toml => toml_source::read(text),
+    };
+    let plan = definition.and_then(compile::plan);
+    plan.map_err(|problems| ScenarioError::new(file, problems))
+}

@@ -1,0 +1,205 @@
+//! TOML definitions, for people who do not want JavaScript. Must not check values: that is done for both languages at once.
+
+use crate::definition::{
+    At, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource,
+};
+use crate::error::Problem;
+use serde::Deserialize;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Source {
+    #[serde(default)]
+    target: Option<Spanned<String>>,
+    #[serde(default)]
+    user_agent: Option<Spanned<String>>,
+    #[serde(default)]
+    arrivals: Vec<Spanned<Arrivals>>,
+    #[serde(default, rename = "session")]
+    sessions: Vec<Spanned<Session>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Arrivals {
+    duration: Given,
+    rate: Given,
+    #[serde(default)]
+    max_clients: Option<Given>,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Session {
+    name: String,
+    #[serde(default)]
+    weight: Option<Given>,
+    steps: Vec<Spanned<StepTable>>,
+}
+
+/// A step: exactly one of its kinds is given.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct StepTable {
+    get: Option<String>,
+    head: Option<String>,
+    post: Option<String>,
+    put: Option<String>,
+    patch: Option<String>,
+    delete: Option<String>,
+    options: Option<String>,
+    tag: Option<String>,
+    headers: Vec<String>,
+    body: Option<String>,
+    wait: Option<Given>,
+    wait_exp: Option<Given>,
+    wait_uniform: Option<(Given, Given)>,
+    times: Option<Given>,
+    for_ever: Option<bool>,
+    steps: Option<Vec<Spanned<StepTable>>>,
+}
+
+/// Reads TOML.
+pub(crate) fn read(text: &str) -> Result<Definition, Vec<Problem>> {
+    let lines = Lines(text);
+    let source: Source = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(0, |span| lines.of(span.start));
+        let words = intact_units::suggest::of_unknown_field(error.message());
+        vec![Problem::new(line, words)]
+    })?;
+    let mut reader = StepReader {
+        lines,
+        problems: Vec::new(),
+    };
+    let at = |one: Spanned<String>| At {
+        line: reader.lines.of(one.span().start),
+        value: one.into_inner(),
+    };
+    let mut definition = Definition {
+        targets: source.target.map(at).into_iter().collect(),
+        user_agent: source.user_agent.map(at),
+        ..Definition::default()
+    };
+    for one in source.arrivals {
+        let line = reader.lines.of(one.span().start);
+        let one = one.into_inner();
+        definition.phases.push(PhaseSource {
+            line,
+            duration: one.duration,
+            rate: one.rate,
+            max_clients: one.max_clients,
+            name: one.name,
+        });
+    }
+    for one in source.sessions {
+        let line = reader.lines.of(one.span().start);
+        let one = one.into_inner();
+        definition.sessions.push(SessionSource {
+            line,
+            name: one.name,
+            weight: one.weight,
+            steps: reader.steps(one.steps),
+        });
+    }
+    match reader.problems.is_empty() {
+        true => Ok(definition),
+        false => Err(reader.problems),
+    }
+}
+
+/// Finds lines of byte offsets.
+struct Lines<'a>(&'a str);
+
+impl Lines<'_> {
+    fn of(&self, offset: usize) -> usize {
+        let before = self.0.bytes().take(offset.min(self.0.len()));
+        before.filter(|byte| *byte == b'\n').count() + 1
+    }
+}
+
+struct StepReader<'a> {
+    lines: Lines<'a>,
+    problems: Vec<Problem>,
+}
+
+impl StepReader<'_> {
+    fn steps(&mut self, steps: Vec<Spanned<StepTable>>) -> Vec<At<StepSource>> {
+        let mut all = Vec::new();
+        for step in steps {
+            let line = self.lines.of(step.span().start);
+            match self.step(step.into_inner()) {
+                Ok(value) => all.push(At { line, value }),
+                Err(words) => self.problems.push(Problem::new(line, words)),
+            }
+        }
+        all
+    }
+
+    fn step(&mut self, mut table: StepTable) -> Result<StepSource, String> {
+        let requests = [
+            ("GET", table.get.take()),
+            ("HEAD", table.head.take()),
+            ("POST", table.post.take()),
+            ("PUT", table.put.take()),
+            ("PATCH", table.patch.take()),
+            ("DELETE", table.delete.take()),
+            ("OPTIONS", table.options.take()),
+        ];
+        let mut kinds: Vec<StepSource> = Vec::new();
+        for (method, url) in requests {
+            let Some(url) = url else { continue };
+            kinds.push(StepSource::Request(RequestSource {
+                method: method.to_owned(),
+                url,
+                tag: table.tag.take(),
+                headers: table
+                    .headers
+                    .drain(..)
+                    .map(|field| split(&field))
+                    .collect::<Result<_, String>>()?,
+                body: table.body.take().unwrap_or_default(),
+            }));
+        }
+        kinds.extend(table.wait.map(StepSource::Wait));
+        kinds.extend(table.wait_exp.map(StepSource::WaitExp));
+        kinds.extend(
+            table
+                .wait_uniform
+                .map(|(low, high)| StepSource::WaitUniform(low, high)),
+        );
+        let has_inner = table.steps.is_some();
+        let inner = self.steps(table.steps.unwrap_or_default());
+        match (table.times, table.for_ever) {
+            (None, None | Some(false)) if has_inner => {
+                return Err("steps: how often? add times = 10, or for-ever = true".to_owned());
+            }
+            (None, None | Some(false)) => {}
+            (Some(times), None | Some(false)) => kinds.push(StepSource::Times(times, inner)),
+            (None, Some(true)) => kinds.push(StepSource::ForEver(inner)),
+            (Some(_), Some(true)) => return Err("both times and for-ever: choose one".to_owned()),
+        }
+        let of_requests = table.tag.is_some() || table.body.is_some() || !table.headers.is_empty();
+        match (kinds.pop(), kinds.is_empty(), of_requests) {
+            (Some(kind), true, false) => Ok(kind),
+            (Some(_), true, true) => {
+                Err("tag, headers and body belong to a request: get = \"/path\"".to_owned())
+            }
+            (Some(_), false, _) => Err("a step does one thing: make two steps of it".to_owned()),
+            (None, ..) => Err(
+                "an empty step: write get = \"/path\", wait = 1 or times = 10 with steps"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// Name and value of a field, as `-H` takes it.
+fn split(field: &str) -> Result<(String, String), String> {
+    let (name, value) = field
+        .split_once(':')
+        .ok_or_else(|| format!("headers: {field:?} is not \"Name: value\""))?;
+    Ok((name.to_owned(), value.trim().to_owned()))
+}
