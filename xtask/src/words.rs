@@ -33,7 +33,6 @@ const NOT_YET: &[&str] = &[
     "docs/reference/requirements.md",
     "docs/reference/rules.md",
     "docs/reference/serve.md",
-    "docs/reference/watch.md",
 ];
 
 /// What other people wrote, or text that programs read.
