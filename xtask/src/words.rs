@@ -25,7 +25,6 @@ const NOT_YET: &[&str] = &[
     "docs/internals/figures.md",
     "docs/reference/fix-table.md",
     "docs/reference/fix.md",
-    "docs/reference/lambda.md",
     "docs/reference/ledger.md",
     "docs/reference/link.md",
     "docs/reference/options.md",
