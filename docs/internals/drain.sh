@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ends real servers under kept connections, one after the other, and prints the table of docs/reference/check.md.
+# Ends real servers under kept connections, one after the other, and prints the table of docs/internals/check.md.
 #
 #   cargo build -p intact && docs/internals/drain.sh target/debug/intact
 #

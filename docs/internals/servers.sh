@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks real servers with their defaults, side by side, and prints the table of docs/reference/check.md.
+# Checks real servers with their defaults, side by side, and prints the table of docs/internals/check.md.
 #
 #   cargo build -p intact && docs/internals/servers.sh target/debug/intact
 #

@@ -22,14 +22,11 @@ const NOT_YET: &[&str] = &[
     "crates/serve/",
     "deploy/README.md",
     "docs/reference/bench.md",
-    "docs/reference/check.md",
     "docs/internals/figures.md",
     "docs/reference/fix.md",
-    "docs/reference/lambda.md",
     "docs/reference/ledger.md",
     "docs/reference/link.md",
     "docs/reference/serve.md",
-    "docs/reference/watch.md",
 ];
 
 /// What other people wrote, or text that programs read.

@@ -2,8 +2,8 @@
 //!
 //! A seccomp filter asks us about `connect`. We connect to the real destination ourselves, give the program's own socket
 //! the other end of a relay, and answer `getpeername` and `getsockname` as if nothing had happened. What passes through
-//! the relay is read by the passive observers of `wire` and recorded as ledger events. `docs/reference/watch.md` has the mechanism
-//! and every difference that a program could notice.
+//! the relay is read by the passive observers of `wire` and recorded as ledger events. `docs/internals/watch.md` has the
+//! mechanism, `docs/reference/watch.md` every difference that a program could notice.
 //!
 //! This crate draws no conclusions and prints nothing. It must never take the program down: where it cannot follow, the
 //! call goes on untouched and that is counted.
