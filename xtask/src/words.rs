@@ -21,7 +21,6 @@ const NOT_YET: &[&str] = &[
     "crates/intact/",
     "crates/serve/",
     "deploy/README.md",
-    "docs/reference/bench.md",
     "docs/reference/check.md",
     "docs/internals/figures.md",
     "docs/reference/fix-table.md",
