@@ -27,7 +27,6 @@ const NOT_YET: &[&str] = &[
     "docs/reference/fix.md",
     "docs/reference/lambda.md",
     "docs/reference/ledger.md",
-    "docs/reference/link.md",
     "docs/reference/options.md",
     "docs/reference/requirements.md",
     "docs/reference/rules.md",
