@@ -30,7 +30,6 @@ const NOT_YET: &[&str] = &[
     "docs/reference/options.md",
     "docs/reference/requirements.md",
     "docs/reference/rules.md",
-    "docs/reference/serve.md",
     "docs/reference/watch.md",
 ];
 
