@@ -24,7 +24,6 @@ const NOT_YET: &[&str] = &[
     "docs/reference/check.md",
     "docs/internals/figures.md",
     "docs/reference/fix-table.md",
-    "docs/reference/fix.md",
     "docs/reference/lambda.md",
     "docs/reference/ledger.md",
     "docs/reference/options.md",
