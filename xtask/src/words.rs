@@ -25,7 +25,6 @@ const NOT_YET: &[&str] = &[
     "docs/internals/figures.md",
     "docs/reference/fix-table.md",
     "docs/reference/lambda.md",
-    "docs/reference/ledger.md",
     "docs/reference/options.md",
     "docs/reference/requirements.md",
     "docs/reference/rules.md",
