@@ -22,7 +22,6 @@ const NOT_YET: &[&str] = &[
     "crates/serve/",
     "deploy/README.md",
     "docs/reference/check.md",
-    "docs/internals/figures.md",
     "docs/reference/fix-table.md",
     "docs/reference/lambda.md",
     "docs/reference/options.md",
