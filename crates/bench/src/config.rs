@@ -259,7 +259,8 @@ impl Config {
             _ => None,
         };
         let mut request = spec.format(choice.http);
-        request.closes |= !choice.keepalive && choice.http != Protocol::Http2;
+        let has_streams = matches!(choice.http, Protocol::Http2 | Protocol::Http3);
+        request.closes |= !choice.keepalive && !has_streams;
         Ok(request)
     }
 }

@@ -214,6 +214,11 @@ impl AxisReader<'_> {
 }
 
 impl TlsChoice {
+    /// Whether HTTP/3 can be spoken: QUIC contains TLS 1.3 (RFC 9001).
+    fn allows_quic(self) -> bool {
+        matches!(self, TlsChoice::Any | TlsChoice::Version(TlsVersion::Tls13))
+    }
+
     /// The choice of this word; `None` for a word that is none.
     fn read(word: &str) -> Option<TlsChoice> {
         const VERSIONS: [TlsVersion; 5] = [
@@ -234,6 +239,11 @@ impl TlsChoice {
     }
 }
 
+/// Whether a connection carries several exchanges at once.
+fn has_streams(http: Protocol) -> bool {
+    matches!(http, Protocol::Http2 | Protocol::Http3)
+}
+
 impl Load {
     /// An open loop for each rate, or the closed one.
     fn loops(&self) -> Vec<Option<OpenLoop>> {
@@ -251,8 +261,8 @@ impl Load {
 }
 
 impl Axes {
-    /// The product. Where a value has no meaning beside another (resumption without TLS, streams without HTTP/2), the
-    /// combinations fall together and are measured once.
+    /// The product. Where a value has no meaning beside another (resumption without TLS, streams before HTTP/2), the
+    /// combinations fall together and are measured once. HTTP/3 has no plain form and none over TLS 1.2: those are left out.
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();
         for open_loop in self.load.loops() {
@@ -266,12 +276,15 @@ impl Axes {
         for &concurrency in &self.concurrency {
             for &http in &self.http {
                 for &tls in &self.tls {
+                    if http == Protocol::Http3 && !tls.allows_quic() {
+                        continue;
+                    }
                     for (nth, &resume) in self.resume.iter().enumerate() {
                         if tls == TlsChoice::None && nth > 0 {
                             continue;
                         }
                         for (nth, &streams) in self.streams.iter().enumerate() {
-                            if http != Protocol::Http2 && nth > 0 {
+                            if !has_streams(http) && nth > 0 {
                                 continue;
                             }
                             for &keepalive in &self.keepalive {
@@ -281,7 +294,7 @@ impl Axes {
                                     tls,
                                     resume: resume && tls != TlsChoice::None,
                                     concurrency,
-                                    streams: if http == Protocol::Http2 { streams } else { 1 },
+                                    streams: if has_streams(http) { streams } else { 1 },
                                     open_loop,
                                 });
                             }

@@ -16,6 +16,7 @@ impl Round<'_> {
         let id = ConnectionId(self.engine.id());
         let slot = &mut self.slots[index];
         slot.generation = slot.generation.wrapping_add(1);
+        slot.timer = None;
         slot.dials += 1;
         slot.idle_turns = 0;
         let token = self.token(index);
@@ -82,7 +83,7 @@ impl Round<'_> {
 
     fn progress(&mut self, index: usize, progress: Progress) {
         match progress {
-            Progress::Pending => {}
+            Progress::Pending => self.arm(index),
             Progress::Established(established) => self.open(index, *established),
             Progress::Failed(connection) => self.dial_failed(index, *connection),
         }
@@ -123,6 +124,7 @@ impl Round<'_> {
         slot.phase = Phase::Open(open);
         self.finish_opening(index);
         self.advance(index);
+        self.arm(index);
     }
 
     pub(super) fn dial_failed(&mut self, index: usize, mut connection: Connection) {
