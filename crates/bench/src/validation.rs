@@ -92,11 +92,32 @@ fn check_axes(config: &Config) -> Result<(), ConfigError> {
             "only HTTP/2 and HTTP/3 have streams, and no variant speaks either; add --http 2",
         );
     }
+    if axes.early_data.contains(&true) {
+        check_early_data(config)?;
+    }
     if axes.tls.iter().all(|&tls| tls == TlsChoice::None) && axes.resume != [false] {
         return refuse(
             "--resume",
             "plain HTTP has no TLS session to resume; name an https:// URL, or add --tls",
         );
+    }
+    Ok(())
+}
+
+/// Refuses early data that no variant can send, and requests that a replay could execute twice.
+fn check_early_data(config: &Config) -> Result<(), ConfigError> {
+    let refuse = |reason: &str| {
+        Err(ConfigError::Value {
+            option: "--early-data",
+            reason: reason.to_owned(),
+        })
+    };
+    let choices = config.axes.choices();
+    if choices.iter().all(|one| one.early_data.is_none()) {
+        return refuse("only a resumed session of HTTP/3 sends it here; add --http 3 --resume on");
+    }
+    if !matches!(config.method.as_str(), "GET" | "HEAD") {
+        return refuse("a server may execute an early request twice; use GET or HEAD");
     }
     Ok(())
 }

@@ -55,6 +55,18 @@ pub struct Established {
     pub is_tunnel: bool,
 }
 
+impl Established {
+    /// Whether requests may be sent although the handshake is not complete (0-RTT). The connection
+    /// is recorded by [`crate::HttpConnection::receive`] when it is.
+    pub fn is_early(&self) -> bool {
+        match &self.transport {
+            Transport::Stream { .. } => false,
+            #[cfg(feature = "http3")]
+            Transport::Quic(quic) => !quic.is_connected(),
+        }
+    }
+}
+
 /// Facts about a TLS handshake in addition to the ledger's; all `None` or 0 without TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeFacts {

@@ -215,6 +215,19 @@ impl Client {
         }
     }
 
+    /// The same client, with the same sessions, whose QUIC connections send their first request
+    /// before the server responds (0-RTT), if a session allows it. Servers may replay it, so use it
+    /// only for requests that are safe to repeat. A request that the server refused is sent again.
+    #[cfg(feature = "http3")]
+    pub fn allowing_early_requests(&self) -> Client {
+        let mut config = ClientConfig::clone(&self.config);
+        config.enable_early_data = true;
+        Client {
+            config: Arc::new(config),
+            ..self.clone()
+        }
+    }
+
     /// The same client with a key log for its sessions, so that captures can be decrypted.
     pub fn with_key_log(&self, secrets: Arc<dyn KeyLog>) -> Client {
         let mut config = ClientConfig::clone(&self.config);

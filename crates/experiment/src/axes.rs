@@ -38,6 +38,8 @@ pub struct Axes {
     pub tls: Vec<TlsChoice>,
     /// May TLS sessions be resumed?
     pub resume: Vec<bool>,
+    /// Is the first request of a resumed HTTP/3 connection sent before the server responds (0-RTT)?
+    pub early_data: Vec<bool>,
     /// Connections at once.
     pub concurrency: Vec<u32>,
     /// Streams per connection.
@@ -68,6 +70,8 @@ pub struct AxisValues {
     pub tls: TlsChoice,
     /// Whether TLS sessions may be resumed.
     pub resume: bool,
+    /// Whether the first request of a connection is sent before the server responds; absent where that is not possible.
+    pub early_data: Option<bool>,
     /// Connections at once.
     pub concurrency: u32,
     /// Streams per connection.
@@ -127,6 +131,10 @@ impl AxisValues {
             })?,
             tls: axes.one("tls", "none, any or a TLS version", TlsChoice::read)?,
             resume: axes.on_off("resume")?,
+            early_data: match axes.axes.contains_key(EARLY_DATA) {
+                true => Some(axes.on_off(EARLY_DATA)?),
+                false => None,
+            },
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
             open_loop: axes.open_loop()?,
@@ -144,6 +152,9 @@ impl AxisValues {
             ("c".to_owned(), self.concurrency.to_string()),
             ("streams".to_owned(), self.streams.to_string()),
         ]);
+        if let Some(early) = self.early_data {
+            axes.insert(EARLY_DATA.to_owned(), on_off(early));
+        }
         if let Some(open) = &self.open_loop {
             axes.insert("rate".to_owned(), open.rate.to_string());
             let (arrivals, when_busy) = (open.arrivals.as_str(), open.when_busy.as_str());
@@ -155,6 +166,7 @@ impl AxisValues {
 }
 
 const COUNT: &str = "a number from 1 on";
+const EARLY_DATA: &str = "early-data";
 
 fn count(value: &str) -> Option<u32> {
     value.parse().ok().filter(|&count| count > 0)
@@ -283,26 +295,39 @@ impl Axes {
                         if tls == TlsChoice::None && nth > 0 {
                             continue;
                         }
-                        for (nth, &streams) in self.streams.iter().enumerate() {
-                            if !has_streams(http) && nth > 0 {
-                                continue;
-                            }
-                            for &keepalive in &self.keepalive {
-                                choices.push(AxisValues {
-                                    keepalive,
-                                    http,
-                                    tls,
-                                    resume: resume && tls != TlsChoice::None,
-                                    concurrency,
-                                    streams: if has_streams(http) { streams } else { 1 },
-                                    open_loop,
-                                });
+                        let resume = resume && tls != TlsChoice::None;
+                        for early_data in self.early_choices(http, resume) {
+                            for (nth, &streams) in self.streams.iter().enumerate() {
+                                if !has_streams(http) && nth > 0 {
+                                    continue;
+                                }
+                                for &keepalive in &self.keepalive {
+                                    choices.push(AxisValues {
+                                        keepalive,
+                                        http,
+                                        tls,
+                                        resume,
+                                        early_data,
+                                        concurrency,
+                                        streams: if has_streams(http) { streams } else { 1 },
+                                        open_loop,
+                                    });
+                                }
                             }
                         }
                     }
                 }
             }
         }
+    }
+
+    /// The values of early data beside these: it takes a session that is resumed, and here HTTP/3.
+    fn early_choices(&self, http: Protocol, resume: bool) -> Vec<Option<bool>> {
+        let is_possible = http == Protocol::Http3 && resume;
+        if !is_possible || self.early_data == [false] {
+            return vec![None];
+        }
+        self.early_data.iter().copied().map(Some).collect()
     }
 
     /// How many combinations there are, those included that fall together.
@@ -318,12 +343,13 @@ impl Axes {
         varied.map(|(axis, _)| axis.to_owned()).collect()
     }
 
-    fn lengths(&self) -> [(&'static str, usize); 7] {
+    fn lengths(&self) -> [(&'static str, usize); 8] {
         [
             ("keepalive", self.keepalive.len()),
             ("http", self.http.len()),
             ("tls", self.tls.len()),
             ("resume", self.resume.len()),
+            (EARLY_DATA, self.early_data.len()),
             ("c", self.concurrency.len()),
             ("streams", self.streams.len()),
             ("rate", self.load.rate.len().max(1)),
@@ -362,6 +388,7 @@ mod tests {
             http: vec![Protocol::Http11],
             tls: vec![TlsChoice::None],
             resume: vec![false],
+            early_data: vec![false],
             concurrency: vec![1],
             streams: vec![1],
             load: Load::default(),

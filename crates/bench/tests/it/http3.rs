@@ -3,14 +3,21 @@
 use crate::hostile::{id, outcomes};
 use crate::rig::{Record, config, run};
 use intact_bench::{Config, Length};
-use intact_client::tls::Verify;
+use intact_client::clock::TimestampConverter;
+use intact_client::tls::{Client, Settings, Trust, Verify};
+use intact_client::{
+    Clock, Detail, Dial, Endpoint, HttpConnection, Plan, Progress, Proxy, RequestSpec, Resolver,
+    ServerUrl,
+};
 use intact_experiment::TlsChoice;
 use intact_ledger::{
-    CloseKind, Connection, EndedBy, Handshake, Outcome, Protocol, Reuse, Row, TlsVersion, Transport,
+    CloseKind, Connection, ConnectionId, EndedBy, Event, Exchange, Handshake, Method, Nanos,
+    Outcome, Protocol, Reuse, Row, Sink, TlsVersion, Transport,
 };
 use intact_serve::{
     CertificateAuthority, Close, Fault, NamedVariants, TestServer, TlsConfig, Totals,
 };
+use mio::{Events, Poll, Token, Waker};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;
@@ -127,6 +134,78 @@ fn sessions_are_resumed_where_they_may_be() {
     }
 }
 
+fn accepts_early_data(serve: &mut intact_serve::Config) {
+    if let Some((_, tls)) = &mut serve.tls {
+        tls.early_data = 16_384;
+    }
+}
+
+#[test]
+fn a_request_in_early_data_is_counted_so_by_both_ledgers() {
+    let (record, totals) = against("/", accepts_early_data, |config| {
+        config.axes.keepalive = vec![false];
+        config.axes.resume = vec![true];
+        config.axes.early_data = vec![true];
+    });
+    assert_agrees(&record, &totals);
+    let is_early =
+        |one: &&Connection| one.tls.as_ref().unwrap().handshake == Some(Handshake::EarlyData);
+    let early = connections(&record).filter(is_early).count() as u64;
+    // a connection that ends before its tickets come leaves no session for the next one
+    assert!(
+        early >= record.opened() / 2,
+        "{early} of {}",
+        record.opened()
+    );
+    let theirs = &totals.connections.handshakes;
+    let theirs = theirs
+        .iter()
+        .find(|one| one.kind == Some(Handshake::EarlyData));
+    assert_eq!(theirs.map(|one| one.count), Some(early));
+    for row in &record.rows {
+        if let Row::Exchange(exchange) = row {
+            assert_eq!(exchange.reuse, Some(Reuse::Fresh));
+        }
+    }
+}
+
+#[test]
+fn early_data_is_not_sent_where_the_server_takes_none() {
+    let (record, totals) = against(
+        "/",
+        |_| {},
+        |config| {
+            config.axes.keepalive = vec![false];
+            config.axes.resume = vec![true];
+            config.axes.early_data = vec![true];
+        },
+    );
+    assert_agrees(&record, &totals);
+    let kinds = connections(&record).skip(1);
+    let mut kinds = kinds.map(|one| one.tls.as_ref().unwrap().handshake);
+    assert!(kinds.all(|kind| kind == Some(Handshake::Resumed)));
+}
+
+#[test]
+fn early_data_without_effect_or_with_a_risk_is_refused() {
+    let refused = |adjust: &dyn Fn(&mut Config)| {
+        let mut config = of_port(1);
+        config.axes.resume = vec![true];
+        config.axes.early_data = vec![false, true];
+        adjust(&mut config);
+        let refused = intact_bench::Bench::new(config).err();
+        refused.unwrap().to_string()
+    };
+    let without_resumption = refused(&|config| config.axes.resume = vec![false]);
+    assert!(without_resumption.starts_with("--early-data: only a resumed"));
+    let by_tcp = refused(&|config| config.axes.http = vec![Protocol::Http2]);
+    assert!(by_tcp.starts_with("--early-data: only a resumed"));
+    let unsafe_method = refused(&|config| config.method = "POST".to_owned());
+    assert!(unsafe_method.contains("twice"), "{unsafe_method}");
+    let plain = refused(&|config| config.axes.tls = vec![TlsChoice::None]);
+    assert!(plain.starts_with("--http 3: "), "{plain}");
+}
+
 #[test]
 fn bodies_of_any_size_pass_in_both_directions() {
     let sent = vec![b'b'; 300_000];
@@ -216,7 +295,7 @@ fn every_fault_is_counted_by_its_kind() {
             |_| {},
             |config| {
                 config.length = Length::Exchanges(4);
-                config.timeout = Duration::from_millis(500);
+                config.timeout = Duration::from_secs(1);
             },
         );
         let expected = fault
@@ -228,7 +307,7 @@ fn every_fault_is_counted_by_its_kind() {
             found.retain(|id| id != "closed" && id != "stale");
         }
         let (here, there) = (record.opened(), totals.connections.opened);
-        if found != [id(&expected)] || here != there || begun.elapsed() > Duration::from_secs(20) {
+        if found != [id(&expected)] || here != there || begun.elapsed() > Duration::from_secs(30) {
             wrong.push(format!(
                 "{fault}: {found:?} for {expected:?}, {here} connections here, {there} there"
             ));
@@ -328,4 +407,142 @@ fn a_certificate_that_is_not_trusted_is_told_by_kind() {
     );
     assert_eq!(outcomes(&record), ["certificate-unknown"]);
     assert_eq!(totals.requests.total, 0);
+}
+
+/// A connection that the test drives by itself.
+struct Driven {
+    http: HttpConnection,
+    events: Events,
+    poll: Poll,
+}
+
+#[derive(Default)]
+struct Recorded {
+    opened: Vec<Connection>,
+    exchanges: Vec<Exchange>,
+}
+
+impl Sink for Recorded {
+    fn record(&mut self, event: Event<'_>) {
+        match event {
+            Event::Opened(connection) => self.opened.push(connection.clone()),
+            Event::Exchange(exchange) => self.exchanges.push(exchange.clone()),
+            _ => {}
+        }
+    }
+}
+
+impl Driven {
+    fn dial(
+        client: &Client,
+        address: SocketAddr,
+        clock: &Clock,
+        recorded: &mut Recorded,
+    ) -> Driven {
+        let plan = Arc::new(Plan {
+            origin: ServerUrl::parse("https://localhost/").unwrap().origin(),
+            endpoint: Endpoint::Addresses([address].into()),
+            proxy: Proxy::Transparent,
+            tls: Some(client.clone()),
+            protocol: Protocol::Http3,
+            stamps: true,
+            local_address: true,
+        });
+        let mut poll = Poll::new().unwrap();
+        let mut resolver = Resolver::new(Waker::new(poll.registry(), Token(1)).unwrap());
+        let (id, registry) = (ConnectionId(1), poll.registry());
+        let (mut dial, mut progress) =
+            Dial::start(&plan, id, 0, Token(0), &mut resolver, registry, clock);
+        let mut events = Events::with_capacity(8);
+        loop {
+            match progress {
+                Progress::Established(established) => {
+                    if !established.is_early() {
+                        recorded.opened.push(established.connection.clone());
+                    }
+                    let blank = Exchange::new(0, Nanos(0));
+                    let (protocol, detail) = (Protocol::Http3, Detail::Fields);
+                    let http = HttpConnection::new(*established, protocol, detail, 4, blank);
+                    return Driven { http, events, poll };
+                }
+                Progress::Failed(connection) => panic!("{:?}", connection.failed),
+                Progress::Pending => {}
+            }
+            poll.poll(&mut events, Some(Duration::from_millis(20)))
+                .unwrap();
+            progress = dial.ready(poll.registry(), clock);
+        }
+    }
+
+    /// Sends a request, and reads until its exchange and the server's tickets are there.
+    fn ask(&mut self, clock: &Clock, recorded: &mut Recorded) -> Exchange {
+        let url = ServerUrl::parse("https://localhost/").unwrap();
+        let spec = RequestSpec::new(&url, Method::GET, "intact/test", &[], |_| None).unwrap();
+        let request = Arc::new(spec.format(Protocol::Http3));
+        self.http.begin(&request, 1, clock.now(), false);
+        let mut buffer = vec![0; 65_536];
+        let begun = Instant::now();
+        while recorded.exchanges.is_empty() || begun.elapsed() < Duration::from_millis(200) {
+            assert!(begun.elapsed() < Duration::from_secs(20), "a hang");
+            self.http.send(clock).unwrap();
+            let wait = Some(Duration::from_millis(10));
+            self.poll.poll(&mut self.events, wait).unwrap();
+            let timestamps = TimestampConverter::read(clock);
+            self.http.receive(&mut buffer, clock, &timestamps, recorded);
+        }
+        recorded.exchanges.remove(0)
+    }
+}
+
+#[test]
+fn a_request_that_was_refused_as_early_data_is_sent_again() {
+    let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
+    let start = |address: SocketAddr| {
+        let tls = TlsConfig {
+            authority: authority.clone(),
+            versions: vec![TlsVersion::Tls13],
+            tickets: 2,
+            early_data: 16_384,
+        };
+        let config = intact_serve::Config {
+            tls: Some((address, tls)),
+            http3: true,
+            ..intact_serve::Config::default()
+        };
+        TestServer::start(config).unwrap()
+    };
+    let settings = Settings {
+        version: None,
+        protocol: Protocol::Http3,
+        resume: true,
+        verify: Verify::Roots(authority.ca_pem().unwrap().as_bytes().into()),
+        certificate: None,
+    };
+    let trust = Trust::load(&settings.verify).unwrap();
+    let client = Client::new("localhost", &settings, &trust).unwrap();
+    let client = client.allowing_early_requests();
+    let clock = Clock::start();
+    let mut recorded = Recorded::default();
+    let mut visit = |address| {
+        let mut driven = Driven::dial(&client, address, &clock, &mut recorded);
+        let exchange = driven.ask(&clock, &mut recorded);
+        driven.http.close(clock.now());
+        let tls = recorded.opened.pop().unwrap().tls.unwrap();
+        assert!(
+            recorded.opened.is_empty(),
+            "each connection is recorded once"
+        );
+        (exchange.outcome, exchange.status, tls.handshake)
+    };
+    let server = start(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let address = server.addresses().tls.unwrap();
+    let ok = |handshake| (Outcome::Ok, Some(200), Some(handshake));
+    assert_eq!(visit(address), ok(Handshake::Full));
+    assert_eq!(visit(address), ok(Handshake::EarlyData));
+    assert_eq!(server.end().unwrap().requests.total, 2);
+    // a server without memory of the session: it refuses both the session and the request
+    let server = start(address);
+    assert_eq!(visit(address), ok(Handshake::Full));
+    let totals = server.end().unwrap();
+    assert_eq!((totals.requests.total, totals.requests.ok), (1, 1));
 }

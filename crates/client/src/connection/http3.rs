@@ -17,8 +17,8 @@ use crate::{Arrival, Clock, Due, Request, ResponseError};
 use bytes::Bytes;
 use exchanges::Http3;
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, Exchange, Failure, Nanos, Probes, Side, Sink,
-    Span,
+    Close, CloseKind, ClosePoint, Closed, Connection, DialFailure, Event, Exchange, Failure, Nanos,
+    Probes, SetupPhase, Side, Sink, Span,
 };
 use intact_wire::h2;
 use intact_wire::h3::{self, ErrorCode};
@@ -94,6 +94,13 @@ impl From<h2::Error> for Violation {
     }
 }
 
+/// A server that allows no control stream breaks the protocol, which will show.
+fn open_control_stream(http: &Http3, quic: &mut QuicConnection) {
+    if let Some(stream) = quic.open_uni() {
+        quic.write(stream, &http.control_stream());
+    }
+}
+
 /// An open connection.
 pub(super) struct Http3Connection {
     quic: Box<QuicConnection>,
@@ -106,6 +113,9 @@ pub(super) struct Http3Connection {
     lost_packets: u64,
     /// What was read of one stream; kept for its memory.
     chunks: Vec<Bytes>,
+    /// The connection was recorded. One whose first request is sent early is recorded after the
+    /// handshake.
+    is_recorded: bool,
 }
 
 impl Http3Connection {
@@ -118,13 +128,10 @@ impl Http3Connection {
         blank: Exchange,
     ) -> Http3Connection {
         let mut http = Box::new(Http3::new(blank, detail, streams));
-        if let Some(stream) = quic.open_uni() {
-            // a server that allows no control stream breaks the protocol; it will show
-            let settings = http.control_stream();
-            quic.write(stream, &settings);
-        }
+        open_control_stream(&http, &mut quic);
         http.open_more(&mut quic);
         Http3Connection {
+            is_recorded: quic.is_connected(),
             lost_packets: quic.lost_packets(),
             quic: Box::new(quic),
             http,
@@ -269,7 +276,11 @@ impl Http3Connection {
                     self.http.open_more(&mut *self.quic);
                     Ok(())
                 }
-                QuicEvent::Connected | QuicEvent::Stopped => Ok(()),
+                QuicEvent::Connected => {
+                    self.complete_handshake(sink);
+                    Ok(())
+                }
+                QuicEvent::Stopped => Ok(()),
                 QuicEvent::Lost(lost) => {
                     self.lose(&lost, arrival, sink);
                     return;
@@ -279,6 +290,40 @@ impl Http3Connection {
                 self.http.break_off(&violation, arrival.read, sink);
             }
         }
+    }
+
+    /// Records a connection whose first request was sent early. If the server refused it, the
+    /// request is sent again.
+    fn complete_handshake(&mut self, sink: &mut impl Sink) {
+        if std::mem::replace(&mut self.is_recorded, true) {
+            return;
+        }
+        let is_accepted = self.quic.is_early_accepted();
+        self.connection.tls = Some(self.quic.describe(is_accepted));
+        sink.record(Event::Opened(&self.connection));
+        if !is_accepted {
+            open_control_stream(&self.http, &mut self.quic);
+            self.http.begin_again(&mut *self.quic);
+        }
+    }
+
+    /// Records a connection that ends before its handshake is complete. Returns whether it does.
+    fn fail_handshake(
+        &mut self,
+        (phase, kind): (SetupPhase, Failure),
+        words: &str,
+        sink: &mut impl Sink,
+    ) -> bool {
+        if std::mem::replace(&mut self.is_recorded, true) {
+            return false;
+        }
+        self.connection.failed = Some(DialFailure {
+            phase,
+            kind,
+            detail: Some(words.into()),
+        });
+        sink.record(Event::Opened(&self.connection));
+        true
     }
 
     /// Takes the streams that the server opened.
@@ -308,7 +353,9 @@ impl Http3Connection {
     /// Records the end of the connection.
     fn lose(&mut self, lost: &LostConnection, arrival: Arrival, sink: &mut impl Sink) {
         self.note_end((lost.how, lost.by, arrival.at), arrival.read);
-        if lost.by == Side::Client {
+        if self.fail_handshake(lost.setup, &lost.words, sink) {
+            self.end_exchanges(Some(lost.setup.1), arrival.read, sink);
+        } else if lost.by == Side::Client {
             let violation = Violation::new(&lost.words, ErrorCode::H3_GENERAL_PROTOCOL_ERROR);
             self.http.break_off(&violation, arrival.read, sink);
         } else {
@@ -319,11 +366,25 @@ impl Http3Connection {
     /// See [`super::HttpConnection::end_by_reset`].
     pub(super) fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
         self.note_end((CloseKind::Rst, Side::Server, at), at);
-        self.end_exchanges(Some(Failure::Reset), at, sink);
+        let setup = (SetupPhase::Connect, Failure::Refused);
+        let failure = match self.fail_handshake(setup, "the port is closed", sink) {
+            true => Failure::Refused,
+            false => Failure::Reset,
+        };
+        self.end_exchanges(Some(failure), at, sink);
     }
 
     /// See [`super::HttpConnection::give_up`].
     pub(super) fn give_up(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+        let kind = match failure {
+            Some(Failure::Timeout) | None => Failure::ConnectTimeout,
+            Some(kind) => kind,
+        };
+        let setup = (SetupPhase::Connect, kind);
+        let failure = match self.fail_handshake(setup, "gave up after --timeout", sink) {
+            true => Some(kind),
+            false => failure,
+        };
         self.end_exchanges(failure, at, sink);
     }
 

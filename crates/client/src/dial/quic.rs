@@ -51,11 +51,16 @@ impl Dial {
         let quic = QuicConnection::connect(tls, address, plan.stamps, registry, self.token, clock);
         match quic {
             Ok(connection) => {
+                let is_early = connection.may_send_early();
                 self.quic = Some(QuicDial {
                     connection: Box::new(connection),
                     buffer: vec![0; BUFFER],
                 });
-                self.drive_quic(since, registry, clock)
+                match is_early {
+                    // the first request goes with the first packet
+                    true => self.establish_quic(since, clock),
+                    false => self.drive_quic(since, registry, clock),
+                }
             }
             Err(error) => self.next_or_fail(&error, since, registry, clock),
         }
@@ -91,12 +96,11 @@ impl Dial {
         let Some(QuicDial { connection, .. }) = self.quic.take() else {
             return Progress::Pending;
         };
-        let Some(tls) = &self.plan.tls else {
-            return Progress::Pending;
-        };
         self.stage = DialStage::Over;
         self.connection.setup.connect = Some(Span::new(since, clock.now()));
-        self.connection.tls = Some(tls.describe_quic(&connection.handshake(), false));
+        if connection.is_connected() {
+            self.connection.tls = Some(connection.describe(false));
+        }
         if self.plan.local_address {
             self.connection.local = connection.local_addr();
         }

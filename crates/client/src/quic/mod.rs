@@ -14,7 +14,7 @@ pub use session::{QuicHandshake, QuicServerTls};
 use crate::Clock;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
-use intact_ledger::{ConnectionBytes, Nanos};
+use intact_ledger::{ConnectionBytes, Nanos, Tls};
 use mio::{Registry, Token};
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError,
@@ -82,6 +82,9 @@ pub struct QuicConnection {
     is_held_back: bool,
     /// The last read found nothing more.
     is_emptied: bool,
+    /// The handshake is complete.
+    is_connected: bool,
+    client: tls::Client,
 }
 
 impl std::fmt::Debug for QuicConnection {
@@ -134,6 +137,8 @@ impl QuicConnection {
             out_segment: None,
             is_held_back: false,
             is_emptied: true,
+            is_connected: false,
+            client: client.clone(),
         })
     }
 
@@ -153,10 +158,32 @@ impl QuicConnection {
     }
 
     /// What TLS has led to.
-    pub(crate) fn handshake(&self) -> QuicHandshake {
+    fn handshake(&self) -> QuicHandshake {
         let data = self.inner.crypto_session().handshake_data();
         data.and_then(|data| data.downcast().ok())
             .map_or_else(QuicHandshake::default, |data| *data)
+    }
+
+    /// Whether the handshake is complete.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Whether requests may be sent before the server responds (0-RTT).
+    pub(crate) fn may_send_early(&self) -> bool {
+        self.inner.has_0rtt()
+    }
+
+    /// Whether the server accepted what was sent before it responded; known once the handshake is
+    /// complete. Otherwise all streams are gone.
+    pub(crate) fn is_early_accepted(&self) -> bool {
+        self.inner.accepted_0rtt()
+    }
+
+    /// The facts of the TLS session, which used early data or not.
+    pub(crate) fn describe(&self, used_early_data: bool) -> Tls {
+        self.client
+            .describe_quic(&self.handshake(), used_early_data)
     }
 
     /// Packets that were declared lost so far.
@@ -289,7 +316,10 @@ impl QuicConnection {
     pub(crate) fn event(&mut self) -> Option<QuicEvent> {
         loop {
             return Some(match self.inner.poll()? {
-                Event::Connected => QuicEvent::Connected,
+                Event::Connected => {
+                    self.is_connected = true;
+                    QuicEvent::Connected
+                }
                 Event::ConnectionLost { reason } => QuicEvent::Lost(LostConnection::new(
                     &reason,
                     self.handshake().error.as_ref(),

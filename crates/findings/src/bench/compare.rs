@@ -52,7 +52,7 @@ fn partners(run: &Run) -> Vec<Partners> {
                 .filter(|index| *index == b || same_rest(index))
                 .collect();
             // keep-alive and resumption are remedies: they are compared with doing without
-            let off = matches!(axis.as_str(), "keepalive" | "resume")
+            let off = matches!(axis.as_str(), "keepalive" | "resume" | "early-data")
                 .then(|| {
                     family
                         .iter()
@@ -200,6 +200,7 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
         _ if same => format!("{axis} against itself"),
         "keepalive" => "keep-alive".to_owned(),
         "resume" => "resuming TLS sessions".to_owned(),
+        "early-data" => "sending early data (0-RTT)".to_owned(),
         axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     };
     let place = place(run, of_b, b, axis);

@@ -305,7 +305,9 @@ fn speaks_http3(args: &Args) -> bool {
 
 /// The built-in server that the variants need.
 pub(super) fn server_config(args: &Args) -> serve::Config {
-    serve::Config::of_builtin().with_http3(speaks_http3(args))
+    let mut early = args.axes.early_data.iter();
+    let sends_early = early.any(|one| matches!(one, Switch::On));
+    serve::Config::of_builtin().with_http3(speaks_http3(args), sends_early)
 }
 
 /// The variants; without `--tls` as the URL says.
@@ -329,6 +331,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         http: args.axes.http.clone(),
         tls,
         resume: on(&args.axes.resume),
+        early_data: on(&args.axes.early_data),
         concurrency: args.axes.concurrency.clone(),
         streams: args.axes.streams.clone(),
         load: args.open_loop.load(),

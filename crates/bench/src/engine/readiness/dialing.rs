@@ -102,7 +102,11 @@ impl Round<'_> {
                 "the kernel gave no receive timestamps: latency ends when the client read the response, and client delay is in it",
             );
         }
-        self.engine.recorder.record(Event::Opened(connection));
+        // one whose first request goes early is recorded when the handshake is over
+        if !established.is_early() {
+            let opened = Event::Opened(&established.connection);
+            self.engine.recorder.record(opened);
+        }
         let VariantPlan {
             plan,
             request,

@@ -182,8 +182,12 @@ impl Round<'_> {
     }
 
     pub(super) fn close(&mut self, open: HttpConnection, now: Nanos) {
+        // one that failed in its handshake never was open
+        let has_failed = open.connection().failed.is_some();
         let closed = open.close(now);
-        self.engine.recorder.record(Event::Closed(&closed));
+        if !has_failed {
+            self.engine.recorder.record(Event::Closed(&closed));
+        }
     }
 
     pub(super) fn drive_lingering(&mut self, token: usize, bridge: &TimestampConverter) {

@@ -210,6 +210,19 @@ impl Http3 {
         }
     }
 
+    /// Sends the requests in flight again, on new streams: the server refused what was sent before
+    /// it responded, and the streams are gone.
+    pub(super) fn begin_again(&mut self, quic: &mut impl Streams) {
+        self.next = None;
+        for place in 0..self.ids.len() {
+            if self.ids[place] != FREE {
+                self.ids[place] = WAITING;
+                self.streams[place].written = 0;
+            }
+        }
+        self.open_more(quic);
+    }
+
     /// Passes on the rest of the request on a stream that accepts more.
     pub(super) fn write_more(&mut self, stream: u64, quic: &mut impl Streams) {
         if let Some(place) = self.place(stream) {

@@ -132,6 +132,14 @@ pub(crate) struct AxisOptions {
         default_value = "off"
     )]
     pub(in crate::cmd) resume: Vec<Switch>,
+    /// Send the first request of a resumed HTTP/3 connection before the server responds (0-RTT); only GET and HEAD, because it may be replayed
+    #[arg(
+        long,
+        value_name = "off,on",
+        value_delimiter = ',',
+        default_value = "off"
+    )]
+    pub(in crate::cmd) early_data: Vec<Switch>,
     /// Streams at once on each connection of HTTP/2 and HTTP/3
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1")]
     pub(in crate::cmd) streams: Vec<u32>,

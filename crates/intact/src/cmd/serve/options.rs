@@ -74,6 +74,9 @@ pub(crate) struct Config {
     place: Place,
 }
 
+/// Bytes of early data that a built-in server takes.
+const EARLY_DATA: u32 = 16_384;
+
 /// Where a server listens.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Place {
@@ -254,9 +257,12 @@ impl Config {
         }
     }
 
-    /// The same, with HTTP/3 or without.
-    pub(crate) fn with_http3(mut self, on: bool) -> Config {
+    /// The same, with HTTP/3 or without, and with early data or without.
+    pub(crate) fn with_http3(mut self, on: bool, early_data: bool) -> Config {
         self.options.http3 = on;
+        if early_data {
+            self.options.tls.early_data = Some(EARLY_DATA);
+        }
         self
     }
 
