@@ -11,7 +11,7 @@
 use intact_client::clock::TimestampConverter;
 use intact_client::{
     Clock, Detail, Established, HandshakeFacts, HttpConnection, Received, Request, RequestSpec,
-    ServerUrl, State, Stream,
+    ServerUrl, State, Stream, Transport,
 };
 use intact_ledger::{Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Protocol, Sink};
 use libfuzzer_sys::fuzz_target;
@@ -93,8 +93,10 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
     let (ours, theirs) = mio::net::UnixStream::pair().unwrap();
     let clock = Clock::start();
     let established = Established {
-        stream: Stream::Unix(ours),
-        session: None,
+        transport: Transport::Stream {
+            stream: Stream::Unix(ours),
+            session: None,
+        },
         connection: Connection::new(ConnectionId(1), Nanos(0)),
         stamped: false,
         handshake: HandshakeFacts::default(),

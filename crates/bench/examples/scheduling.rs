@@ -144,6 +144,7 @@ mod linux {
                 http: vec![Protocol::Http11],
                 tls: vec![TlsChoice::None],
                 resume: vec![false],
+                early_data: vec![false],
                 concurrency: vec![connections],
                 streams: vec![1],
                 load: Load {

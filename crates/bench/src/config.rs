@@ -186,7 +186,8 @@ impl Config {
                 verify: self.credentials.verify.clone(),
                 certificate: self.credentials.certificate.clone(),
             };
-            Some(tls::Client::new(&address.host, &settings, trust)?)
+            let client = tls::Client::new(&address.host, &settings, trust)?;
+            Some(with_early_data(client, choice))
         } else {
             None
         };
@@ -259,7 +260,23 @@ impl Config {
             _ => None,
         };
         let mut request = spec.format(choice.http);
-        request.closes |= !choice.keepalive && choice.http != Protocol::Http2;
+        let has_streams = matches!(choice.http, Protocol::Http2 | Protocol::Http3);
+        request.closes |= !choice.keepalive && !has_streams;
         Ok(request)
     }
+}
+
+/// The client of a variant whose first requests go early.
+#[cfg(feature = "http3")]
+fn with_early_data(client: tls::Client, choice: &AxisValues) -> tls::Client {
+    match choice.early_data {
+        Some(true) => client.allowing_early_requests(),
+        _ => client,
+    }
+}
+
+/// Without HTTP/3 none does.
+#[cfg(not(feature = "http3"))]
+fn with_early_data(client: tls::Client, _: &AxisValues) -> tls::Client {
+    client
 }

@@ -84,17 +84,74 @@ fn check_axes(config: &Config) -> Result<(), ConfigError> {
         })
     };
     let axes = &config.axes;
-    if !axes.http.contains(&Protocol::Http2) && axes.streams != [1] {
+    check_http3(config)?;
+    let has_streams = |http: &Protocol| matches!(http, Protocol::Http2 | Protocol::Http3);
+    if !axes.http.iter().any(has_streams) && axes.streams != [1] {
         return refuse(
             "--streams",
-            "only HTTP/2 has streams, and no variant speaks it; add --http 2",
+            "only HTTP/2 and HTTP/3 have streams, and no variant speaks either; add --http 2",
         );
+    }
+    if axes.early_data.contains(&true) {
+        check_early_data(config)?;
     }
     if axes.tls.iter().all(|&tls| tls == TlsChoice::None) && axes.resume != [false] {
         return refuse(
             "--resume",
             "plain HTTP has no TLS session to resume; name an https:// URL, or add --tls",
         );
+    }
+    Ok(())
+}
+
+/// Refuses early data that no variant can send, and requests that a replay could execute twice.
+fn check_early_data(config: &Config) -> Result<(), ConfigError> {
+    let refuse = |reason: &str| {
+        Err(ConfigError::Value {
+            option: "--early-data",
+            reason: reason.to_owned(),
+        })
+    };
+    let choices = config.axes.choices();
+    if choices.iter().all(|one| one.early_data.is_none()) {
+        return refuse("only a resumed session of HTTP/3 sends it here; add --http 3 --resume on");
+    }
+    if !matches!(config.method.as_str(), "GET" | "HEAD") {
+        return refuse("a server may execute an early request twice; use GET or HEAD");
+    }
+    Ok(())
+}
+
+/// Refuses HTTP/3 where it cannot be spoken: without TLS 1.3, and through what carries no UDP.
+fn check_http3(config: &Config) -> Result<(), ConfigError> {
+    let axes = &config.axes;
+    if !axes.http.contains(&Protocol::Http3) {
+        return Ok(());
+    }
+    let refuse = |option, reason: &str| {
+        Err(ConfigError::Value {
+            option,
+            reason: reason.to_owned(),
+        })
+    };
+    let has_quic = |one: &AxisValues| one.http == Protocol::Http3;
+    if !intact_client::HAS_HTTP3 {
+        return refuse(
+            "--http 3",
+            "this build was made without it; cargo build --release --features http3 has it",
+        );
+    }
+    if !axes.choices().iter().any(has_quic) {
+        return refuse(
+            "--http 3",
+            "HTTP/3 contains TLS 1.3; name an https:// URL, or add --tls 1.3",
+        );
+    }
+    if config.proxy.is_some() {
+        return refuse("--proxy", "no HTTP proxy carries UDP; leave out --http 3");
+    }
+    if config.unix_socket.is_some() {
+        return refuse("--unix-socket", "it carries no UDP; leave out --http 3");
     }
     Ok(())
 }

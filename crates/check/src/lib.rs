@@ -4,6 +4,7 @@
 //! writes ledger events and fills a [`ServerProfile`] with measured facts. It must not draw conclusions, print, or send more than
 //! its [`Budget`], which is known before the first request.
 
+mod alt_svc;
 mod budget;
 mod capture;
 mod config;

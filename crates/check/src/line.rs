@@ -145,6 +145,11 @@ impl Line {
         reads == READS_PER_TURN
     }
 
+    /// When [`Line::pump`] has to be called even if nothing arrived; absent where the kernel keeps the time.
+    pub(crate) fn timer(&mut self) -> Option<Nanos> {
+        self.http.timer()
+    }
+
     /// Abandons the exchange in flight.
     pub(crate) fn give_up(&mut self, failure: Failure, at: Nanos) {
         self.http.give_up(Some(failure), at, &mut self.last);

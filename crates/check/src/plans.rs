@@ -60,6 +60,11 @@ impl<'a> Plans<'a> {
         Ok(Client::new(&self.address.host, &settings, &self.trust)?)
     }
 
+    /// What to connect to for a host and port.
+    pub(crate) fn endpoint(&self, host: &str, port: u16) -> Result<Endpoint, ConfigError> {
+        Ok(self.config.route.endpoint(host, port)?)
+    }
+
     /// A plan with this TLS client, or without TLS.
     pub(crate) fn with_client(
         &self,
@@ -68,10 +73,7 @@ impl<'a> Plans<'a> {
     ) -> Result<Plan, ConfigError> {
         Ok(Plan {
             origin: self.address.origin(),
-            endpoint: self
-                .config
-                .route
-                .endpoint(&self.address.host, self.address.port)?,
+            endpoint: self.endpoint(&self.address.host, self.address.port)?,
             proxy: Proxy::Transparent,
             tls,
             protocol,

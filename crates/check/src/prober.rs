@@ -241,7 +241,8 @@ impl<'a> Prober<'a> {
             } else if more {
                 continue;
             } else {
-                self.wait(deadline.min(self.over_at))?;
+                let timer = line.timer().unwrap_or(deadline);
+                self.wait(deadline.min(self.over_at).min(timer))?;
                 continue;
             }
             if let Some(answered) = self.take_answered(line, tag) {
@@ -289,7 +290,8 @@ impl<'a> Prober<'a> {
             }
             self.observer.waiting(self.clock.until(until));
             if !more {
-                self.wait(until)?;
+                let timer = lines.iter_mut().filter_map(Line::timer).min();
+                self.wait(timer.map_or(until, |timer| timer.min(until)))?;
             }
         }
     }

@@ -32,6 +32,18 @@ impl Clock {
         Nanos(self.start.elapsed().as_nanos() as u64)
     }
 
+    /// The moment on the system's monotonic clock.
+    #[cfg(feature = "http3")]
+    pub(crate) fn instant(&self, at: Nanos) -> Instant {
+        self.start + Duration::from_nanos(at.0)
+    }
+
+    /// The time of the run at a moment of the system's monotonic clock.
+    #[cfg(feature = "http3")]
+    pub(crate) fn time_of(&self, instant: Instant) -> Nanos {
+        Nanos(instant.saturating_duration_since(self.start).as_nanos() as u64)
+    }
+
     /// The duration from now until `at`; zero if it has passed.
     pub fn until(&self, at: Nanos) -> Duration {
         Duration::from_nanos(at.since(self.now()))

@@ -1,7 +1,12 @@
 //! The state machine of one dial.
 
+#[cfg(feature = "http3")]
+mod quic;
+
 use crate::clock::Clock;
 use crate::plan::{Endpoint, Plan, Proxy};
+#[cfg(feature = "http3")]
+use crate::quic::QuicConnection;
 use crate::resolver::Resolver;
 use crate::stream::Stream;
 use crate::{failure, stamp};
@@ -19,13 +24,27 @@ const MOST_HANDSHAKE: u64 = 1 << 20;
 /// Limit of the header section of a proxy's response to CONNECT, in bytes.
 const LONGEST_PROXY_HEAD: usize = 16 * 1024;
 
+/// The transport of an established connection. Its socket is registered with the dial's token for
+/// reading and writing.
+#[derive(Debug)]
+pub enum Transport {
+    /// A byte stream.
+    Stream {
+        /// The socket.
+        stream: Stream,
+        /// The TLS session, if TLS is used. It may hold bytes to send, and decrypted data.
+        session: Option<Box<ClientConnection>>,
+    },
+    /// QUIC over UDP.
+    #[cfg(feature = "http3")]
+    Quic(Box<QuicConnection>),
+}
+
 /// A connection that is ready for its first request.
 #[derive(Debug)]
 pub struct Established {
-    /// The socket, registered with the dial's token for reading and writing.
-    pub stream: Stream,
-    /// The TLS session, if TLS is used. It may hold bytes to send, and decrypted data.
-    pub session: Option<Box<ClientConnection>>,
+    /// The transport.
+    pub transport: Transport,
     /// The connection for the ledger.
     pub connection: Connection,
     /// Whether reads have kernel timestamps.
@@ -34,6 +53,18 @@ pub struct Established {
     pub handshake: HandshakeFacts,
     /// Whether the peer is a proxy with a tunnel to the server.
     pub is_tunnel: bool,
+}
+
+impl Established {
+    /// Whether requests may be sent although the handshake is not complete (0-RTT). The connection
+    /// is recorded by [`crate::HttpConnection::receive`] when it is.
+    pub fn is_early(&self) -> bool {
+        match &self.transport {
+            Transport::Stream { .. } => false,
+            #[cfg(feature = "http3")]
+            Transport::Quic(quic) => !quic.is_connected(),
+        }
+    }
 }
 
 /// Facts about a TLS handshake in addition to the ledger's; all `None` or 0 without TLS.
@@ -86,6 +117,8 @@ pub struct Dial {
     stage: DialStage,
     stream: Option<Stream>,
     session: Option<Box<ClientConnection>>,
+    #[cfg(feature = "http3")]
+    quic: Option<quic::QuicDial>,
     addresses: Vec<SocketAddr>,
     next_address: usize,
     connection: Connection,
@@ -119,6 +152,8 @@ impl Dial {
             stage: DialStage::Resolving,
             stream: None,
             session: None,
+            #[cfg(feature = "http3")]
+            quic: None,
             addresses: Vec::new(),
             next_address: 0,
             connection,
@@ -202,9 +237,21 @@ impl Dial {
         self.is_reported_connected = true;
     }
 
-    /// Continues the dial after an event on its token.
+    /// When [`Dial::ready`] has to be called even if nothing happened: QUIC repeats what was lost.
+    pub fn timer(&mut self) -> Option<Nanos> {
+        #[cfg(feature = "http3")]
+        return self.quic.as_mut()?.timer();
+        #[cfg(not(feature = "http3"))]
+        None
+    }
+
+    /// Continues the dial after an event on its token, or when its timer is due.
     pub fn ready(&mut self, registry: &Registry, clock: &Clock) -> Progress {
         match self.stage {
+            #[cfg(feature = "http3")]
+            DialStage::Connecting { since } if self.quic.is_some() => {
+                self.drive_quic(since, registry, clock)
+            }
             DialStage::Connecting { since } => self.finish_connect(since, registry, clock),
             DialStage::Tunnelling { .. } => self.tunnel(clock),
             DialStage::Handshaking { .. } => self.handshake(clock),
@@ -244,6 +291,9 @@ impl Dial {
 
     /// Connects to the next address.
     fn connect(&mut self, registry: &Registry, clock: &Clock, since: Nanos) -> Progress {
+        if self.plan.protocol == Protocol::Http3 {
+            return self.connect_quic(registry, clock, since);
+        }
         let started = match &self.plan.endpoint {
             #[cfg(unix)]
             Endpoint::Unix(path) => {
@@ -280,6 +330,13 @@ impl Dial {
             }
             Err(error) => self.next_or_fail(&error, since, registry, clock),
         }
+    }
+
+    /// Fails: this build has no QUIC.
+    #[cfg(not(feature = "http3"))]
+    fn connect_quic(&mut self, _: &Registry, _: &Clock, _: Nanos) -> Progress {
+        let words = "this build was made without the feature http3".to_owned();
+        self.fail(SetupPhase::Connect, Failure::Unreachable, words)
     }
 
     fn finish_connect(&mut self, since: Nanos, registry: &Registry, clock: &Clock) -> Progress {
@@ -498,8 +555,10 @@ impl Dial {
             return Progress::Pending;
         };
         Progress::Established(Box::new(Established {
-            stream,
-            session: self.session.take(),
+            transport: Transport::Stream {
+                stream,
+                session: self.session.take(),
+            },
             connection: self.connection.clone(),
             stamped: self.stamped,
             handshake: self.handshake,
@@ -522,6 +581,10 @@ impl Dial {
     fn drop_stream(&mut self) {
         self.stream = None;
         self.session = None;
+        #[cfg(feature = "http3")]
+        {
+            self.quic = None;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The active HTTP client: one connection that we drive, with a stopwatch on each step.
 //!
-//! A [`Dial`] opens the connection: name, transport, proxy, TLS. An [`HttpConnection`] carries
+//! A [`Dial`] opens the connection: name, transport, proxy, TLS; or name and QUIC. An [`HttpConnection`] carries
 //! exchanges over it. Both are non-blocking state machines that the caller's event loop drives.
 //! `bench` drives many, `check` drives one.
 //!
@@ -18,6 +18,8 @@ mod due;
 mod failure;
 mod judge;
 mod plan;
+#[cfg(feature = "http3")]
+pub mod quic;
 mod request;
 mod resolver;
 mod response_error;
@@ -26,9 +28,12 @@ mod stopwatch;
 mod stream;
 mod verifier;
 
+/// Whether this build speaks HTTP/3 (feature `http3`).
+pub const HAS_HTTP3: bool = cfg!(feature = "http3");
+
 pub use clock::Clock;
 pub use connection::{Detail, Ended, HttpConnection, Received, ResponseInfo, State};
-pub use dial::{Dial, Established, HandshakeFacts, Progress};
+pub use dial::{Dial, Established, HandshakeFacts, Progress, Transport};
 pub use due::Due;
 pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use request::{CONNECTION_FIELDS, Request, RequestError, RequestSpec, is_redirect};

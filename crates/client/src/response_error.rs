@@ -46,6 +46,12 @@ impl ResponseError {
         ResponseError::new(Failure::Malformed, words)
     }
 
+    /// A response that ends before it is complete.
+    #[cfg(feature = "http3")]
+    pub(crate) fn truncated(words: &str) -> ResponseError {
+        ResponseError::new(Failure::Truncated, words)
+    }
+
     /// A TLS stream that cannot be decrypted.
     pub(crate) fn tls(words: String) -> ResponseError {
         ResponseError::new(Failure::Tls, words)

@@ -4,6 +4,8 @@
 //! verified, even without chain and name.
 
 use crate::failure;
+#[cfg(feature = "http3")]
+use crate::quic::QuicHandshake;
 use crate::verifier::{ServerVerifier, Trusted};
 use intact_ledger::{Handshake, Protocol, Tls, TlsVersion};
 use rustls::client::Resumption;
@@ -152,6 +154,8 @@ impl Client {
         let versions: &[&SupportedProtocolVersion] = match settings.version {
             Some(TlsVersion::Tls12) => &[&rustls::version::TLS12],
             Some(TlsVersion::Tls13) => &[&rustls::version::TLS13],
+            // QUIC has no other (RFC 9001 section 4.2)
+            _ if settings.protocol == Protocol::Http3 => &[&rustls::version::TLS13],
             _ => &[&rustls::version::TLS13, &rustls::version::TLS12],
         };
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -174,6 +178,7 @@ impl Client {
         };
         let (offered, required_alpn): (&[&str], Option<&'static [u8]>) = match settings.protocol {
             Protocol::Http2 => (&["h2"], Some(b"h2")),
+            Protocol::Http3 => (&["h3"], Some(b"h3")),
             Protocol::Http10 => (&[], None),
             _ => (&["http/1.1"], None),
         };
@@ -210,6 +215,19 @@ impl Client {
         }
     }
 
+    /// The same client, with the same sessions, whose QUIC connections send their first request
+    /// before the server responds (0-RTT), if a session allows it. Servers may replay it, so use it
+    /// only for requests that are safe to repeat. A request that the server refused is sent again.
+    #[cfg(feature = "http3")]
+    pub fn allowing_early_requests(&self) -> Client {
+        let mut config = ClientConfig::clone(&self.config);
+        config.enable_early_data = true;
+        Client {
+            config: Arc::new(config),
+            ..self.clone()
+        }
+    }
+
     /// The same client with a key log for its sessions, so that captures can be decrypted.
     pub fn with_key_log(&self, secrets: Arc<dyn KeyLog>) -> Client {
         let mut config = ClientConfig::clone(&self.config);
@@ -233,6 +251,39 @@ impl Client {
             early_sent = early.write_all(request).is_ok();
         }
         Ok((session, early_sent))
+    }
+
+    /// The settings and the name for a session inside QUIC.
+    #[cfg(feature = "http3")]
+    pub(crate) fn config(&self) -> (&Arc<ClientConfig>, &ServerName<'static>) {
+        (&self.config, &self.name)
+    }
+
+    /// The facts of a session inside QUIC, which used early data or not.
+    #[cfg(feature = "http3")]
+    pub(crate) fn describe_quic(&self, session: &QuicHandshake, used_early_data: bool) -> Tls {
+        Tls {
+            version: Some(TlsVersion::Tls13),
+            cipher: session
+                .cipher
+                .and_then(|suite| suite.as_str())
+                .map(suite_name),
+            server_name: Some(self.server_name.clone()),
+            alpn_offered: Some(self.alpn_offered.clone()),
+            alpn_chosen: session
+                .protocol
+                .as_deref()
+                .and_then(|id| std::str::from_utf8(id).ok())
+                .map(Into::into),
+            handshake: session.kind.map(|kind| match kind {
+                HandshakeKind::Resumed if used_early_data => Handshake::EarlyData,
+                HandshakeKind::Resumed => Handshake::Resumed,
+                _ => Handshake::Full,
+            }),
+            resumption_offered: Some(self.resume),
+            tickets: None,
+            client_hint: None,
+        }
     }
 
     /// Whether the server chose a protocol that we can use.

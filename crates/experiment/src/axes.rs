@@ -38,6 +38,8 @@ pub struct Axes {
     pub tls: Vec<TlsChoice>,
     /// May TLS sessions be resumed?
     pub resume: Vec<bool>,
+    /// Is the first request of a resumed HTTP/3 connection sent before the server responds (0-RTT)?
+    pub early_data: Vec<bool>,
     /// Connections at once.
     pub concurrency: Vec<u32>,
     /// Streams per connection.
@@ -68,6 +70,8 @@ pub struct AxisValues {
     pub tls: TlsChoice,
     /// Whether TLS sessions may be resumed.
     pub resume: bool,
+    /// Whether the first request of a connection is sent before the server responds; absent where that is not possible.
+    pub early_data: Option<bool>,
     /// Connections at once.
     pub concurrency: u32,
     /// Streams per connection.
@@ -127,6 +131,10 @@ impl AxisValues {
             })?,
             tls: axes.one("tls", "none, any or a TLS version", TlsChoice::read)?,
             resume: axes.on_off("resume")?,
+            early_data: match axes.axes.contains_key(EARLY_DATA) {
+                true => Some(axes.on_off(EARLY_DATA)?),
+                false => None,
+            },
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
             open_loop: axes.open_loop()?,
@@ -144,6 +152,9 @@ impl AxisValues {
             ("c".to_owned(), self.concurrency.to_string()),
             ("streams".to_owned(), self.streams.to_string()),
         ]);
+        if let Some(early) = self.early_data {
+            axes.insert(EARLY_DATA.to_owned(), on_off(early));
+        }
         if let Some(open) = &self.open_loop {
             axes.insert("rate".to_owned(), open.rate.to_string());
             let (arrivals, when_busy) = (open.arrivals.as_str(), open.when_busy.as_str());
@@ -155,6 +166,7 @@ impl AxisValues {
 }
 
 const COUNT: &str = "a number from 1 on";
+const EARLY_DATA: &str = "early-data";
 
 fn count(value: &str) -> Option<u32> {
     value.parse().ok().filter(|&count| count > 0)
@@ -214,6 +226,11 @@ impl AxisReader<'_> {
 }
 
 impl TlsChoice {
+    /// Whether HTTP/3 can be spoken: QUIC contains TLS 1.3 (RFC 9001).
+    fn allows_quic(self) -> bool {
+        matches!(self, TlsChoice::Any | TlsChoice::Version(TlsVersion::Tls13))
+    }
+
     /// The choice of this word; `None` for a word that is none.
     fn read(word: &str) -> Option<TlsChoice> {
         const VERSIONS: [TlsVersion; 5] = [
@@ -234,6 +251,11 @@ impl TlsChoice {
     }
 }
 
+/// Whether a connection carries several exchanges at once.
+fn has_streams(http: Protocol) -> bool {
+    matches!(http, Protocol::Http2 | Protocol::Http3)
+}
+
 impl Load {
     /// An open loop for each rate, or the closed one.
     fn loops(&self) -> Vec<Option<OpenLoop>> {
@@ -251,8 +273,8 @@ impl Load {
 }
 
 impl Axes {
-    /// The product. If a value has no meaning with another one (resumption without TLS, streams without HTTP/2), the
-    /// combinations fall together and are measured once.
+    /// The product. If a value has no meaning with another one (resumption without TLS, streams before HTTP/2), the
+    /// combinations fall together and are measured once. HTTP/3 has no plain form and none over TLS 1.2: those are left out.
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();
         for open_loop in self.load.loops() {
@@ -266,30 +288,46 @@ impl Axes {
         for &concurrency in &self.concurrency {
             for &http in &self.http {
                 for &tls in &self.tls {
+                    if http == Protocol::Http3 && !tls.allows_quic() {
+                        continue;
+                    }
                     for (nth, &resume) in self.resume.iter().enumerate() {
                         if tls == TlsChoice::None && nth > 0 {
                             continue;
                         }
-                        for (nth, &streams) in self.streams.iter().enumerate() {
-                            if http != Protocol::Http2 && nth > 0 {
-                                continue;
-                            }
-                            for &keepalive in &self.keepalive {
-                                choices.push(AxisValues {
-                                    keepalive,
-                                    http,
-                                    tls,
-                                    resume: resume && tls != TlsChoice::None,
-                                    concurrency,
-                                    streams: if http == Protocol::Http2 { streams } else { 1 },
-                                    open_loop,
-                                });
+                        let resume = resume && tls != TlsChoice::None;
+                        for early_data in self.early_choices(http, resume) {
+                            for (nth, &streams) in self.streams.iter().enumerate() {
+                                if !has_streams(http) && nth > 0 {
+                                    continue;
+                                }
+                                for &keepalive in &self.keepalive {
+                                    choices.push(AxisValues {
+                                        keepalive,
+                                        http,
+                                        tls,
+                                        resume,
+                                        early_data,
+                                        concurrency,
+                                        streams: if has_streams(http) { streams } else { 1 },
+                                        open_loop,
+                                    });
+                                }
                             }
                         }
                     }
                 }
             }
         }
+    }
+
+    /// The values of early data beside these: it takes a session that is resumed, and here HTTP/3.
+    fn early_choices(&self, http: Protocol, resume: bool) -> Vec<Option<bool>> {
+        let is_possible = http == Protocol::Http3 && resume;
+        if !is_possible || self.early_data == [false] {
+            return vec![None];
+        }
+        self.early_data.iter().copied().map(Some).collect()
     }
 
     /// How many combinations there are, those included that fall together.
@@ -305,12 +343,13 @@ impl Axes {
         varied.map(|(axis, _)| axis.to_owned()).collect()
     }
 
-    fn lengths(&self) -> [(&'static str, usize); 7] {
+    fn lengths(&self) -> [(&'static str, usize); 8] {
         [
             ("keepalive", self.keepalive.len()),
             ("http", self.http.len()),
             ("tls", self.tls.len()),
             ("resume", self.resume.len()),
+            (EARLY_DATA, self.early_data.len()),
             ("c", self.concurrency.len()),
             ("streams", self.streams.len()),
             ("rate", self.load.rate.len().max(1)),
@@ -349,6 +388,7 @@ mod tests {
             http: vec![Protocol::Http11],
             tls: vec![TlsChoice::None],
             resume: vec![false],
+            early_data: vec![false],
             concurrency: vec![1],
             streams: vec![1],
             load: Load::default(),

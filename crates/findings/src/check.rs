@@ -22,7 +22,7 @@ pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
 };
 pub use versions::{
-    Address, Http2Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
+    Address, Http2Facts, Http3Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
     VersionFacts,
 };
 
@@ -109,6 +109,9 @@ pub struct CheckFacts {
     pub methods: Vec<MethodFacts>,
     /// What HTTP/2 showed.
     pub http2: Option<Http2Facts>,
+    /// HTTP/3, where the server announces it by `Alt-Svc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http3: Option<Http3Facts>,
     /// What ties clients to a connection or a server.
     pub state: Option<State>,
     /// Client options for the idle limit that was found, ready to be copied.
@@ -161,6 +164,7 @@ impl CheckFacts {
             drain: card.drain.as_ref().map(DrainFacts::of),
             methods: card.methods.iter().map(MethodFacts::of).collect(),
             http2: card.h2.as_ref().map(Http2Facts::of),
+            http3: card.h3.as_ref().map(Http3Facts::of),
             state: card.state.clone(),
             settings: Vec::new(),
             counts: counts(tally),

@@ -40,6 +40,9 @@ pub struct ServerProfile {
     pub state: Option<State>,
     /// HTTP/2.
     pub h2: Option<Http2Seen>,
+    /// HTTP/3, if the server announces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub h3: Option<Http3Seen>,
     /// Requests per connection.
     pub requests: Option<RequestLimit>,
     /// Idle limits.
@@ -284,6 +287,38 @@ pub struct Http2Seen {
     pub request_heads: Vec<u64>,
     /// Size of each response's header block with its frame headers, in bytes.
     pub answer_heads: Vec<u64>,
+}
+
+/// The announcement of HTTP/3 by `Alt-Svc` (RFC 7838), and its test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http3Seen {
+    /// `Alt-Svc`, as sent.
+    pub announced: String,
+    /// The host that is named, if it is another one.
+    pub host: Option<String>,
+    /// The UDP port.
+    pub port: u16,
+    /// The first connection; absent if none was tried.
+    pub tried: Option<Http3Result>,
+}
+
+/// A connection of HTTP/3 with two requests, and a second one that resumes its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http3Result {
+    /// The outcome of the dial, or of the first request.
+    pub outcome: Outcome,
+    /// The message of the failure.
+    pub detail: Option<String>,
+    /// The status of the first response.
+    pub status: Option<u16>,
+    /// The setup: transport and TLS together.
+    pub setup: Option<Span>,
+    /// Whether a second request got a response on the same connection.
+    pub reused: Option<bool>,
+    /// Whether the second connection resumed the session.
+    pub resumed: Option<bool>,
 }
 
 /// How a connection ended.

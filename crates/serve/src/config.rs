@@ -91,6 +91,8 @@ pub struct Config {
     pub plain: Option<SocketAddr>,
     /// Where TLS is spoken, and how.
     pub tls: Option<(SocketAddr, TlsConfig)>,
+    /// Whether HTTP/3 is spoken on the UDP port with the number of the TLS port, and announced there by `Alt-Svc`.
+    pub http3: bool,
     /// A name server next to it.
     pub name_server: Option<NameServerConfig>,
     /// What is called before each response.
@@ -138,6 +140,7 @@ impl Default for Config {
         Config {
             plain: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
+            http3: false,
             name_server: None,
             upstream: None,
             threads: 1,

@@ -34,7 +34,11 @@ impl Fault {
     pub fn failure(self, protocol: Protocol) -> Option<Failure> {
         Some(match self {
             Fault::Stall | Fault::StallMidBody | Fault::Trickle => Failure::Timeout,
-            Fault::ResetMidBody if protocol == Protocol::Http2 => Failure::StreamReset,
+            Fault::ResetMidBody if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
+                Failure::StreamReset
+            }
+            // the second answer stands where only trailers may be
+            Fault::TwoAnswers if protocol == Protocol::Http3 => Failure::Malformed,
             Fault::ResetMidBody | Fault::ResetBeforeAnswer => Failure::Reset,
             Fault::TruncatedBody | Fault::CloseAfterHead => Failure::Truncated,
             Fault::Garbage | Fault::BadChunk => Failure::Malformed,

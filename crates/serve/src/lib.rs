@@ -1,4 +1,4 @@
-//! An instrumented HTTP server: HTTP/1.0, 1.1 and 2, plain and TLS, with a ledger of its own of the traffic that it serves.
+//! An instrumented HTTP server: HTTP/1.0, 1.1, 2 and 3, plain and TLS, with a ledger of its own of the traffic that it serves.
 //!
 //! It is what tests, newcomers and `bench` without a URL use. An instrument, not a web server: it answers what it is told to,
 //! well or badly, and records at the server's vantage point. There an exchange is `at` when its first byte was read, `send` is the
@@ -17,6 +17,8 @@ mod host;
 pub mod hostile;
 mod http1;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
 mod name_server;
 mod named_variants;
 mod read_buffers;

@@ -155,7 +155,7 @@ impl Record {
             connect: Some(Span::new(connection.at, connection.at)),
             ..connection.setup
         };
-        let is_stream = version == Protocol::Http2;
+        let is_stream = has_streams(version);
         let has_waited = wait.has_waited(&setup, begun, ordinal, is_stream);
         Reuse::of(has_waited, Some(ordinal))
     }
@@ -165,6 +165,14 @@ impl Record {
         if self.stage.get() == RecordStage::Waiting {
             self.stage.set(RecordStage::Unseen);
             self.clerk.books.wait_no_more(self.clerk.page);
+        }
+    }
+
+    /// Notes, before the first exchange, that the client sent it as early data.
+    #[cfg(feature = "http3")]
+    pub(crate) fn note_early_data(&self) {
+        if let Some(tls) = &mut self.connection.borrow_mut().tls {
+            tls.handshake = Some(intact_ledger::Handshake::EarlyData);
         }
     }
 
@@ -272,8 +280,8 @@ impl OpenExchange {
         }
         let record = &self.record;
         record.last_end.set(exchange.end);
-        // in HTTP/2 a stream may fail alone
-        let fails_alone = self.version == Protocol::Http2 && self.fault.is_none();
+        // a stream may fail alone
+        let fails_alone = has_streams(self.version) && self.fault.is_none();
         if !exchange.outcome.is_ok() && !fails_alone {
             record.cut.set(true);
         }
@@ -318,6 +326,11 @@ impl DerefMut for OpenExchange {
     fn deref_mut(&mut self) -> &mut Exchange {
         &mut self.exchange
     }
+}
+
+/// Whether exchanges of one connection overlap, each on a stream of its own.
+fn has_streams(version: Protocol) -> bool {
+    matches!(version, Protocol::Http2 | Protocol::Http3)
 }
 
 /// The number of a connection in its run.

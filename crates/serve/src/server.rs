@@ -4,6 +4,8 @@ use crate::certificate_authority::AuthorityError;
 use crate::config::{Accept, Config};
 use crate::disturbance::ScriptState;
 use crate::drain::{DrainNotice, DrainState};
+#[cfg(feature = "http3")]
+use crate::http3::{self, QuicListener};
 use crate::name_server::{self, NameListener, NameServerConfig};
 use crate::record::ThreadRecorder;
 use crate::server_tally::ServerTally;
@@ -58,6 +60,9 @@ pub enum ServeError {
     /// Certificate or key.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
+    /// HTTP/3 was asked for, and cannot be spoken.
+    #[error("--http3: {0}")]
+    Http3(&'static str),
     /// rustls does not take the settings.
     #[error("TLS cannot be spoken so")]
     Tls(#[from] rustls::Error),
@@ -71,7 +76,7 @@ pub enum ServeError {
 pub struct Addresses {
     /// Plain HTTP.
     pub plain: Option<SocketAddr>,
-    /// TLS.
+    /// TLS; HTTP/3 has the UDP port with the same number.
     pub tls: Option<SocketAddr>,
     /// The name server.
     pub names: Option<SocketAddr>,
@@ -96,6 +101,8 @@ pub struct Server {
     /// The plain port and the secure one, and what TLS is spoken there.
     listeners: [Listening; 2],
     name_listener: Option<NameListener>,
+    #[cfg(feature = "http3")]
+    quic: Option<QuicListener>,
     addresses: Addresses,
 }
 
@@ -103,7 +110,11 @@ pub struct Server {
 type Listening = (Option<std::net::TcpListener>, Option<Arc<ServerConfig>>);
 
 /// An accepted connection on its way to a thread.
-type Handed = (std::net::TcpStream, SocketAddr, Option<Arc<ServerConfig>>);
+enum Handed {
+    Tcp(std::net::TcpStream, SocketAddr, Option<Arc<ServerConfig>>),
+    #[cfg(feature = "http3")]
+    Quic(Box<quinn::Incoming>),
+}
 
 impl Server {
     /// Binds the ports; connections wait from here on.
@@ -115,6 +126,19 @@ impl Server {
                 let secure = tls::server_config(settings)?;
                 (Some(listen(*address)?), Some(secure))
             }
+        };
+        #[cfg(not(feature = "http3"))]
+        if config.http3 {
+            return Err(ServeError::Http3(
+                "this build was made without the feature http3",
+            ));
+        }
+        #[cfg(feature = "http3")]
+        let (tls, quic) = match config.http3 {
+            true => {
+                QuicListener::bind_with(tls, &config).map(|(tls, quic)| (Some(tls), Some(quic)))?
+            }
+            false => (tls, None),
         };
         let name_listener = match &config.name_server {
             None => None,
@@ -140,6 +164,8 @@ impl Server {
             config,
             listeners: [(plain, on_plain), (tls, on_tls)],
             name_listener,
+            #[cfg(feature = "http3")]
+            quic,
             addresses,
         })
     }
@@ -166,11 +192,15 @@ impl Server {
         let upstream = config.upstream.as_ref();
         let upstream = upstream.map(|upstream| Upstream::start(upstream, &books).map(Arc::new));
         let upstream = upstream.transpose().map_err(ServeError::Runtime)?;
+        let http3_port = config
+            .http3
+            .then_some(self.addresses.tls.map(|tls| tls.port()));
+        let http3_port = http3_port.flatten();
         let state_of = |thread| {
             let clerk = ThreadRecorder::new(books.clone(), thread, threads);
             let (config, drain, script) = (config.clone(), drain.clone(), script.clone());
             let upstream = upstream.clone();
-            move || ThreadState::new(config, clerk, thread, drain, script, upstream)
+            move || ThreadState::new(config, clerk, thread, drain, script, upstream, http3_port)
         };
         let mut senders = Vec::new();
         let mut others = Vec::new();
@@ -209,6 +239,15 @@ impl Server {
                     drain.notice(),
                 )));
             }
+            #[cfg(feature = "http3")]
+            let endpoint = self.quic.map(QuicListener::start).transpose();
+            #[cfg(feature = "http3")]
+            let endpoint = endpoint.map_err(ServeError::Runtime)?;
+            #[cfg(feature = "http3")]
+            if let Some(endpoint) = &endpoint {
+                let accepting_quic = gate.clone().accept_quic(endpoint.clone(), drain.notice());
+                accepting.push(spawn_local(accepting_quic));
+            }
             shutdown.await;
             drain.begin();
             for task in accepting {
@@ -219,6 +258,10 @@ impl Server {
                 let _ = task.await;
             }
             drain.wait().await;
+            #[cfg(feature = "http3")]
+            if let Some(endpoint) = endpoint {
+                http3::end(endpoint).await;
+            }
             Ok(())
         });
         // without the tasks of this thread nobody sends to the others, which then end theirs
@@ -283,10 +326,35 @@ impl Gate {
             Some(other) => {
                 // a stream that cannot leave this event loop is closed, as the client will see
                 if let Ok(stream) = stream.into_std() {
-                    let _ = self.others[other].send((stream, peer, tls));
+                    let _ = self.others[other].send(Handed::Tcp(stream, peer, tls));
                 }
             }
         }
+    }
+
+    /// Takes QUIC connections until the server begins to end. All datagrams arrive on this thread; the connections go to the
+    /// threads in turn.
+    #[cfg(feature = "http3")]
+    async fn accept_quic(self: Rc<Gate>, endpoint: quinn::Endpoint, mut drain: DrainNotice) {
+        loop {
+            let incoming = tokio::select! {
+                biased;
+                incoming = endpoint.accept() => incoming,
+                () = drain.begun() => None,
+            };
+            let Some(incoming) = incoming else { break };
+            let turn = self.turn.get();
+            self.turn.set((turn + 1) % (self.others.len() + 1));
+            match turn.checked_sub(1) {
+                None => {
+                    spawn_local(http3::serve(self.host.clone(), incoming));
+                }
+                Some(other) => {
+                    let _ = self.others[other].send(Handed::Quic(Box::new(incoming)));
+                }
+            }
+        }
+        endpoint.set_server_config(None);
     }
 }
 
@@ -295,9 +363,17 @@ fn work(runtime: &Runtime, host: ThreadState, mut handed: UnboundedReceiver<Hand
     let local = LocalSet::new();
     let host = Rc::new(host);
     local.block_on(runtime, async {
-        while let Some((stream, peer, tls)) = handed.recv().await {
-            if let Ok(stream) = TcpStream::from_std(stream) {
-                spawn_local(connection::serve(host.clone(), stream, peer, tls));
+        while let Some(handed) = handed.recv().await {
+            match handed {
+                Handed::Tcp(stream, peer, tls) => {
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        spawn_local(connection::serve(host.clone(), stream, peer, tls));
+                    }
+                }
+                #[cfg(feature = "http3")]
+                Handed::Quic(incoming) => {
+                    spawn_local(http3::serve(host.clone(), *incoming));
+                }
             }
         }
     });
@@ -310,7 +386,7 @@ fn runtime() -> Result<Runtime, ServeError> {
         .map_err(ServeError::Runtime)
 }
 
-fn listen(address: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
+pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
     let open = || -> io::Result<std::net::TcpListener> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         // a restart must not wait for the TIME_WAIT of what the last run closed

@@ -27,6 +27,11 @@ pub(crate) struct ThreadState {
     pub(crate) buffers: Rc<ReadBuffers>,
     pub(crate) drain: Arc<DrainState>,
     upstream: Option<Arc<Upstream>>,
+    /// Where HTTP/3 is spoken, in the words of `Alt-Svc` (RFC 7838 section 3).
+    pub(crate) alt_svc: Option<String>,
+    /// The UDP port of HTTP/3.
+    #[cfg(feature = "http3")]
+    pub(crate) http3_port: Option<u16>,
 }
 
 /// Who is at the other end, since when.
@@ -57,6 +62,7 @@ impl ThreadState {
         drain: Arc<DrainState>,
         script: Arc<ScriptState>,
         upstream: Option<Arc<Upstream>>,
+        http3_port: Option<u16>,
     ) -> ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
@@ -67,6 +73,9 @@ impl ThreadState {
             buffers: Rc::default(),
             drain,
             upstream,
+            #[cfg(feature = "http3")]
+            http3_port,
+            alt_svc: http3_port.map(|port| format!("h3=\":{port}\"; ma=3600")),
         }
     }
 

@@ -52,6 +52,43 @@ pub(crate) fn config_with(
     Ok(config)
 }
 
+/// The settings of TLS inside QUIC, where early data has no other limit than the windows.
+#[cfg(feature = "http3")]
+pub(crate) fn quic_config(settings: &TlsConfig) -> Result<ServerConfig, rustls::Error> {
+    let only_1_3 = TlsConfig {
+        versions: vec![TlsVersion::Tls13],
+        ..settings.clone()
+    };
+    let mut config = config_with(&only_1_3, aws_lc_rs::default_provider())?;
+    config.alpn_protocols = vec![intact_wire::h3::ALPN.to_vec()];
+    if config.max_early_data_size > 0 {
+        config.max_early_data_size = u32::MAX;
+    }
+    Ok(config)
+}
+
+/// What a handshake inside QUIC led to. Whether early data came shows the first request.
+#[cfg(feature = "http3")]
+pub(crate) fn describe_quic(session: &intact_client::quic::QuicHandshake) -> Tls {
+    Tls {
+        version: Some(TlsVersion::Tls13),
+        cipher: session
+            .cipher
+            .and_then(|suite| suite.as_str())
+            .map(Into::into),
+        server_name: session.server_name.as_deref().map(Into::into),
+        alpn_chosen: session
+            .protocol
+            .as_deref()
+            .map(|id| String::from_utf8_lossy(id).into()),
+        handshake: session.kind.map(|kind| match kind {
+            HandshakeKind::Resumed => Handshake::Resumed,
+            _ => Handshake::Full,
+        }),
+        ..Tls::default()
+    }
+}
+
 /// What a handshake led to.
 pub(crate) fn describe(session: &mut ServerConnection) -> Tls {
     let early = session.early_data().is_some();

@@ -30,6 +30,7 @@ pub mod tcp_trace;
 pub mod terminal;
 pub mod timer;
 pub mod timestamps;
+pub mod udp;
 
 mod socket_option;
 

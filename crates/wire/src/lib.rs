@@ -8,6 +8,7 @@
 pub mod dns;
 pub mod exchange;
 pub mod h2;
+pub mod h3;
 pub mod http1;
 pub mod pcapng;
 pub mod quic;

@@ -52,6 +52,8 @@ pub(crate) struct Slot {
     pub(crate) free_since: Nanos,
     /// Events in a row on its connection that moved nothing.
     pub(crate) idle_turns: u32,
+    /// When its connection wants to be looked at, if nothing happens before.
+    pub(crate) timer: Option<Nanos>,
 }
 
 impl Slot {
@@ -71,6 +73,7 @@ impl Slot {
             is_free: false,
             free_since: Nanos(0),
             idle_turns: 0,
+            timer: None,
         }
     }
 }

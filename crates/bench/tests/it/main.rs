@@ -5,6 +5,7 @@ mod failures;
 mod fault_kinds;
 mod hostile;
 mod http2;
+mod http3;
 mod open_loop;
 mod rig;
 mod routes;

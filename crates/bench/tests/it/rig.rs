@@ -40,6 +40,7 @@ pub(crate) fn config(url: &str) -> Config {
             http: vec![Protocol::Http11],
             tls: vec![TlsChoice::None],
             resume: vec![false],
+            early_data: vec![false],
             concurrency: vec![1],
             streams: vec![1],
             load: Load::default(),

@@ -5,7 +5,7 @@ use crate::line::Answered;
 use crate::prober::StopReason;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{RequestSpec, ServerUrl, is_redirect};
-use intact_ledger::server_profile::{FirstRequest, Redirect};
+use intact_ledger::server_profile::{FirstRequest, Http3Seen, Redirect};
 use intact_ledger::{Connection, Failure, Outcome, Protocol, Scheme};
 use std::sync::Arc;
 
@@ -38,6 +38,9 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         }
         if contact.outcome.is_ok() {
             contact.outcome = judged(&contact, bench.plans.is_secure());
+        }
+        if let FirstResponse::Answered(answered) = &met {
+            bench.card.h3 = announced(bench, answered);
         }
         bench.card.contact = Some(contact);
         return Ok(());
@@ -127,6 +130,19 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
         }
     }
     contact
+}
+
+/// HTTP/3 as the first response announces it. A plain response cannot be trusted with it (RFC 7838 section 2.1).
+fn announced(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
+    let mut values = answered.reply.all("alt-svc");
+    let (value, (host, port)) =
+        values.find_map(|value| Some((value, crate::alt_svc::http3(value)?)))?;
+    bench.plans.is_secure().then(|| Http3Seen {
+        announced: value.to_owned(),
+        host: host.filter(|host| !host.eq_ignore_ascii_case(&bench.plans.address.host)),
+        port,
+        tried: None,
+    })
 }
 
 /// The target of a redirect, if it is an http or https URL.

@@ -2,6 +2,7 @@
 
 mod contact;
 mod drain;
+mod http3;
 mod idle;
 mod idle_under_load;
 mod max_age;
@@ -331,6 +332,7 @@ impl ProbeContext<'_> {
             ProbeKind::Contact => contact::probe(self),
             ProbeKind::Versions => {
                 versions::probe(self)?;
+                http3::probe(self)?;
                 old_versions::probe(self)
             }
             ProbeKind::Waterfall => waterfall::probe(self),

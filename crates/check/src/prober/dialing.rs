@@ -39,7 +39,8 @@ impl Prober<'_> {
                 let connection = self.give_up_dial(pending, kind);
                 return stopped.map(|()| Err(connection));
             }
-            self.wait(pending.deadline.min(self.over_at))?;
+            let timer = pending.dial.timer().unwrap_or(pending.deadline);
+            self.wait(pending.deadline.min(self.over_at).min(timer))?;
             self.drive(std::slice::from_mut(&mut pending));
         }
     }
@@ -70,7 +71,9 @@ impl Prober<'_> {
     pub(crate) fn drive(&mut self, dials: &mut [PendingDial]) {
         for pending in &mut *dials {
             let token = Token(pending.id as usize);
-            if self.events.iter().any(|event| event.token() == token) {
+            let is_due = |timer| timer <= self.clock.now();
+            let has_event = self.events.iter().any(|event| event.token() == token);
+            if has_event || pending.dial.timer().is_some_and(is_due) {
                 pending.progress = pending.dial.ready(self.poll.registry(), &self.clock);
             }
         }

@@ -2,5 +2,6 @@
 
 mod drain;
 mod hostile;
+mod http3;
 mod limits;
 mod scripted;

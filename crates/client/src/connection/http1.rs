@@ -1,6 +1,7 @@
 //! HTTP/1.0 and 1.1 on one connection, one exchange at a time.
 
-use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
+use super::transport_end::TransportEnd;
+use super::{Detail, ResponseInfo, State, exchange_record};
 use crate::{Arrival, Due, Request, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Setup, Side, Sink,
@@ -52,7 +53,7 @@ impl Http1 {
         }
     }
 
-    /// See [`super::HttpState::begin`].
+    /// See [`super::stream_connection::HttpState::begin`].
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -92,13 +93,13 @@ impl Http1 {
         out.extend_from_slice(request.http1_bytes());
     }
 
-    /// See [`super::HttpState::sent`].
+    /// See [`super::stream_connection::HttpState::sent`].
     #[inline]
     pub(super) fn sent(&mut self, at: Nanos) {
         Stopwatch::sent(&mut self.exchange, at);
     }
 
-    /// See [`super::HttpState::note_sent_before`].
+    /// See [`super::stream_connection::HttpState::note_sent_before`].
     #[inline]
     pub(super) fn note_sent_before(&mut self, bytes: u64) {
         self.sent_before = bytes;
@@ -109,7 +110,7 @@ impl Http1 {
         *self.exchange.retransmissions.get_or_insert(0) += more;
     }
 
-    /// See [`super::HttpState::receive`].
+    /// See [`super::stream_connection::HttpState::receive`].
     #[inline]
     pub(super) fn receive(&mut self, mut bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) {
         if !self.in_flight {
@@ -199,7 +200,7 @@ impl Http1 {
         sink.record(Event::Exchange(exchange));
     }
 
-    /// See [`super::HttpState::break_off`].
+    /// See [`super::stream_connection::HttpState::break_off`].
     pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
         self.over = true;
         if self.in_flight {
@@ -215,7 +216,7 @@ impl Http1 {
         sink.record(Event::Exchange(&self.exchange));
     }
 
-    /// See [`super::HttpState::end`].
+    /// See [`super::stream_connection::HttpState::end`].
     pub(super) fn end(
         &mut self,
         failure: Option<Failure>,
@@ -249,7 +250,7 @@ impl Http1 {
         self.fail(kind, at, sink);
     }
 
-    /// See [`super::HttpState::state`].
+    /// See [`super::stream_connection::HttpState::state`].
     #[inline]
     pub(super) fn state(&self) -> State {
         if self.in_flight {
@@ -261,13 +262,13 @@ impl Http1 {
         }
     }
 
-    /// See [`super::HttpState::oldest`].
+    /// See [`super::stream_connection::HttpState::oldest`].
     #[inline]
     pub(super) fn oldest(&self) -> Option<Nanos> {
         self.in_flight.then_some(self.exchange.at)
     }
 
-    /// See [`super::HttpState::exchanges`].
+    /// See [`super::stream_connection::HttpState::exchanges`].
     #[inline]
     pub(super) fn exchanges(&self) -> u64 {
         u64::from(self.served)

@@ -6,7 +6,8 @@
 mod ending;
 mod receive;
 
-use super::{Detail, ResponseInfo, State, TransportEnd, exchange_record};
+use super::transport_end::TransportEnd;
+use super::{Detail, ResponseInfo, State, exchange_record};
 use crate::{Due, Request, Stopwatch};
 use intact_ledger::{
     ClosePoint, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Setup, Side, Sink,
@@ -142,7 +143,7 @@ impl Http2 {
         }
     }
 
-    /// See [`super::HttpState::begin`].
+    /// See [`super::stream_connection::HttpState::begin`].
     pub(super) fn begin(
         &mut self,
         request: &Arc<Request>,
@@ -267,7 +268,7 @@ impl Http2 {
         }
     }
 
-    /// See [`super::HttpState::sent`].
+    /// See [`super::stream_connection::HttpState::sent`].
     #[inline]
     pub(super) fn sent(&mut self, at: Nanos, held_back: bool) {
         if !held_back {
@@ -279,7 +280,7 @@ impl Http2 {
         }
     }
 
-    /// See [`super::HttpState::note_sent_before`].
+    /// See [`super::stream_connection::HttpState::note_sent_before`].
     #[inline]
     pub(super) fn note_sent_before(&mut self, bytes: u64) {
         if let Some(stream) = self.streams.get_mut(self.last_begun) {
@@ -287,7 +288,7 @@ impl Http2 {
         }
     }
 
-    /// See [`super::HttpState::end`].
+    /// See [`super::stream_connection::HttpState::end`].
     pub(super) fn end(
         &mut self,
         failure: Option<Failure>,
@@ -328,7 +329,7 @@ impl Http2 {
         self.moment = moment;
     }
 
-    /// See [`super::HttpState::state`].
+    /// See [`super::stream_connection::HttpState::state`].
     #[inline]
     pub(super) fn state(&self) -> State {
         let over = self.over || self.next_id > LARGEST_WINDOW;
@@ -367,7 +368,7 @@ impl Http2 {
         }
     }
 
-    /// See [`super::HttpState::oldest`].
+    /// See [`super::stream_connection::HttpState::oldest`].
     pub(super) fn oldest(&self) -> Option<Nanos> {
         if self.in_flight == 0 {
             return None;
@@ -380,7 +381,7 @@ impl Http2 {
             .min()
     }
 
-    /// See [`super::HttpState::exchanges`].
+    /// See [`super::stream_connection::HttpState::exchanges`].
     #[inline]
     pub(super) fn exchanges(&self) -> u64 {
         self.begun

@@ -183,6 +183,7 @@ mod tests {
             http: Protocol::Http11,
             tls: TlsChoice::None,
             resume: false,
+            early_data: None,
             concurrency,
             streams: 1,
             open_loop: None,

@@ -293,6 +293,7 @@ mod tests {
                     http: Protocol::Http11,
                     tls: TlsChoice::None,
                     resume: false,
+                    early_data: None,
                     concurrency: c,
                     streams: 1,
                     open_loop: None,

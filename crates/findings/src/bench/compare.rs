@@ -55,7 +55,7 @@ fn partners(run: &Run) -> Vec<Partners> {
                 .filter(|index| *index == b || same_rest(index))
                 .collect();
             // keep-alive and resumption are remedies: they are compared with doing without
-            let off = matches!(axis.as_str(), "keepalive" | "resume")
+            let off = matches!(axis.as_str(), "keepalive" | "resume" | "early-data")
                 .then(|| {
                     family
                         .iter()
@@ -256,6 +256,7 @@ pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
         _ if value(of_a) == value(of_b) => format!("{axis} against itself"),
         "keepalive" => "keep-alive".to_owned(),
         "resume" => "resuming TLS sessions".to_owned(),
+        "early-data" => "sending early data (0-RTT)".to_owned(),
         axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     }
 }

@@ -251,6 +251,7 @@ mod tests {
                     http: Protocol::Http11,
                     tls: TlsChoice::None,
                     resume: false,
+                    early_data: None,
                     concurrency: 1,
                     streams: 1,
                     open_loop: None,

@@ -124,6 +124,7 @@ mod tests {
             http: Protocol::Http11,
             tls: TlsChoice::None,
             resume: false,
+            early_data: None,
             concurrency: 10,
             streams: 1,
             open_loop: Some(OpenLoop {

@@ -166,6 +166,9 @@ pub struct VariantFacts {
     pub counts: TrafficCounts,
     /// Share of TLS handshakes that resumed a session; absent when plain.
     pub resumed_share: Option<f64>,
+    /// Share of TLS handshakes with a request in early data that the server accepted; absent where none was to be sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_data_share: Option<f64>,
     /// Complete exchanges a second.
     pub rate_per_s: Option<f64>,
     /// New connections a second.
@@ -272,6 +275,10 @@ impl VariantFacts {
             concurrency: axes.concurrency.into(),
             streams: axes.streams.into(),
             resumed_share: share(resumed, handshakes),
+            early_data_share: axes
+                .early_data
+                .filter(|on| *on)
+                .and_then(|_| share(all.connections.early_data(), handshakes)),
             rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
             requests_per_connection: all.connections.exchanges.mean(),

@@ -1,8 +1,8 @@
 //! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
 
 use intact_ledger::server_profile::{
-    DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, MethodResult, Names, OldTlsResult,
-    Redirect, TlsResult, VersionResult,
+    DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Seen, MethodResult, Names,
+    OldTlsResult, Redirect, TlsResult, VersionResult,
 };
 use intact_ledger::{Failure, Span, TlsVersion};
 use serde::Serialize;
@@ -330,6 +330,59 @@ impl MethodFacts {
             status: tried.status,
             failed: tried.outcome.failure().map(|kind| kind.id()),
             kept: tried.kept,
+        }
+    }
+}
+
+/// HTTP/3, where the server announces it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http3Facts {
+    /// `Alt-Svc`, as sent.
+    pub announced: String,
+    /// The host that is named, where it is another one.
+    pub host: Option<String>,
+    /// The UDP port.
+    pub port: u16,
+    /// Whether a request got a response; absent where none was tried, because this build has no HTTP/3.
+    pub works: Option<bool>,
+    /// Whether the packets got no response at all.
+    pub is_blocked: Option<bool>,
+    /// How the dial or the first request failed.
+    pub failed: Option<&'static str>,
+    /// The failure in the library's or kernel's own words.
+    pub detail: Option<String>,
+    /// The status of the first response.
+    pub status: Option<u16>,
+    /// Transport and TLS together, in milliseconds.
+    pub setup_ms: Option<f64>,
+    /// Whether a second request reused the connection.
+    pub reused: Option<bool>,
+    /// Whether a second connection resumed the session.
+    pub resumed: Option<bool>,
+}
+
+impl Http3Facts {
+    pub(super) fn of(seen: &Http3Seen) -> Http3Facts {
+        let tried = seen.tried.as_ref();
+        let failure = tried.and_then(|tried| tried.outcome.failure());
+        let no_response = [
+            Failure::ConnectTimeout,
+            Failure::Refused,
+            Failure::Unreachable,
+        ];
+        Http3Facts {
+            announced: seen.announced.clone(),
+            host: seen.host.clone(),
+            port: seen.port,
+            works: tried.map(|tried| tried.outcome.is_ok()),
+            is_blocked: tried.map(|_| failure.is_some_and(|kind| no_response.contains(&kind))),
+            failed: failure.map(Failure::id),
+            detail: tried.and_then(|tried| tried.detail.clone()),
+            status: tried.and_then(|tried| tried.status),
+            setup_ms: tried.and_then(|tried| tried.setup).map(ms),
+            reused: tried.and_then(|tried| tried.reused),
+            resumed: tried.and_then(|tried| tried.resumed),
         }
     }
 }

@@ -24,6 +24,7 @@ fn run(keepalive: &[bool]) -> Run {
                 http: Protocol::Http11,
                 tls: TlsChoice::None,
                 resume: false,
+                early_data: None,
                 concurrency: 1,
                 streams: 1,
                 open_loop: None,

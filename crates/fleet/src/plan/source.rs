@@ -324,6 +324,7 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         })?,
         tls: values("tls", &source.tls, tls, |text| one_of(TLS, text))?,
         resume: values("resume", &source.resume, false, |text| one_of(ON_OFF, text))?,
+        early_data: vec![false],
         concurrency: values("c", &source.c, 1, count)?,
         streams: values("streams", &source.streams, 1, count)?,
         load: Load::default(),

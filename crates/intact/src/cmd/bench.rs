@@ -11,6 +11,7 @@ use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
 use super::recording::Recording;
 use super::run_header;
+use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
@@ -24,7 +25,7 @@ use intact_experiment::{Axes, TlsChoice};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_findings::stored::StoredBench;
-use intact_ledger::{Caveat, Producer, Rows, Vantage};
+use intact_ledger::{Caveat, Producer, Protocol, Rows, Vantage};
 use intact_report::documents::{self, BenchRun, Source};
 use intact_report::page::Page;
 use intact_units::plural::counted;
@@ -100,7 +101,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         .transpose()
         .map_err(Failed::unreadable)?;
     let builtin = match (&args.url, &near) {
-        (None, None) => Some(Builtin::start()?),
+        (None, None) => Some(Builtin::start(server_config(args))?),
         _ => None,
     };
     let ready = near.as_ref().and_then(Near::ready);
@@ -307,6 +308,17 @@ fn body(args: &Args) -> Result<Vec<u8>, Failed> {
     }
 }
 
+fn speaks_http3(args: &Args) -> bool {
+    args.axes.http.contains(&Protocol::Http3)
+}
+
+/// The built-in server that the variants need.
+pub(super) fn server_config(args: &Args) -> serve::Config {
+    let mut early = args.axes.early_data.iter();
+    let sends_early = early.any(|one| matches!(one, Switch::On));
+    serve::Config::of_builtin().with_http3(speaks_http3(args), sends_early)
+}
+
 /// The variants; without `--tls` as the URL says.
 fn axes(args: &Args, secure: bool) -> Axes {
     let on = |switches: &[Switch]| {
@@ -314,8 +326,10 @@ fn axes(args: &Args, secure: bool) -> Axes {
         switches.map(|one| matches!(one, Switch::On)).collect()
     };
     let mut tls = args.axes.tls.clone();
+    let is_builtin = args.url.is_none();
     if tls.is_empty() {
-        tls.push(if secure {
+        // of our own server both ports are known
+        tls.push(if secure || is_builtin && speaks_http3(args) {
             TlsChoice::Any
         } else {
             TlsChoice::None
@@ -326,6 +340,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         http: args.axes.http.clone(),
         tls,
         resume: on(&args.axes.resume),
+        early_data: on(&args.axes.early_data),
         concurrency: match args.axes.concurrency.is_empty() {
             true => vec![1],
             false => args.axes.concurrency.clone(),

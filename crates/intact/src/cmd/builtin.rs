@@ -30,8 +30,8 @@ pub(crate) struct Builtin {
 
 impl Builtin {
     /// Starts it and waits until it listens.
-    pub(crate) fn start() -> anyhow::Result<Builtin> {
-        Builtin::spawn(&mut internal::command()?, serve::Config::of_builtin())
+    pub(crate) fn start(config: serve::Config) -> anyhow::Result<Builtin> {
+        Builtin::spawn(&mut internal::command()?, config)
     }
 
     /// Starts it on the server side of a link.

@@ -34,12 +34,19 @@ pub(crate) fn refuse_command(feature: &str) -> Failed {
     Failed::usage(anyhow::anyhow!("{feature}: {}", remedy(feature)))
 }
 
+/// Whether this build speaks HTTP/3; the error names the remedy.
+pub(crate) fn http3() -> Result<(), String> {
+    match intact_client::HAS_HTTP3 {
+        true => Ok(()),
+        false => Err(remedy("http3")),
+    }
+}
+
 #[cfg(not(all(feature = "prometheus", feature = "otlp")))]
 fn refuse(feature: &str) -> Result<String, String> {
     Err(remedy(feature))
 }
 
-#[cfg(not(all(feature = "prometheus", feature = "otlp", feature = "fleet")))]
 fn remedy(feature: &str) -> String {
     format!("this build was made without it; cargo build --release --features {feature} has it")
 }

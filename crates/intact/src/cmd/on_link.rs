@@ -5,7 +5,6 @@ use super::bench;
 use super::builtin::{Builtin, Ready};
 use super::internal::{self, Control, Job};
 use super::link::ChildProcess;
-use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::system::{self, Channel};
@@ -59,7 +58,7 @@ impl Surroundings {
 pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::INTERNAL_ERROR, error);
     console::note_lines(&document::sentence(link));
-    let builtin = Builtin::start_on(link, serve::Config::of_builtin()).map_err(own)?;
+    let builtin = Builtin::start_on(link, bench::server_config(&config.options)).map_err(own)?;
     let surroundings = Surroundings::of(link, Some(builtin.ready()));
     let job = Job::Bench(Box::new(config), surroundings);
     let end = |account: &LinkStats| console::note_lines(&document::end(link, account, None));

@@ -170,7 +170,7 @@ fn packets_need_a_page_and_an_answer() {
 
 #[test]
 fn without_the_right_to_capture_the_remedy_is_printed_and_nothing_sent() {
-    let test = "without_the_right_to_capture_the_way_out_is_told_and_nothing_sent";
+    let test = "without_the_right_to_capture_the_remedy_is_printed_and_nothing_sent";
     if program("setpriv", test).is_none() {
         return;
     }

@@ -470,7 +470,10 @@ fn a_used_ledger_folder_and_options_without_effect_are_usage_errors() {
     assert!(announced.contains(": 1 variant, 1 round\n"), "{announced}");
     for (words, reason) in [
         (&["--ledger", ledger][..], "holds a ledger already"),
-        (&["--streams", "32"], "--streams: only HTTP/2 has streams"),
+        (
+            &["--streams", "32"],
+            "--streams: only HTTP/2 and HTTP/3 have streams",
+        ),
         (
             &["--resume", "off,on"],
             "--resume: plain HTTP has no TLS session",

@@ -156,6 +156,15 @@ impl Connections {
             .fold(0, u64::saturating_add)
     }
 
+    /// Number of handshakes whose early data the server accepted.
+    pub fn early_data(&self) -> u64 {
+        let early = self.handshakes.iter();
+        let early = early.filter(|(_, kind, _)| *kind == Some(Handshake::EarlyData));
+        early
+            .map(|(_, _, count)| *count)
+            .fold(0, u64::saturating_add)
+    }
+
     /// Number of handshakes that resumed a session, with or without early data, and of all
     /// handshakes.
     pub fn resumed_of_handshakes(&self) -> (u64, u64) {

@@ -265,6 +265,8 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .ranked(4, "opened/s", |one| one.churn_per_s.map(Rate))
         .ranked(8, "resumed", |one| one.resumed_share.map(Share))
         .about("share of TLS handshakes that resumed a session")
+        .if_any("0-RTT", |one| one.early_data_share.map(Share))
+        .about("share of TLS handshakes with a request in early data that the server accepted")
         .ranked(5, "client CPU", |one| cpu(one.cpu_us_per_request))
         .about("of the engine, per request")
         .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))

@@ -8,8 +8,8 @@ use crate::json;
 use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::check::{
-    Address, CheckFacts, CloseFacts, Http2Facts, OldTls, PHASES, RaceAttempt, RaceFacts,
-    Resumption, SmallSample, TlsFacts, VersionFacts,
+    Address, CheckFacts, CloseFacts, Http2Facts, Http3Facts, OldTls, PHASES, RaceAttempt,
+    RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
 };
 use intact_ledger::server_profile::EarlyData;
 use intact_ledger::{Failure, Run};
@@ -260,7 +260,12 @@ fn versions(facts: &CheckFacts) -> Section {
         "Versions: does a second request reuse the connection?",
     )
     .summary(table)
-    .summary(refused.chain(older).collect::<Vec<Block>>())
+    .summary(
+        refused
+            .chain(older)
+            .chain(facts.http3.as_ref().map(http3))
+            .collect::<Vec<Block>>(),
+    )
     .summary(survives)
 }
 
@@ -275,6 +280,35 @@ fn offered(old: &OldTls) -> Block {
         .as_ref()
         .map_or_else(String::new, |detail| format!(" ({detail})"));
     note(text!("TLS {} offered: {}{}", old.version, result, detail))
+}
+
+/// HTTP/3, where it is announced: whether it works.
+fn http3(seen: &Http3Facts) -> Block {
+    let port = format!("UDP port {}", seen.port);
+    let at = match &seen.host {
+        Some(host) => format!("{port} of {host}"),
+        None => port,
+    };
+    let result = match (seen.works, seen.is_blocked, seen.failed) {
+        (Some(true), ..) => {
+            let setup = seen
+                .setup_ms
+                .map_or_else(String::new, |setup| format!(", setup {}", Time(setup)));
+            let reused = match seen.reused {
+                Some(true) => ", a second request reused the connection",
+                _ => ", no second request reused the connection",
+            };
+            let resumed = match seen.resumed {
+                Some(true) => ", a second connection resumed the session",
+                _ => ", the session was not resumed",
+            };
+            format!("h3 works{setup}{reused}{resumed}")
+        }
+        (_, Some(true), failed) => format!("h3 is blocked ({})", failed.unwrap_or("no response")),
+        (Some(false), _, failed) => format!("h3 fails ({})", failed.unwrap_or("no response")),
+        (None, ..) => "not tried: this build has no HTTP/3 (feature http3)".to_owned(),
+    };
+    note(text!("Alt-Svc announces h3 on {}: {}", at, result))
 }
 
 /// Whether the connection was reused, or why there was nothing to reuse.

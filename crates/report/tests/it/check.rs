@@ -136,6 +136,7 @@ pub(crate) fn card() -> ServerProfile {
             affinity: Vec::new(),
             compared: 5,
         }),
+        h3: None,
         h2: Some(Http2Seen {
             settings: [("max_concurrent_streams".to_owned(), 128)].into(),
             headers_to_data_ns: vec![Some(0), Some(3 * MS), None],

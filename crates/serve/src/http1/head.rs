@@ -21,13 +21,13 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Appends a head. `left`: requests that the connection still takes, if that is limited.
+/// Appends a head. `alt_svc`: where HTTP/3 is spoken. `left`: requests that the connection still takes, if that is limited.
 pub(super) fn write(
     out: &mut Vec<u8>,
     request: &Request,
     answer: &Response,
     framing: Framing,
-    config: &Config,
+    (config, alt_svc): (&Config, Option<&str>),
     left: Option<u64>,
 ) -> KeepAliveTerms {
     let version = match (request.version, framing) {
@@ -58,6 +58,9 @@ pub(super) fn write(
     };
     if let Some(location) = answer.location {
         let _ = write!(out, "Location: {location}\r\n");
+    }
+    if let Some(alt_svc) = alt_svc {
+        let _ = write!(out, "Alt-Svc: {alt_svc}\r\n");
     }
     for (name, value) in &config.headers {
         let _ = write!(out, "{name}: {value}\r\n");

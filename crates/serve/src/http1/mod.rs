@@ -330,9 +330,12 @@ impl Http1Connection<'_> {
         let left = config
             .max_requests
             .map(|most| most.saturating_sub(self.record.exchanges()));
+        let is_tls = self.channel.tls().is_some();
+        let alt_svc = self.host.alt_svc.as_deref().filter(|_| is_tls);
         let out = &mut self.channel.out;
         let before = out.len();
-        let terms = head::write(out, request, &request.plan.answer, framing, config, left);
+        let answer = &request.plan.answer;
+        let terms = head::write(out, request, answer, framing, (config, alt_svc), left);
         if let Some(pending) = &mut request.pending {
             pending.bytes.head = (out.len() - before) as u64;
             pending.status = Some(request.plan.answer.status);

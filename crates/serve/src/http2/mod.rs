@@ -5,11 +5,11 @@
 
 mod exchanges;
 mod faults;
-mod request;
+pub(crate) mod request;
 mod session;
 
 use crate::channel::Channel;
-use crate::config::{Close, Config};
+use crate::config::Close;
 use crate::connection::CloseReason;
 use crate::drain::DrainNotice;
 use crate::read_buffers::ReadBuffer;
@@ -66,6 +66,7 @@ pub(crate) async fn serve(
     first: ReadBuffer,
 ) -> CloseReason {
     let session = Session::start(&mut channel.out);
+    let is_tls = channel.tls().is_some();
     let mut conversation = Http2Connection {
         channel,
         session,
@@ -74,7 +75,7 @@ pub(crate) async fn serve(
         record,
         guest,
         drain: host.drain.notice(),
-        headers: lower_case(&host.config),
+        headers: fields_of(host, is_tls),
     };
     if let Some(leave) = conversation.receive(&first).await {
         return leave;
@@ -330,13 +331,16 @@ impl Http2Connection<'_> {
     }
 }
 
-/// Field names have no upper-case letters in HTTP/2 (RFC 9113 section 8.2.1).
-fn lower_case(config: &Config) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// The fields of every answer, with names in lower case (RFC 9113 section 8.2.1): `--header`, and over TLS where HTTP/3 is spoken.
+pub(crate) fn fields_of(host: &ThreadState, is_tls: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let alt_svc = host.alt_svc.as_ref().filter(|_| is_tls);
+    let alt_svc = alt_svc.map(|value| (b"alt-svc".to_vec(), value.clone().into_bytes()));
     let lower = |(name, value): &(String, String)| {
         (
             name.to_ascii_lowercase().into_bytes(),
             value.clone().into_bytes(),
         )
     };
-    config.headers.iter().map(lower).collect()
+    let given = host.config.headers.iter().map(lower);
+    alt_svc.into_iter().chain(given).collect()
 }

@@ -99,7 +99,7 @@ fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
 }
 
 /// A number of variable length (RFC 9000 section 16).
-pub(super) fn varint(rest: &mut Cursor<'_>) -> Option<u64> {
+pub(crate) fn varint(rest: &mut Cursor<'_>) -> Option<u64> {
     let len = 1 << (rest.0.first()? >> 6);
     let bytes = rest.bytes(len)?;
     let start = u64::from(bytes[0] & 0x3f);

@@ -7,7 +7,7 @@
 mod assembly;
 mod client_hello;
 mod initial;
-mod long_header;
+pub(crate) mod long_header;
 
 pub use assembly::Assembly;
 pub use client_hello::QuicClientHello;

@@ -27,6 +27,9 @@ impl Round<'_> {
         if let Some(Reverse((wake, _))) = self.wakes.peek() {
             until = until.min(*wake);
         }
+        if let Some(Reverse((timer, _))) = self.timers.peek() {
+            until = until.min(*timer);
+        }
         if self.warming_up == 0 && !self.parked.is_empty() {
             until = until.min(self.now().after(PARKED));
         }

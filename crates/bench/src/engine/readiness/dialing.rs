@@ -16,6 +16,7 @@ impl Round<'_> {
         let id = ConnectionId(self.engine.id());
         let slot = &mut self.slots[index];
         slot.generation = slot.generation.wrapping_add(1);
+        slot.timer = None;
         slot.dials += 1;
         slot.idle_turns = 0;
         let token = self.token(index);
@@ -82,7 +83,7 @@ impl Round<'_> {
 
     fn progress(&mut self, index: usize, progress: Progress) {
         match progress {
-            Progress::Pending => {}
+            Progress::Pending => self.arm(index),
             Progress::Established(established) => self.open(index, *established),
             Progress::Failed(connection) => self.dial_failed(index, *connection),
         }
@@ -102,7 +103,11 @@ impl Round<'_> {
                 "the kernel gave no receive timestamps: latency ends when the client read the response, and client delay is in it",
             );
         }
-        self.engine.recorder.record(Event::Opened(connection));
+        // one whose first request goes early is recorded when the handshake is over
+        if !established.is_early() {
+            let opened = Event::Opened(&established.connection);
+            self.engine.recorder.record(opened);
+        }
         let VariantPlan {
             plan,
             request,
@@ -124,6 +129,7 @@ impl Round<'_> {
         slot.phase = Phase::Open(open);
         self.finish_opening(index);
         self.advance(index);
+        self.arm(index);
     }
 
     pub(super) fn dial_failed(&mut self, index: usize, mut connection: Connection) {

@@ -111,8 +111,8 @@ impl Round<'_> {
                 };
             // a short read has emptied the socket, and what comes later is a new edge
             match closed {
-                Hint::Open if count < engine.buffer.len() => break false,
-                Hint::Fin if count < engine.buffer.len() => {
+                Hint::Open if open.has_read_all(count, engine.buffer.len()) => break false,
+                Hint::Fin if open.has_read_all(count, engine.buffer.len()) => {
                     open.end_by_fin(read, &mut tap);
                     break false;
                 }
@@ -144,6 +144,9 @@ impl Round<'_> {
             self.unfinished.push((index, generation, closed));
         }
         self.advance(index);
+        // QUIC acknowledges what was read, also where no request follows
+        self.send(index);
+        self.arm(index);
     }
 
     /// Goes on with the connections that had more to read than one turn takes.
@@ -171,6 +174,7 @@ impl Round<'_> {
             return;
         };
         slot.generation = slot.generation.wrapping_add(1);
+        slot.timer = None;
         if open.awaits_fin() {
             self.lingering.insert(token, (open, now));
         } else {
@@ -179,8 +183,12 @@ impl Round<'_> {
     }
 
     pub(super) fn close(&mut self, open: HttpConnection, now: Nanos) {
+        // one that failed in its handshake never was open
+        let has_failed = open.connection().failed.is_some();
         let closed = open.close(now);
-        self.engine.recorder.record(Event::Closed(&closed));
+        if !has_failed {
+            self.engine.recorder.record(Event::Closed(&closed));
+        }
     }
 
     pub(super) fn drive_lingering(&mut self, token: usize, bridge: &TimestampConverter) {

@@ -10,6 +10,7 @@ mod deadlines;
 mod dialing;
 mod exchanges;
 mod schedule;
+mod timers;
 
 use super::coalescer::Coalescer;
 use super::slot::{Phase, Slot};
@@ -121,6 +122,7 @@ impl Engine for Readiness {
             parked: Vec::new(),
             lingering: HashMap::new(),
             wakes: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
             unfinished: Vec::new(),
             free: FreeSlots::default(),
             to_open: (0..assignment.connections).collect(),
@@ -181,6 +183,8 @@ struct Round<'a> {
     lingering: HashMap<usize, (Box<HttpConnection>, Nanos)>,
     /// When slots ask the closed loop again.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// When connections want to be looked at, by token.
+    timers: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Open connections with more to read than their turn took: slot, its generation, and what the event said of the end.
     unfinished: Vec<(usize, u32, Hint)>,
     /// Slots that wait for a request of an open loop.
@@ -252,6 +256,7 @@ impl Round<'_> {
                 }
             }
             self.continue_reading(&bridge);
+            self.fire_timers(&bridge);
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
             let now = self.now();

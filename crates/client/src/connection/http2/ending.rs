@@ -52,7 +52,7 @@ impl Http2 {
         }
     }
 
-    /// See [`super::super::HttpState::break_off`].
+    /// See [`super::super::stream_connection::HttpState::break_off`].
     pub(in super::super) fn break_off(
         &mut self,
         broken: &ResponseError,

@@ -13,7 +13,7 @@ use intact_wire::h2::{
 use super::super::ResponseInfo;
 
 impl Http2 {
-    /// See [`super::super::HttpState::receive`].
+    /// See [`super::super::stream_connection::HttpState::receive`].
     pub(in super::super) fn receive(
         &mut self,
         mut bytes: &[u8],

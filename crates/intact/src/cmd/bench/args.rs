@@ -4,6 +4,7 @@ use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
+use crate::cmd::missing_feature;
 use crate::cmd::options;
 use clap::ValueEnum;
 use intact_experiment::{Arrivals, Load, RequestRate, TlsChoice, WhenBusy};
@@ -115,8 +116,8 @@ pub(crate) struct AxisOptions {
         default_value = "on,off"
     )]
     pub(in crate::cmd) keepalive: Vec<Switch>,
-    /// HTTP version
-    #[arg(long, value_name = "1.0,1.1,2", value_delimiter = ',', value_parser = http_version, default_value = "1.1")]
+    /// HTTP version; 3 is QUIC, and contains TLS 1.3 (feature http3)
+    #[arg(long, value_name = "1.0,1.1,2,3", value_delimiter = ',', value_parser = bench_version, default_value = "1.1")]
     pub(in crate::cmd) http: Vec<Protocol>,
     /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
     #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice)]
@@ -129,7 +130,15 @@ pub(crate) struct AxisOptions {
         default_value = "off"
     )]
     pub(in crate::cmd) resume: Vec<Switch>,
-    /// Streams at once on each HTTP/2 connection
+    /// Send the first request of a resumed HTTP/3 connection before the server responds (0-RTT); only GET and HEAD, because it may be replayed
+    #[arg(
+        long,
+        value_name = "off,on",
+        value_delimiter = ',',
+        default_value = "off"
+    )]
+    pub(in crate::cmd) early_data: Vec<Switch>,
+    /// Streams at once on each connection of HTTP/2 and HTTP/3
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1")]
     pub(in crate::cmd) streams: Vec<u32>,
 }
@@ -278,6 +287,14 @@ impl Args {
     /// The options of `intact bench` without an argument.
     pub(in crate::cmd) fn defaults() -> Args {
         options::defaults(&[])
+    }
+}
+
+/// `1.0`, `1.1`, `2` or `3`.
+fn bench_version(word: &str) -> Result<Protocol, String> {
+    match word {
+        "3" | "3.0" => missing_feature::http3().map(|()| Protocol::Http3),
+        _ => http_version(word).map_err(|_| "one of 1.0, 1.1, 2, 3".to_owned()),
     }
 }
 

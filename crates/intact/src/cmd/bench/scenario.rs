@@ -58,7 +58,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     let (file, plan) = read(args)?;
     let has_target = args.url.is_some() || plan.named_target().is_some();
     let builtin = match (has_target, &near) {
-        (false, None) => Some(Builtin::start()?),
+        (false, None) => Some(Builtin::start(super::server_config(args))?),
         _ => None,
     };
     let ready = near.as_ref().and_then(Near::ready);

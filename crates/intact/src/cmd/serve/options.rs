@@ -3,7 +3,7 @@
 use super::name_server::{self, NameServerOptions};
 use super::upstream::UpstreamOptions;
 use crate::cmd::json::JsonTarget;
-use crate::cmd::{options, run_header};
+use crate::cmd::{missing_feature, options, run_header};
 use crate::exit::Failed;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An instrumented server: HTTP/1.0, 1.1 and 2, plain and TLS, with its own ledger of the same traffic.
+/// An instrumented server: HTTP/1.0, 1.1, 2 and 3, plain and TLS, with its own ledger of the same traffic.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Address for TLS
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
     tls_listen: SocketAddr,
+    /// Speak HTTP/3 too, on the UDP port with the number of the TLS port, and announce it there by `Alt-Svc` (feature http3)
+    #[arg(long)]
+    http3: bool,
     /// Threads that serve; connections go to them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
@@ -70,6 +73,9 @@ pub(crate) struct Config {
     /// Where it listens.
     place: Place,
 }
+
+/// Bytes of early data that a built-in server takes.
+const EARLY_DATA: u32 = 16_384;
 
 /// Where a server listens.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -251,6 +257,15 @@ impl Config {
         }
     }
 
+    /// The same, with HTTP/3 or without, and with early data or without.
+    pub(crate) fn with_http3(mut self, on: bool, early_data: bool) -> Config {
+        self.options.http3 = on;
+        if early_data {
+            self.options.tls.early_data = Some(EARLY_DATA);
+        }
+        self
+    }
+
     /// The same with these options.
     pub(crate) fn with_options(words: &[&str]) -> Result<Config, clap::Error> {
         let mut config = Config::of_builtin();
@@ -281,9 +296,14 @@ impl Config {
             Place::Link => SocketAddr::from((SERVER_V4, well_known)),
         };
         let plain = address(args.listen, 80);
+        if args.http3 {
+            let missing = |words: String| Failed::usage(anyhow::anyhow!("--http3: {words}"));
+            missing_feature::http3().map_err(missing)?;
+        }
         Ok(intact_serve::Config {
             plain: Some(plain),
             tls: Some((address(args.tls_listen, 443), args.tls.config()?)),
+            http3: args.http3,
             upstream: args.upstream.config()?,
             threads: args.threads,
             seed: args.wrongs.seed,

@@ -92,7 +92,7 @@ const CANONICAL: Canonical = {
 static TABLES: Canonical = CANONICAL;
 
 /// Number of bytes of the encoding.
-pub(super) fn encoded_len(plain: &[u8]) -> usize {
+pub(crate) fn encoded_len(plain: &[u8]) -> usize {
     plain
         .iter()
         .map(|&byte| usize::from(LENGTHS[usize::from(byte)]))
@@ -101,7 +101,7 @@ pub(super) fn encoded_len(plain: &[u8]) -> usize {
 }
 
 /// Appends the encoding, padded with the first bits of EOS.
-pub(super) fn encode(plain: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(plain: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0u64, 0u32);
     for &byte in plain {
         let symbol = usize::from(byte);
@@ -121,7 +121,7 @@ pub(super) fn encode(plain: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the decoded bytes. Each takes at least five bits, so the output is at most 1.6 times as
 /// long.
-pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     out.reserve(coded.len() * 8 / 5);
     let (mut bits, mut held) = (0u64, 0u32);
     let mut rest = coded.iter();

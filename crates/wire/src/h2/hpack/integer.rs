@@ -3,7 +3,7 @@
 use super::error::Error;
 
 /// Reads an integer with `prefix` low bits in its first byte, and moves `input` after it.
-pub(super) fn read(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
+pub(crate) fn read(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
     let (&first, mut rest) = input.split_first().ok_or(Error::Truncated)?;
     let mask = (1u32 << prefix) - 1;
     let mut value = u64::from(u32::from(first) & mask);
@@ -26,7 +26,7 @@ pub(super) fn read(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
 }
 
 /// Appends an integer after `flags`, the high bits of its first byte.
-pub(super) fn write(value: usize, prefix: u32, flags: u8, out: &mut Vec<u8>) {
+pub(crate) fn write(value: usize, prefix: u32, flags: u8, out: &mut Vec<u8>) {
     let mask = (1usize << prefix) - 1;
     if value < mask {
         out.push(flags | value as u8);

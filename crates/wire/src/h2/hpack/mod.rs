@@ -8,8 +8,8 @@ mod block_cache;
 mod decoder;
 mod encoder;
 mod error;
-mod huffman;
-mod integer;
+pub(crate) mod huffman;
+pub(crate) mod integer;
 mod static_table;
 mod table;
 

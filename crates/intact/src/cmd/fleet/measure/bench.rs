@@ -99,6 +99,7 @@ fn config(message: &Message) -> Result<Config, String> {
             http: vec![values.http],
             tls: vec![values.tls],
             resume: vec![values.resume],
+            early_data: vec![false],
             concurrency: vec![concurrency],
             streams: vec![streams],
             load: Load::default(),

@@ -1,0 +1,340 @@
+//! One request and its answer, on a stream of its own.
+
+use super::control::LARGEST_LIST;
+use super::{Http3Connection, code, is_by_client};
+use crate::config::Close;
+use crate::host;
+use crate::http2::request::RequestHead;
+use crate::record::OpenExchange;
+use crate::response::{Body, LARGEST_ECHO, Response};
+use crate::thread_state::ResponsePlan;
+use intact_ledger::{Failure, Outcome, Protocol};
+use intact_wire::h3::{Error, ErrorCode, Frame, FrameReader, qpack, writer};
+use quinn::{ReadError, RecvStream, SendStream, WriteError};
+use std::rc::Rc;
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+/// Largest header block of a request, in compressed bytes.
+const LARGEST_BLOCK: usize = 64 * 1024;
+/// Bytes that gather before they are given to QUIC.
+const BATCH: usize = 64 * 1024;
+
+/// What follows an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// The connection goes on.
+    Continue,
+    /// The connection ends like this.
+    Leave(Close),
+}
+
+/// A request that has come in full.
+pub(super) struct Request {
+    /// Absent for questions about the server itself.
+    pub(super) pending: Option<OpenExchange>,
+    pub(super) plan: ResponsePlan,
+    pub(super) head_only: bool,
+}
+
+/// Why a request cannot be answered.
+enum Refused {
+    /// The client has left, or wants no answer any more.
+    Gone,
+    /// The connection ends with this code.
+    Broken(ErrorCode),
+    /// The stream alone ends with this code.
+    Malformed(ErrorCode),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused::Broken(error.code())
+    }
+}
+
+/// Serves one request.
+pub(super) async fn serve(
+    connection: Rc<Http3Connection>,
+    mut send: SendStream,
+    mut receive: RecvStream,
+) -> After {
+    match Box::pin(read(&connection, &mut receive)).await {
+        Ok(request) => {
+            let mut after = Box::pin(connection.respond(request, &mut send)).await;
+            if connection.is_closing.get() && after == After::Continue {
+                // an answer that the client does not have is lost with the connection
+                let _ = send.stopped().await;
+            }
+            if let After::Leave(_) = after
+                && connection.quic.close_reason().is_some()
+            {
+                after = After::Continue;
+            }
+            after
+        }
+        Err(Refused::Gone) => After::Continue,
+        Err(Refused::Broken(broken)) => {
+            connection.quic.close(code(broken), b"");
+            After::Continue
+        }
+        Err(Refused::Malformed(reason)) => {
+            let _ = (send.reset(code(reason)), receive.stop(code(reason)));
+            After::Continue
+        }
+    }
+}
+
+/// Reads a request up to its end.
+async fn read(
+    connection: &Rc<Http3Connection>,
+    receive: &mut RecvStream,
+) -> Result<Request, Refused> {
+    let at = connection.record.now();
+    let mut reader = FrameReader::new(LARGEST_BLOCK);
+    let mut request: Option<Request> = None;
+    let mut body = RequestBody::default();
+    loop {
+        let chunk = match receive.read_chunk(usize::MAX, true).await {
+            Ok(Some(chunk)) => chunk.bytes,
+            Ok(None) => break,
+            Err(error) => return Err(gone(request, &error)),
+        };
+        let mut bytes = &chunk[..];
+        loop {
+            let step = reader.read(bytes)?;
+            bytes = &bytes[step.consumed..];
+            match step.event {
+                None => break,
+                Some(Frame::Headers { block, overhead }) if request.is_none() => {
+                    let head = read_head(block)?;
+                    body.announced = head.length;
+                    let mut begun = connection.plan(&head, at);
+                    if let Some(pending) = &mut begun.pending {
+                        pending.stream = Some(receive.id().into());
+                        pending.bytes.request_head = (block.len() + overhead) as u64;
+                    }
+                    request = Some(begun);
+                }
+                Some(Frame::Headers { block, .. }) => read_trailers(block)?,
+                Some(Frame::Data { bytes, .. }) => match &mut request {
+                    Some(request) => body.add(bytes, request),
+                    None => return Err(Refused::Broken(ErrorCode::H3_FRAME_UNEXPECTED)),
+                },
+                Some(Frame::Unknown(_)) => {}
+                Some(_) => return Err(Refused::Broken(ErrorCode::H3_FRAME_UNEXPECTED)),
+            }
+        }
+    }
+    reader.finish()?;
+    let mut request = request.ok_or(Refused::Malformed(ErrorCode::H3_REQUEST_INCOMPLETE))?;
+    if body.announced.is_some_and(|length| length != body.length) {
+        return Err(Refused::Malformed(ErrorCode::H3_MESSAGE_ERROR));
+    }
+    if request.plan.answer.body == Body::Echo {
+        request.plan.answer.body = Body::Given(body.kept);
+    }
+    if let Some(pending) = &mut request.pending {
+        pending.received();
+    }
+    Ok(request)
+}
+
+/// The client reset its request, or the connection is over.
+fn gone(request: Option<Request>, error: &ReadError) -> Refused {
+    let is_by_client = match error {
+        ReadError::ConnectionLost(reason) => is_by_client(reason),
+        _ => true,
+    };
+    if let Some(pending) = request.and_then(|request| request.pending)
+        && is_by_client
+    {
+        pending.end(Outcome::Failed(Failure::ClientClosed));
+    }
+    Refused::Gone
+}
+
+fn read_head(block: &[u8]) -> Result<RequestHead, Refused> {
+    let mut head = RequestHead::default();
+    qpack::decode(block, LARGEST_LIST, &mut Vec::new(), |field| {
+        head.take(field);
+    })
+    .map_err(Error::from)?;
+    match head.fault() {
+        None => Ok(head),
+        Some(_) => Err(Refused::Malformed(ErrorCode::H3_MESSAGE_ERROR)),
+    }
+}
+
+fn read_trailers(block: &[u8]) -> Result<(), Refused> {
+    let mut trailers = RequestHead::default();
+    qpack::decode(block, LARGEST_LIST, &mut Vec::new(), |field| {
+        trailers.take(field);
+    })
+    .map_err(Error::from)?;
+    match trailers.trailer_fault() {
+        None => Ok(()),
+        Some(_) => Err(Refused::Malformed(ErrorCode::H3_MESSAGE_ERROR)),
+    }
+}
+
+/// The body of a request: counted, and kept where the answer needs it.
+#[derive(Default)]
+struct RequestBody {
+    announced: Option<u64>,
+    length: u64,
+    kept: Vec<u8>,
+}
+
+impl RequestBody {
+    fn add(&mut self, piece: &[u8], request: &mut Request) {
+        self.length += piece.len() as u64;
+        if let Some(pending) = &mut request.pending {
+            pending.bytes.request_body += piece.len() as u64;
+        }
+        if request.plan.answer.body != Body::Echo {
+            return;
+        }
+        if self.kept.len() + piece.len() > LARGEST_ECHO {
+            self.kept = Vec::new();
+            let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
+            request.plan.answer = Response::ours(413, "text/plain", words);
+        } else {
+            self.kept.extend_from_slice(piece);
+        }
+    }
+}
+
+impl Http3Connection {
+    /// Decides about a request whose head came at `at`.
+    fn plan(self: &Rc<Self>, head: &RequestHead, at: intact_ledger::Nanos) -> Request {
+        let record = &self.record;
+        let named = host::of_fields(head.hosts(), true);
+        let mut plan = self.host.plan(&head.path, named, self.guest, record);
+        if head.method == b"CONNECT" {
+            plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
+        }
+        let mut pending = None;
+        if !plan.hidden {
+            let mut exchange = record.begin(at, Protocol::Http3, &head.method, &head.path);
+            exchange.fault = plan.fault;
+            exchange.disturbed = std::mem::take(&mut plan.disturbed);
+            if plan.answer.closes || self.host.is_last(record.exchanges(), self.guest) {
+                self.is_closing.set(true);
+            }
+            pending = Some(exchange);
+        }
+        Request {
+            pending,
+            plan,
+            head_only: head.method == b"HEAD",
+        }
+    }
+
+    /// Answers one request.
+    async fn respond(&self, mut request: Request, send: &mut SendStream) -> After {
+        if self.wait(&mut request, send).await.is_err() {
+            if let Some(pending) = request.pending {
+                pending.end(Outcome::Failed(Failure::ClientClosed));
+            }
+            return After::Continue;
+        }
+        if let Some(fault) = request.plan.fault {
+            return Box::pin(self.answer_badly(request, fault, send)).await;
+        }
+        let written = self.write(&mut request, send).await;
+        if let Some(pending) = request.pending {
+            pending.end(match written {
+                Ok(()) => Outcome::Ok,
+                Err(_) => Outcome::Failed(Failure::ClientClosed),
+            });
+        }
+        After::Continue
+    }
+
+    /// Calls the upstream and lets the pause pass; an error: the client wants no answer any more.
+    async fn wait(&self, request: &mut Request, send: &SendStream) -> Result<(), ()> {
+        let pause = request.plan.pause;
+        let upstream = self.host.upstream(&request.plan).cloned();
+        if pause.is_zero() && upstream.is_none() {
+            return Ok(());
+        }
+        let waiting = async {
+            if let Some(upstream) = upstream {
+                let (calls, failed) = upstream.call().await;
+                if failed > 0 {
+                    request.plan.answer = Response::bad_gateway(calls, failed);
+                }
+            }
+            sleep(pause).await;
+        };
+        tokio::select! {
+            () = waiting => Ok(()),
+            _ = send.stopped() => Err(()),
+        }
+    }
+
+    /// Writes an answer in full.
+    async fn write(&self, request: &mut Request, send: &mut SendStream) -> Result<(), WriteError> {
+        let (mut out, follows) = self.head(request);
+        if follows {
+            if let Some(gap) = self.host.config.split {
+                send.write_all(&out).await?;
+                out.clear();
+                sleep(gap).await;
+            }
+            let body = &request.plan.answer.body;
+            let length = body.len();
+            writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
+            let mut at = 0;
+            while at < length {
+                let piece = body.piece(at, BATCH);
+                out.extend_from_slice(piece);
+                at += piece.len() as u64;
+                if out.len() >= BATCH {
+                    send.write_all(&out).await?;
+                    out.clear();
+                    // a client that takes as much as there is takes turns with the others
+                    yield_now().await;
+                }
+            }
+            if let Some(pending) = &mut request.pending {
+                pending.bytes.body = length;
+            }
+        }
+        send.write_all(&out).await?;
+        let _ = send.finish();
+        Ok(())
+    }
+
+    /// The header section of an answer, and whether a body follows.
+    pub(super) fn head(&self, request: &mut Request) -> (Vec<u8>, bool) {
+        let answer = &request.plan.answer;
+        let bodiless = answer.is_bodiless();
+        let len = answer.body.len();
+        let follows = !bodiless && !request.head_only && (len > 0 || answer.unannounced);
+        let mut block = Vec::with_capacity(128);
+        qpack::begin(&mut block);
+        let mut add = |name: &[u8], value: &[u8]| qpack::encode(name, value, false, &mut block);
+        add(b":status", answer.status.to_string().as_bytes());
+        if !bodiless {
+            if !answer.unannounced {
+                add(b"content-length", len.to_string().as_bytes());
+            }
+            add(b"content-type", answer.content_type.as_bytes());
+        }
+        if let Some(path) = answer.location {
+            add(b"location", path.as_bytes());
+        }
+        for (name, value) in &self.headers {
+            add(name, value);
+        }
+        let mut out = Vec::with_capacity(block.len() + 256);
+        writer::write_headers(&mut out, &block);
+        if let Some(pending) = &mut request.pending {
+            pending.status = Some(answer.status);
+            pending.bytes.head += out.len() as u64;
+        }
+        (out, follows)
+    }
+}

@@ -1,0 +1,195 @@
+//! Answers in HTTP/3 that are wrong on purpose. What no encoder would write is written here.
+
+use super::exchanges::{After, Request};
+use super::{Http3Connection, code};
+use crate::config::Close;
+use crate::fault::Fault;
+use crate::response::Body;
+use intact_ledger::{Failure, Outcome};
+use intact_wire::h3::{ErrorCode, qpack, writer};
+use quinn::{SendStream, WriteError};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Between two bytes of a trickle.
+const TRICKLE: Duration = Duration::from_millis(50);
+/// How much of something endless goes at a time, in repetitions.
+const REPEAT: usize = 100;
+/// Bytes of a body that is sent twice, at most.
+const ONCE: u64 = 16 * 1024;
+/// Frame types that HTTP/3 forbids: PRIORITY and PING of HTTP/2.
+const PRIORITY: u64 = 0x2;
+const PING: u64 = 0x6;
+/// HEADERS, with a length of 1 GB.
+const ENDLESS_HEADERS: &[u8] = b"\x01\xc0\x00\x00\x00\x40\x00\x00\x00";
+
+impl Http3Connection {
+    /// Answers by a fault.
+    pub(super) async fn answer_badly(
+        &self,
+        mut request: Request,
+        fault: Fault,
+        send: &mut SendStream,
+    ) -> After {
+        // half of a body and the rest of it need at least a byte each
+        let body = &mut request.plan.answer.body;
+        if body.len() < 2 {
+            *body = Body::Filler(2);
+        }
+        let written = self.write_badly(&mut request, fault, send).await;
+        if let Some(pending) = request.pending {
+            // the fault decides the outcome
+            pending.end(Outcome::Failed(Failure::Aborted));
+        }
+        match fault {
+            Fault::CloseBeforeAnswer => After::Leave(Close::Fin),
+            Fault::ResetBeforeAnswer => After::Leave(Close::Rst),
+            Fault::KeepAliveThenClose if written.is_ok() => {
+                let _ = send.stopped().await;
+                After::Leave(Close::Fin)
+            }
+            _ => After::Continue,
+        }
+    }
+
+    async fn write_badly(
+        &self,
+        request: &mut Request,
+        fault: Fault,
+        send: &mut SendStream,
+    ) -> Result<(), WriteError> {
+        match fault {
+            Fault::CloseBeforeAnswer | Fault::ResetBeforeAnswer => {}
+            Fault::Stall => hold(send).await,
+            Fault::StallMidBody => {
+                self.half(request, send).await?;
+                hold(send).await;
+            }
+            Fault::ResetMidBody => {
+                self.half(request, send).await?;
+                let _ = send.reset(code(ErrorCode::H3_INTERNAL_ERROR));
+            }
+            Fault::TruncatedBody => {
+                self.half(request, send).await?;
+                let _ = send.finish();
+            }
+            Fault::CloseAfterHead => {
+                let (head, _) = self.head(request);
+                send.write_all(&head).await?;
+                let _ = send.finish();
+            }
+            Fault::Trickle => self.trickle(request, send).await?,
+            Fault::KeepAliveThenClose => self.whole(request, send, 1).await?,
+            Fault::TwoAnswers => {
+                let body = &mut request.plan.answer.body;
+                *body = Body::Filler(body.len().min(ONCE));
+                self.whole(request, send, 2).await?;
+            }
+            Fault::Garbage => {
+                let mut out = Vec::new();
+                writer::write_unknown(&mut out, PRIORITY, b"this is no frame");
+                send.write_all(&out).await?;
+                let _ = send.finish();
+            }
+            Fault::BadChunk => {
+                let (mut out, _) = self.head(request);
+                writer::write_unknown(&mut out, PING, b"no body");
+                send.write_all(&out).await?;
+                let _ = send.finish();
+            }
+            Fault::EndlessInterim => {
+                let mut block = Vec::new();
+                qpack::begin(&mut block);
+                qpack::encode(b":status", b"102", false, &mut block);
+                let mut out = Vec::new();
+                for _ in 0..REPEAT {
+                    writer::write_headers(&mut out, &block);
+                }
+                endlessly(send, &[], &out).await?;
+            }
+            Fault::EndlessHead => {
+                let mut block = Vec::new();
+                for _ in 0..REPEAT {
+                    qpack::encode(b"x-padding", &[b'a'; 32], false, &mut block);
+                }
+                endlessly(send, ENDLESS_HEADERS, &block).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The header section, the header of DATA, and half of its bytes.
+    async fn half(&self, request: &mut Request, send: &mut SendStream) -> Result<(), WriteError> {
+        let (mut out, _) = self.head(request);
+        let body = &request.plan.answer.body;
+        let length = body.len();
+        writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
+        let mut at = 0;
+        while at < length / 2 {
+            let most = usize::try_from(length / 2 - at).unwrap_or(usize::MAX);
+            let piece = body.piece(at, most);
+            out.extend_from_slice(piece);
+            at += piece.len() as u64;
+            send.write_all(&out).await?;
+            out.clear();
+        }
+        Ok(())
+    }
+
+    /// A good answer, so many times.
+    async fn whole(
+        &self,
+        request: &mut Request,
+        send: &mut SendStream,
+        times: usize,
+    ) -> Result<(), WriteError> {
+        for _ in 0..times {
+            let (mut out, _) = self.head(request);
+            let body = &request.plan.answer.body;
+            let length = body.len();
+            writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
+            let mut at = 0;
+            while at < length {
+                let piece = body.piece(at, usize::MAX);
+                out.extend_from_slice(piece);
+                at += piece.len() as u64;
+                send.write_all(&out).await?;
+                out.clear();
+            }
+        }
+        let _ = send.finish();
+        Ok(())
+    }
+
+    async fn trickle(
+        &self,
+        request: &mut Request,
+        send: &mut SendStream,
+    ) -> Result<(), WriteError> {
+        let (mut out, _) = self.head(request);
+        let body = &request.plan.answer.body;
+        let length = body.len();
+        writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
+        for at in 0..length {
+            out.extend_from_slice(body.piece(at, 1));
+            send.write_all(&out).await?;
+            out.clear();
+            sleep(TRICKLE).await;
+        }
+        let _ = send.finish();
+        Ok(())
+    }
+}
+
+/// Says nothing more, until the client gives up.
+async fn hold(send: &SendStream) {
+    let _ = send.stopped().await;
+}
+
+/// Sends `first`, then `again` and again, until the client does not want more.
+async fn endlessly(send: &mut SendStream, first: &[u8], again: &[u8]) -> Result<(), WriteError> {
+    send.write_all(first).await?;
+    loop {
+        send.write_all(again).await?;
+    }
+}

@@ -1,0 +1,306 @@
+//! HTTP/3 on one QUIC connection, with frames of our own, so that it can also be spoken badly.
+//!
+//! `quinn` has the packets; here is what happens on a connection from its first datagram to its end. Each request is a task of its
+//! own (`exchanges`), which may answer badly (`faults`).
+
+mod control;
+mod exchanges;
+mod faults;
+mod listener;
+
+pub(crate) use listener::{QuicListener, end};
+
+use crate::channel::ByteCounts;
+use crate::config::{Accept, Close};
+use crate::http2;
+use crate::record::{Record, connection_id};
+use crate::thread_state::{Peer, ThreadState};
+use crate::tls;
+use exchanges::After;
+use intact_client::quic::QuicHandshake;
+use intact_ledger::{
+    CloseKind, Connection, DialFailure, Failure, Origin, Scheme, SetupPhase, Side, Span, Transport,
+};
+use intact_wire::h3::{ErrorCode, writer};
+use quinn::{ConnectionError, Incoming, RecvStream, SendStream, VarInt};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until, timeout};
+
+/// The longest handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a slow close takes.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// What the exchanges of a connection share.
+pub(crate) struct Http3Connection {
+    quic: quinn::Connection,
+    host: Rc<ThreadState>,
+    record: Rc<Record>,
+    passed: Rc<ByteCounts>,
+    guest: Peer,
+    /// The fields of every answer.
+    headers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// No request after those that came is served.
+    is_closing: Cell<bool>,
+}
+
+/// Serves one connection until it is over.
+pub(crate) async fn serve(host: Rc<ThreadState>, incoming: Incoming) {
+    // as long as it is held, the server's end waits for this connection
+    let _open = host.drain.notice();
+    match host.config.accept {
+        Accept::Serve | Accept::Plain | Accept::Tls => {}
+        // the client sends its hello again and again
+        Accept::Stall => return incoming.ignore(),
+        Accept::Fin | Accept::Rst => return incoming.refuse(),
+    }
+    let at = host.clerk.now();
+    let peer = incoming.remote_address();
+    let guest = Peer {
+        peer: peer.ip(),
+        local: incoming.local_ip(),
+        since: Instant::now(),
+    };
+    let mut connection = Box::new(Connection::new(connection_id(&host.clerk), at));
+    connection.transport = Transport::Quic;
+    connection.peer = Some(peer);
+    // from the server's side: local is ours
+    let port = host.http3_port.unwrap_or(0);
+    connection.local = guest.local.map(|ip| SocketAddr::new(ip, port));
+    connection.origin = connection.local.map(|local| Origin {
+        scheme: Scheme::Https,
+        host: local.ip().to_string().into(),
+        port: local.port(),
+    });
+    let handshake = timeout(HANDSHAKE, shake_hands(incoming)).await;
+    connection.setup.connect = Some(Span::new(at, host.clerk.now()));
+    match handshake {
+        Ok(Ok((quic, session))) => {
+            connection.tls = Some(tls::describe_quic(&session));
+            speak(host, quic, connection, guest).await;
+        }
+        failed => {
+            connection.failed = Some(DialFailure {
+                phase: SetupPhase::Ssl,
+                kind: Failure::Tls,
+                detail: Some(match failed {
+                    Ok(Err(error)) => error.to_string().into(),
+                    _ => "the client did not finish the handshake in time".into(),
+                }),
+            });
+            host.clerk.failed(&connection);
+        }
+    }
+}
+
+/// Makes the handshake, as far as it has to be made before the client's first request: with early data that request may be there
+/// before the handshake is over.
+async fn shake_hands(
+    incoming: Incoming,
+) -> Result<(quinn::Connection, QuicHandshake), ConnectionError> {
+    let mut connecting = incoming.accept()?;
+    let data = connecting.handshake_data().await?;
+    let session = data
+        .downcast::<QuicHandshake>()
+        .map_or_else(|_| QuicHandshake::default(), |session| *session);
+    let (quic, complete) = match connecting.into_0rtt() {
+        Ok(both) => both,
+        // the library does so on the client's side only
+        Err(connecting) => return Ok((connecting.await?, session)),
+    };
+    if !session.early_data {
+        complete.await;
+        if let Some(reason) = quic.close_reason() {
+            return Err(reason);
+        }
+    }
+    Ok((quic, session))
+}
+
+async fn speak(
+    host: Rc<ThreadState>,
+    quic: quinn::Connection,
+    connection: Box<Connection>,
+    guest: Peer,
+) {
+    let passed: Rc<ByteCounts> = Rc::default();
+    let record = Record::open(&host.clerk, *connection, passed.clone());
+    let shared = Rc::new(Http3Connection {
+        headers: http2::fields_of(&host, false),
+        quic,
+        host,
+        record,
+        passed,
+        guest,
+        is_closing: Cell::new(false),
+    });
+    let mut control = match control::open(&shared.quic).await {
+        Ok(control) => control,
+        Err(reason) => return shared.lost(&reason),
+    };
+    let mut exchanges = JoinSet::new();
+    let leave = shared.take_requests(&mut control, &mut exchanges).await;
+    match leave {
+        Err(reason) => {
+            shared.note_end(&reason);
+            // what was in flight is recorded as cut off by the client
+            exchanges.shutdown().await;
+            shared.lost(&reason);
+        }
+        Ok(close) => shared.leave(close).await,
+    }
+}
+
+impl Http3Connection {
+    /// Serves requests until we end the connection, or until it is lost.
+    async fn take_requests(
+        self: &Rc<Self>,
+        control: &mut SendStream,
+        exchanges: &mut JoinSet<After>,
+    ) -> Result<Close, ConnectionError> {
+        let mut drain = self.host.drain.notice();
+        let mut idle_since = Instant::now();
+        let mut next_stream = 0;
+        let mut has_said_goodbye = false;
+        loop {
+            if self.is_closing.get() && !std::mem::replace(&mut has_said_goodbye, true) {
+                self.say_goodbye(control, next_stream).await;
+            }
+            if self.is_closing.get() && exchanges.is_empty() {
+                return Ok(self.host.config.close);
+            }
+            let idle_until = self.idle_until(idle_since).filter(|_| exchanges.is_empty());
+            let idle = async {
+                match idle_until {
+                    Some(until) => sleep_until(until.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                stream = self.quic.accept_bi() => {
+                    let (send, receive) = stream?;
+                    next_stream = u64::from(receive.id()) + 4;
+                    self.begin(send, receive, has_said_goodbye, exchanges);
+                }
+                stream = self.quic.accept_uni() => {
+                    tokio::task::spawn_local(control::read(self.quic.clone(), stream?));
+                }
+                Some(after) = exchanges.join_next() => {
+                    idle_since = Instant::now();
+                    if let Ok(After::Leave(close)) = after {
+                        exchanges.shutdown().await;
+                        return Ok(close);
+                    }
+                }
+                () = drain.begun() => self.is_closing.set(true),
+                () = idle => self.is_closing.set(true),
+            }
+        }
+    }
+
+    /// Starts an exchange, unless the request came after our goodbye.
+    fn begin(
+        self: &Rc<Self>,
+        mut send: SendStream,
+        mut receive: RecvStream,
+        is_late: bool,
+        exchanges: &mut JoinSet<After>,
+    ) {
+        if is_late {
+            let code = code(ErrorCode::H3_REQUEST_REJECTED);
+            let _ = (send.reset(code), receive.stop(code));
+            return;
+        }
+        if receive.is_0rtt() && self.record.exchanges() == 0 {
+            self.record.note_early_data();
+        }
+        exchanges.spawn_local(exchanges::serve(self.clone(), send, receive));
+    }
+
+    /// When an idle connection is ended.
+    fn idle_until(&self, since: Instant) -> Option<Instant> {
+        let config = &self.host.config;
+        let idle = config.idle_timeout.map(|limit| since + limit);
+        let age = config.max_age.map(|age| self.guest.since + age);
+        [idle, age].into_iter().flatten().min()
+    }
+
+    /// Announces that no request from `next` on is served, if that is our way.
+    async fn say_goodbye(&self, control: &mut SendStream, next: u64) {
+        if matches!(self.host.config.close, Close::Goaway | Close::Slow) {
+            self.record.announced_by.set(Some(Side::Server));
+            let mut frame = Vec::new();
+            writer::write_go_away(&mut frame, next);
+            let _ = control.write_all(&frame).await;
+        }
+    }
+
+    /// Ends the connection, and records how.
+    async fn leave(&self, close: Close) {
+        let mut end = ErrorCode::H3_NO_ERROR;
+        match close {
+            Close::Goaway | Close::Fin | Close::NoCloseNotify => {}
+            Close::Slow => {
+                tokio::select! {
+                    reason = self.quic.closed() => return self.lost(&reason),
+                    () = sleep(SLOW) => {}
+                }
+            }
+            Close::Rst => end = ErrorCode::H3_INTERNAL_ERROR,
+            Close::Silent => {
+                self.count_bytes();
+                self.record.close(Side::Server, CloseKind::Silent);
+                self.quic.closed().await;
+                return;
+            }
+        }
+        self.count_bytes();
+        self.record.close(Side::Server, CloseKind::Goaway);
+        self.quic.close(code(end), b"");
+    }
+
+    /// Notes who ended a connection that is lost, for the exchanges in flight.
+    fn note_end(&self, reason: &ConnectionError) {
+        self.count_bytes();
+        self.passed.ended.set(is_by_client(reason));
+    }
+
+    /// Records the end of a connection that is lost.
+    fn lost(&self, reason: &ConnectionError) {
+        self.note_end(reason);
+        let how = match reason {
+            ConnectionError::TimedOut => CloseKind::Silent,
+            _ => CloseKind::Goaway,
+        };
+        let by = match is_by_client(reason) {
+            true => Side::Client,
+            false => Side::Server,
+        };
+        // after a GOAWAY of ours the client closes as it was asked to
+        let was_announced = self.record.announced_by.get() == Some(Side::Server);
+        let by = if was_announced { Side::Server } else { by };
+        self.record.close(by, how);
+    }
+
+    fn count_bytes(&self) {
+        let stats = self.quic.stats();
+        self.passed.received.set(stats.udp_rx.bytes);
+        self.passed.sent.set(stats.udp_tx.bytes);
+    }
+}
+
+fn is_by_client(reason: &ConnectionError) -> bool {
+    !matches!(
+        reason,
+        ConnectionError::LocallyClosed | ConnectionError::TransportError(_)
+    )
+}
+
+fn code(code: ErrorCode) -> VarInt {
+    VarInt::from_u64(code.0).unwrap_or(VarInt::MAX)
+}
