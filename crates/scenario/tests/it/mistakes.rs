@@ -193,6 +193,8 @@ fn what_the_sessions_lack_together_is_named() {
     let named = "definition.session('guest', (s) => s.get('/'));\ndefinition.setSessionWeights({ gest: 1 });";
     refused(named, 2, "did you mean \"guest\"?");
     refused("context.get('/');", 1, "outside of a session");
+    let agent = "definition.session('a', (s) => s.get('/'));\ndefinition.setUserAgent('a\\nb: c');";
+    refused(agent, 2, "control character");
     refused(
         "definition.setTargets(['a.example', 'b.example']);\ndefinition.session('a', (s) => s.get('/'));",
         1,
