@@ -293,6 +293,9 @@ impl Compiler {
         if source.url.len() > LONGEST_URL {
             self.note_problem(line, format!("the URL is longer than {LONGEST_URL} bytes"));
         }
+        if source.url.chars().any(char::is_control) {
+            self.note_problem(line, "the URL has a control character");
+        }
         if source.headers.len() > MOST_HEADERS {
             self.note_problem(line, format!("more than {MOST_HEADERS} header fields"));
         }

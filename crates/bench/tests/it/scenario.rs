@@ -172,7 +172,11 @@ fn clients_arrive_by_the_phases_whatever_the_responses_take() {
     };
     let mut config = config(&format!("http://{address}/"));
     config.timeout = Duration::from_secs(10);
-    let ran = run(config, plan, arrival);
+    let mut ran = run(config, plan, arrival);
+    // places are added, so no client waited for one
+    let cell = ran.tally.cell(Some(0), Some(1));
+    let times = cell.merged(|_| true).unwrap().open_loop.unwrap();
+    assert_eq!(times.queued.count(), 0);
     let first = |path: &str| {
         let of_path = ran.exchanges.iter();
         let of_path = of_path.filter(|one| one.target.as_ref().unwrap().as_str() == path);

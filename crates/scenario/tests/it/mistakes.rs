@@ -62,6 +62,7 @@ fn values_that_make_no_sense_are_refused_with_their_line() {
         ("session.times(2, async (c) => c.get('/'));", "async"),
         ("session.forEver((c) => c.wait(1));", "no request"),
         ("session.get(7);", "has to be a string"),
+        ("session.get('/a\\tb');", "the URL has a control character"),
         ("session.get('/', { tag: '' });", "tag is empty"),
         (
             "session.get('/', { headers: { 'a b': 1 } });",

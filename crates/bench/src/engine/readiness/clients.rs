@@ -79,7 +79,11 @@ impl Round<'_> {
         let next = NextExchange {
             warmup: false,
             opens: true,
-            free_since: self.free_since(index),
+            // where another slot could have been added, it need not have waited for this one
+            free_since: match self.may_add_slot() {
+                true => Nanos(0),
+                false => self.free_since(index),
+            },
         };
         let start = match stopped {
             true => Start::Never,
