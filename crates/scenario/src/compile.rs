@@ -28,6 +28,10 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 const MOST_TAGS: usize = 500;
 /// The longest name and tag, in letters.
 const LONGEST_NAME: usize = 100;
+/// The most bytes of a URL.
+const LONGEST_URL: usize = 16_000;
+/// The most header fields of a request.
+const MOST_HEADERS: usize = 100;
 /// The most bytes of a body.
 const LARGEST_BODY: usize = 1 << 20;
 
@@ -43,6 +47,9 @@ pub(crate) fn plan(definition: Definition) -> Result<Plan, Vec<Problem>> {
     compiler.weights(&mut sessions, &definition.weights);
     if compiler.problems.is_empty() {
         compiler.check_sessions(&sessions);
+    }
+    if let Some(agent) = &definition.user_agent {
+        compiler.check(agent.line, name("the user agent", &agent.value));
     }
     let notes = definition.ignored.into_iter();
     let plan = Plan {
@@ -282,6 +289,15 @@ impl Compiler {
         }
         for (name, value) in &source.headers {
             self.check(line, header(name, value));
+        }
+        if source.url.len() > LONGEST_URL {
+            self.note_problem(line, format!("the URL is longer than {LONGEST_URL} bytes"));
+        }
+        if source.url.chars().any(char::is_control) {
+            self.note_problem(line, "the URL has a control character");
+        }
+        if source.headers.len() > MOST_HEADERS {
+            self.note_problem(line, format!("more than {MOST_HEADERS} header fields"));
         }
         if source.body.len() > LARGEST_BODY {
             self.note_problem(line, "the body is larger than 1 MiB");

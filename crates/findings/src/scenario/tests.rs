@@ -122,7 +122,7 @@ fn one_mode_is_not_called_two() {
     let facts = facts(|one, id| one.end = one.at.after(30 * MS + (id * 7919) % MS));
     assert!(!facts.is_bimodal);
     assert!(
-        facts.verdict[0].starts_with("The latency shows one mode"),
+        facts.verdict[0].starts_with("50 % of the requests waited for a new connection"),
         "{:?}",
         facts.verdict
     );

@@ -2,7 +2,8 @@
 
 use super::ScenarioFacts;
 use crate::bench::{Mode, only_errors, unmeasured};
-use intact_ledger::{Exchange, Tally};
+use crate::population::Population;
+use intact_ledger::{Exchange, Reuse, Tally};
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
 
@@ -23,29 +24,42 @@ pub(super) fn sentences(facts: &ScenarioFacts, tally: &Tally, first: &[Exchange]
     sentences
 }
 
-/// What new and reused connections took.
+/// What new and reused connections took; where all are of one kind, the two modes of the histogram.
 fn modes(facts: &ScenarioFacts) -> Option<String> {
-    let [first, second] = facts.modes.as_slice() else {
+    let begin = match facts.is_bimodal {
+        true => "The latency has two modes: ",
+        false => "",
+    };
+    let of = |reuse: Reuse| {
+        facts
+            .populations
+            .iter()
+            .find(|one| one.reuse == Some(reuse))
+    };
+    if let (Some(new), Some(reused)) = (of(Reuse::Fresh), of(Reuse::Reused)) {
+        let all: u64 = facts.populations.iter().map(|one| one.count).sum();
+        let share = |one: &Population| whole_percent(one.count as f64 / all as f64);
+        return Some(format!(
+            "{begin}{} of the requests waited for a new connection and took {}, {} reused one and took {}.",
+            share(new),
+            typical(new),
+            share(reused),
+            typical(reused)
+        ));
+    }
+    let [fast, slow] = facts.modes.as_slice() else {
         return None;
     };
-    let one = |mode: &Mode| {
-        let what = match mode.name {
-            "fresh" => "of the requests waited for a new connection and took",
-            "reused" => "reused one and took",
-            "fast" => "of the requests took",
-            _ => "took",
-        };
-        format!(
-            "{} {what} {} on average",
-            whole_percent(mode.share),
-            time(mode.mean_ms)
-        )
-    };
-    let begin = match facts.is_bimodal {
-        true => "The latency has two modes",
-        false => "The latency shows one mode",
-    };
-    Some(format!("{begin}: {}, {}.", one(first), one(second)))
+    let one = |mode: &Mode| format!("{} took {}", whole_percent(mode.share), time(mode.mean_ms));
+    Some(format!("{begin}{}, {} on average.", one(fast), one(slow)))
+}
+
+/// The median, or the mean where there are too few values.
+fn typical(one: &Population) -> String {
+    match one.p50_ms {
+        Some(median) => format!("{} at the median", time(median)),
+        None => format!("{} on average", time(one.mean_ms)),
+    }
 }
 
 fn clients(facts: &ScenarioFacts) -> String {

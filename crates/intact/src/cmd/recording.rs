@@ -135,7 +135,11 @@ impl BenchObserver for Recording {
             format!(", {:.0} s left", left.as_secs_f64())
         });
         let requests = counted(position.exchanges, "request");
-        let words = format!("{round}, {variant}, {requests}{left}");
+        let words = match &self.run.scenario {
+            // its sessions run at the same time
+            Some(_) => format!("{requests}{left}"),
+            None => format!("{round}, {variant}, {requests}{left}"),
+        };
         self.bar.set_message(escape(&words));
     }
 }

@@ -5,7 +5,7 @@ use super::populations;
 use crate::json;
 use crate::page::*;
 use intact_findings::scenario::{ScenarioFacts, SessionFacts, TagFacts};
-use intact_ledger::Run;
+use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time};
 
 /// A scenario, as findings understand it.
@@ -79,12 +79,19 @@ fn headline(facts: &ScenarioFacts) -> Option<Headline> {
         return Headline::new(number, Assessment::Bad, "requests had a response");
     }
     let reuse = facts.reuse?;
-    let caption = match facts.modes.as_slice() {
-        [new, reused] if new.name == "fresh" => text!(
-            "of {} requests reused a connection: {} on average, against {} with a new one",
+    let of = |reuse: Reuse| {
+        let one = facts
+            .populations
+            .iter()
+            .find(|one| one.reuse == Some(reuse))?;
+        Some(one.p50_ms.unwrap_or(one.mean_ms))
+    };
+    let caption = match (of(Reuse::Fresh), of(Reuse::Reused)) {
+        (Some(new), Some(reused)) => text!(
+            "of {} requests reused a connection: {}, against {} with a new one",
             facts.requests.total,
-            Time(reused.mean_ms),
-            Time(new.mean_ms)
+            Time(reused),
+            Time(new)
         ),
         _ => text!("of {} requests reused a connection", facts.requests.total),
     };
@@ -191,20 +198,19 @@ fn latency(facts: &ScenarioFacts) -> Section {
     let modes = facts.sessions.iter().filter(|one| !one.modes.is_empty());
     let modes = modes.map(|one| {
         let modes = one.modes.iter().map(|mode| {
-            let (share, mean) = (Share(mode.share), Time(mode.mean_ms));
-            format!("{share} {} at {mean}", mode.name)
+            let name = if mode.name == "fresh" {
+                "new"
+            } else {
+                mode.name
+            };
+            format!("{} {name} at {}", Share(mode.share), Time(mode.mean_ms))
         });
         let modes = modes.collect::<Vec<String>>().join(", ");
-        text!("{}: {}.", &one.name, modes).into()
+        text!("{}: {} on average.", &one.name, modes)
     });
+    let words = "Latency of complete requests of all sessions, setup included; further left is faster. A request is new if it waited for any part of its connection's setup.";
     Section::new("latency", "Latency: new and reused connections")
-        .summary(Chart::new(
-            "latency",
-            title,
-            histogram,
-            "Latency of complete requests of all sessions, setup included; further left is faster. A request is new if it waited for any part of its connection's setup.",
-        ))
-        .summary(modes.collect::<Vec<Block>>())
+        .summary(Chart::new("latency", title, histogram, words).notes(modes))
         .full(Chart::new(
             "waterfall",
             "Where the time goes",

@@ -62,6 +62,7 @@ fn values_that_make_no_sense_are_refused_with_their_line() {
         ("session.times(2, async (c) => c.get('/'));", "async"),
         ("session.forEver((c) => c.wait(1));", "no request"),
         ("session.get(7);", "has to be a string"),
+        ("session.get('/a\\tb');", "the URL has a control character"),
         ("session.get('/', { tag: '' });", "tag is empty"),
         (
             "session.get('/', { headers: { 'a b': 1 } });",
@@ -193,6 +194,8 @@ fn what_the_sessions_lack_together_is_named() {
     let named = "definition.session('guest', (s) => s.get('/'));\ndefinition.setSessionWeights({ gest: 1 });";
     refused(named, 2, "did you mean \"guest\"?");
     refused("context.get('/');", 1, "outside of a session");
+    let agent = "definition.session('a', (s) => s.get('/'));\ndefinition.setUserAgent('a\\nb: c');";
+    refused(agent, 2, "control character");
     refused(
         "definition.setTargets(['a.example', 'b.example']);\ndefinition.session('a', (s) => s.get('/'));",
         1,

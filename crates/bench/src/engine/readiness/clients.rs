@@ -63,7 +63,7 @@ impl Round<'_> {
                 }
                 continue;
             }
-            if stopped || self.is_past_end(index, now) {
+            if stopped || self.end_of(index).is_some_and(|end| now >= end) {
                 self.end_client(index, now, !stopped);
                 continue;
             }
@@ -79,7 +79,11 @@ impl Round<'_> {
         let next = NextExchange {
             warmup: false,
             opens: true,
-            free_since: self.free_since(index),
+            // where another slot could have been added, it need not have waited for this one
+            free_since: match self.may_add_slot() {
+                true => Nanos(0),
+                false => self.free_since(index),
+            },
         };
         let start = match stopped {
             true => Start::Never,
@@ -107,17 +111,12 @@ impl Round<'_> {
         true
     }
 
-    /// Whether the client repeats steps without an end, and the run is over.
-    fn is_past_end(&self, index: usize, now: Nanos) -> bool {
-        let (Some(clients), Some(client)) = (&self.clients, &self.slots[index].client) else {
-            return false;
-        };
-        let begun = self.measured.map(|span| span.start);
-        client.is_endless()
-            && clients
-                .length
-                .zip(begun)
-                .is_some_and(|(length, begun)| now >= begun.after(length))
+    /// When a client of a session without an end leaves; absent for other clients.
+    fn end_of(&self, index: usize) -> Option<Nanos> {
+        let client = self.slots[index].client.as_ref()?;
+        let length = self.clients.as_ref()?.length?;
+        let begun = self.measured?.start;
+        client.is_endless().then(|| begun.after(length))
     }
 
     /// The client leaves: its connection is closed. `finished`: it was through with its steps.
@@ -134,6 +133,7 @@ impl Round<'_> {
 
     /// The next step of the client. `false`: it waits, or a request is on its way.
     fn take_step(&mut self, index: usize, now: Nanos) -> bool {
+        let end = self.end_of(index);
         let slot = &mut self.slots[index];
         let (Some(clients), Some(client)) = (&mut self.clients, &mut slot.client) else {
             return false;
@@ -142,9 +142,10 @@ impl Round<'_> {
         let (recipe, due) = match clients.todo(client) {
             Todo::Request(recipe) => (recipe, client.due(now)),
             Todo::Wait(nanos) => {
-                let wake = now.after(nanos);
-                client.wait_until(wake);
-                self.wake_at(index, wake);
+                let due = now.after(nanos);
+                client.wait_until(due);
+                // a client that is to leave does not wait for longer
+                self.wake_at(index, end.map_or(due, |end| due.min(end)));
                 return false;
             }
             Todo::End => {
