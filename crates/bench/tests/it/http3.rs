@@ -396,7 +396,7 @@ fn a_closed_port_is_refused_at_once() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_by_kind() {
+fn a_certificate_that_is_not_trusted_is_counted_by_kind() {
     let (record, totals) = against(
         "/",
         |_| {},

@@ -91,7 +91,7 @@ fn announcing(port: u16) -> (Outcome, Option<String>) {
 }
 
 #[test]
-fn a_network_that_drops_udp_is_told_from_a_closed_port() {
+fn a_network_that_drops_udp_differs_from_a_closed_port() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let dropped = announcing(port).0;

@@ -30,6 +30,7 @@ mod guide;
 mod help;
 #[cfg(target_os = "linux")]
 mod hostile_input;
+mod http3;
 #[cfg(target_os = "linux")]
 mod lambda;
 mod ledgers;

@@ -170,7 +170,7 @@ proptest! {
 }
 
 #[test]
-fn a_response_that_is_cut_or_malformed_is_told_by_kind() {
+fn a_response_that_is_cut_or_malformed_is_counted_by_kind() {
     let head = headers(&[(":status", "200"), ("content-length", "6")]);
     let truncated = Outcome::Failed(Failure::Truncated);
     let malformed = Outcome::Failed(Failure::Malformed);
@@ -219,7 +219,7 @@ fn control(frames: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn the_streams_of_a_server_are_held_to_the_rules() {
+fn the_streams_of_a_server_are_checked_against_the_rules() {
     let settings = |out: &mut Vec<u8>| {
         writer::write_settings(out, &[(Setting::QpackMaxTableCapacity, 4096)]);
     };

@@ -1,0 +1,95 @@
+//! HTTP/3 as a person meets it: `bench --http 3`, early data, and its discovery by `check`.
+
+use crate::check::check;
+use crate::program::{Server, bench, intact};
+use serde_json::Value;
+
+/// The variants of a bench by name.
+fn variant<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let variants = document["variants"].as_array().unwrap();
+    let mut named = variants.iter().filter(|one| one["name"] == name);
+    named.next().unwrap_or_else(|| panic!("{name}: {document}"))
+}
+
+#[test]
+fn the_built_in_server_speaks_http3_if_a_variant_needs_it() {
+    let document = bench(&["--http", "1.1,2,3", "-n", "40", "-c", "2", "--rounds", "2"]);
+    for http in ["1.1", "2", "3"] {
+        for keepalive in ["on", "off"] {
+            let name = format!("keepalive={keepalive} http={http}");
+            let one = variant(&document, &name);
+            assert_eq!(one["requests"]["ok"], 40, "{name}");
+            let opened = if keepalive == "on" { 4 } else { 40 };
+            assert_eq!(one["connections"]["opened"], opened, "{name}");
+        }
+    }
+    // HTTP/3 has no plain form
+    let document = bench(&["--http", "1.1,3", "--tls", "none,1.3", "-n", "8"]);
+    assert_eq!(document["variants"].as_array().unwrap().len(), 6);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cold_request_takes_two_round_trips_and_with_early_data_one() {
+    let words = [
+        "--link",
+        "rtt=30ms",
+        "--keepalive",
+        "off",
+        "--tls",
+        "1.3",
+        "-n",
+        "16",
+    ];
+    let mut tcp = words.to_vec();
+    tcp.extend(["--http", "2,3"]);
+    let document = bench(&tcp);
+    let typical = |document: &Value, name: &str| {
+        let value = &variant(document, name)["typical_ms"];
+        value.as_f64().unwrap_or_else(|| panic!("{name}: {value}"))
+    };
+    let (http2, http3) = (typical(&document, "http=2"), typical(&document, "http=3"));
+    assert!(http3 >= 60.0 && http2 >= 90.0, "{http3} {http2}");
+    assert!(http2 - http3 >= 15.0, "{http3} {http2}");
+    let mut early = words.to_vec();
+    early.extend(["--http", "3", "--resume", "on", "--early-data", "off,on"]);
+    let document = bench(&early);
+    let (off, on) = (
+        typical(&document, "early-data=off"),
+        typical(&document, "early-data=on"),
+    );
+    assert!(on >= 30.0 && off >= 60.0, "{on} {off}");
+    let share = &variant(&document, "early-data=on")["early_data_share"];
+    assert!(share.as_f64().unwrap() > 0.3, "{share}");
+    assert!(off - on >= 10.0, "{on} {off}");
+}
+
+#[test]
+fn check_reports_whether_announced_http3_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    let checked = |options: &[&str]| {
+        let server = Server::start(options);
+        server.write_ca(&ca);
+        let url = format!("https://localhost:{}/", server.tls_port());
+        let words = ["--cacert", ca.to_str().unwrap(), "--no-idle", &url];
+        let document = check(&words).1;
+        let mut page = vec!["check"];
+        page.extend(words);
+        let page = String::from_utf8(intact(&page).stdout).unwrap();
+        (document["http3"].clone(), page)
+    };
+    let (works, page) = checked(&["--http3"]);
+    assert_eq!(works["works"], true);
+    assert_eq!(works["reused"], true);
+    assert_eq!(works["resumed"], true);
+    assert!(page.contains(": h3 works, setup "), "{page}");
+    let (blocked, page) = checked(&["--header", "Alt-Svc: h3=\":9\"; ma=60"]);
+    assert_eq!(blocked["works"], false);
+    assert_eq!(blocked["is_blocked"], true);
+    assert!(
+        page.contains("Alt-Svc announces h3 on UDP port 9: h3 is blocked"),
+        "{page}"
+    );
+    assert!(checked(&[]).0.is_null());
+}
