@@ -321,7 +321,7 @@ impl Axes {
         }
     }
 
-    /// The values of early data beside these: it takes a session that is resumed, and here HTTP/3.
+    /// The values of early data next to these: it takes a session that is resumed, and here HTTP/3.
     fn early_choices(&self, http: Protocol, resume: bool) -> Vec<Option<bool>> {
         let is_possible = http == Protocol::Http3 && resume;
         if !is_possible || self.early_data == [false] {
