@@ -1,7 +1,7 @@
 //! `intact bench --scenario`: the plan that it prints, the counts that it shares with the server, and what it refuses.
 
 use crate::link::on_link;
-use crate::program::{Schema, intact};
+use crate::program::{Schema, Server, intact};
 use intact_ledger::Row;
 use intact_ledger::store::Reader;
 use serde_json::Value;
@@ -233,6 +233,41 @@ fn over_a_link_the_latency_has_two_modes_that_are_named_with_their_shares() {
         verdict.starts_with("The latency has two modes:"),
         "{verdict}"
     );
+}
+
+#[test]
+fn connections_are_kept_and_closed_alike_in_every_version_and_under_tls() {
+    let definition = SHORT.replace("definition.setTarget('testapp.example');", "");
+    let (_folder, definition) = file("clients.js", &definition);
+    let server = Server::start(&[]);
+    let tls = format!("https://127.0.0.1:{}/", server.tls_port());
+    for (url, http) in [(server.plain(), "2"), (tls.clone(), "1.1"), (tls, "2")] {
+        let words = [
+            "bench",
+            "--scenario",
+            &definition,
+            &url,
+            "-k",
+            "--http",
+            http,
+        ];
+        let out = intact(&[&words[..], &["-n", "8", "-c", "4", "--json"]].concat());
+        assert_eq!(
+            out.status.code(),
+            Some(0),
+            "{url} {http}: {}",
+            text(&out.stderr)
+        );
+        let document = json(&out);
+        let by_tag = tags(&document);
+        let first = by_tag.get("keep-alive-first").copied().unwrap_or(0);
+        let closed = by_tag.get("connection-close").copied().unwrap_or(0);
+        assert_eq!(first + closed / 25, 8, "{url} {http}");
+        let opened = document["connections"]["opened"].as_u64();
+        assert_eq!(opened, Some(first + closed), "{url} {http}");
+        let reused = document["reused"].as_u64();
+        assert_eq!(reused, Some(26 * first), "{url} {http}");
+    }
 }
 
 #[test]
