@@ -45,7 +45,10 @@ impl UdpSocket {
             (features.stamped, features.unfragmented)
         };
         #[cfg(not(target_os = "linux"))]
-        let (stamped, unfragmented) = (stamps && false, false);
+        let (stamped, unfragmented) = {
+            let _ = stamps;
+            (false, false)
+        };
         Ok(UdpSocket {
             socket,
             stamped,

@@ -7,6 +7,7 @@ mod drain;
 mod faults;
 mod http1;
 mod http2;
+mod http3;
 mod limits;
 mod name_server;
 mod rig;
