@@ -21,6 +21,7 @@ use intact_findings::requirement::Document;
 use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_file};
 use intact_report::documents::{InputFacts, LadderFacts, Source, TrafficRun};
+use intact_report::terminal::Length;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -124,6 +125,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             source.page()
         },
         |page, length| {
+            // packets that were asked for are not cut
+            let length = args.ladder.map_or(length, |_| Length::Full);
             print(page, length);
             if args.ladder.is_some() && ladder.is_none() {
                 console::note(

@@ -3,10 +3,10 @@
 use super::conclusion::print;
 use super::config::Config;
 use super::json::{self, JsonTarget};
-use super::page::PageLength;
 use crate::exit::{self, Failed};
 use intact_fix::{Catalogue, Client};
 use intact_report::documents::{self, FixRequest};
+use intact_report::terminal::Length;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -36,8 +36,6 @@ pub(crate) struct Args {
     /// Print JSON instead of the page, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<JsonTarget>,
-    #[command(flatten)]
-    length: PageLength,
 }
 
 /// Looks up and prints.
@@ -50,7 +48,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     }
     let catalogue = Catalogue::embedded().map_err(anyhow::Error::from)?;
     if args.articles {
-        print(&documents::fix_articles(&catalogue), args.length.into());
+        print(&documents::fix_articles(&catalogue), Length::Full);
         return Ok(ExitCode::from(exit::FINE));
     }
     let found = match &args.client {
@@ -80,7 +78,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         (_, clients) => vec![documents::fix_list(&catalogue, clients)],
     };
     for page in &pages {
-        print(page, args.length.into());
+        // a lookup: what is asked for is all wanted
+        print(page, Length::Full);
     }
     Ok(ExitCode::from(exit::FINE))
 }

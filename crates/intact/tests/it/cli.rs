@@ -531,7 +531,7 @@ fn no_message_names_what_the_help_does_not() {
 fn an_unknown_metric_gets_a_suggestion() {
     for (written, meant) in [
         ("conections <= 3", "did you mean `connections`?"),
-        ("rps > 100", "did you mean `rate`?"),
+        ("rps > 100", "did you mean `throughput`?"),
         ("p95 < 10ms", "did you mean `p90`?"),
         ("latency < 10ms", "did you mean `mean`?"),
         ("temperature < 3", "`--require help` lists all metrics"),

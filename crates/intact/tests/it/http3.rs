@@ -41,27 +41,34 @@ fn a_cold_request_takes_two_round_trips_and_with_early_data_one() {
         "-n",
         "16",
     ];
-    let mut tcp = words.to_vec();
-    tcp.extend(["--http", "2,3"]);
-    let document = bench(&tcp);
     let typical = |document: &Value, name: &str| {
         let value = &variant(document, name)["typical_ms"];
         value.as_f64().unwrap_or_else(|| panic!("{name}: {value}"))
     };
-    let (http2, http3) = (typical(&document, "http=2"), typical(&document, "http=3"));
-    assert!(http3 >= 60.0 && http2 >= 90.0, "{http3} {http2}");
-    assert!(http2 - http3 >= 15.0, "{http3} {http2}");
-    let mut early = words.to_vec();
-    early.extend(["--http", "3", "--resume", "on", "--early-data", "off,on"]);
-    let document = bench(&early);
-    let (off, on) = (
-        typical(&document, "early-data=off"),
-        typical(&document, "early-data=on"),
-    );
-    assert!(on >= 30.0 && off >= 60.0, "{on} {off}");
-    let share = &variant(&document, "early-data=on")["early_data_share"];
-    assert!(share.as_f64().unwrap() > 0.3, "{share}");
-    assert!(off - on >= 10.0, "{on} {off}");
+    // a busy machine can hide a round trip of 30 ms, but not three times
+    let shows = |measure: &dyn Fn() -> (f64, f64)| {
+        let pairs: Vec<_> = (0..3).map(|_| measure()).collect();
+        assert!(
+            pairs.iter().any(|(more, less)| more - less >= 15.0),
+            "{pairs:?}"
+        );
+    };
+    shows(&|| {
+        let document = bench(&[&words[..], &["--http", "2,3"]].concat());
+        let (http2, http3) = (typical(&document, "http=2"), typical(&document, "http=3"));
+        assert!(http3 >= 60.0 && http2 >= 90.0, "{http3} {http2}");
+        (http2, http3)
+    });
+    let early = ["--http", "3", "--resume", "on", "--early-data", "off,on"];
+    shows(&|| {
+        let document = bench(&[&words[..], &early].concat());
+        let share = &variant(&document, "early-data=on")["early_data_share"];
+        assert!(share.as_f64().unwrap() > 0.3, "{share}");
+        let off = typical(&document, "early-data=off");
+        let on = typical(&document, "early-data=on");
+        assert!(on >= 30.0 && off >= 60.0, "{on} {off}");
+        (off, on)
+    });
 }
 
 #[test]
