@@ -5,6 +5,7 @@
 //! environment: it begins without a connection, and no other client uses those that it opens.
 
 mod client;
+mod limits;
 mod run;
 mod script;
 

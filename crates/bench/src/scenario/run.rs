@@ -1,6 +1,7 @@
 //! Runs a scenario: clients arrive by the phases of the plan, or a number of them is there at all times, in one round.
 
 use super::client::Clients;
+use super::limits::{check_ends, clients_at_once, keep_polite, value};
 use super::script::{Script, ScriptWriter, picked};
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError};
@@ -25,16 +26,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Requests that a remote server gets by default.
-const REMOTE_REQUESTS: u64 = 200;
-/// New connections a second that a remote server gets by default.
-const REMOTE_OPENING_PER_S: f64 = 10.0;
-/// Clients at once where none arrive by phases.
-const CLOSED_CLIENTS: u32 = 10;
-/// Clients at once, at the most, where they arrive by phases.
-const OPEN_CLIENTS: u32 = 10_000;
-/// Descriptors that are not connections.
-const OTHER_DESCRIPTORS: u64 = 64;
 /// How often the observer is shown the position, and rows are handed on.
 const LOOK: Duration = Duration::from_millis(25);
 /// The only round.
@@ -240,27 +231,22 @@ impl Scenario {
             observer.rows(&rows);
         }
         let server_after = config.server_pid.and_then(machine::process_cpu);
-        for (variant, counts) in counts.into_iter().enumerate() {
-            // the sessions ran together: each has the bounds and the CPU time of all
-            let round = Round {
-                variant: variant as u32,
-                round: ROUND,
-                span: done.span.unwrap_or(Span::new(started, clock.now())),
-                schedule: done.scheduled.map(|due| RoundSchedule {
-                    due,
-                    at_once: done.used as u32,
-                }),
-                client_cpu: done.cpu.filter(|_| done.span.is_some()),
-                client_threads: Some(threads as u32),
-                server_cpu: server_before
-                    .zip(server_after)
-                    .map(|(before, after)| after.saturating_sub(before)),
-            };
-            record(&Event::Round(&round), &mut tally, observer);
-            let cell = tally.cell(Some(variant as u32), Some(ROUND));
-            cell.clients = Some(counts);
-            cell.pack();
-        }
+        // the sessions ran together: each has the bounds and the CPU time of all
+        let round = Round {
+            variant: 0,
+            round: ROUND,
+            span: done.span.unwrap_or(Span::new(started, clock.now())),
+            schedule: done.scheduled.map(|due| RoundSchedule {
+                due,
+                at_once: done.used as u32,
+            }),
+            client_cpu: done.cpu.filter(|_| done.span.is_some()),
+            client_threads: Some(threads as u32),
+            server_cpu: server_before
+                .zip(server_after)
+                .map(|(before, after)| after.saturating_sub(before)),
+        };
+        record_sessions(&round, &counts, &mut tally, observer);
         if self.gauge.stop.load(Ordering::Relaxed) {
             let words = "the run was interrupted: clients that were under way did not finish";
             record(
@@ -391,84 +377,23 @@ fn expected(phases: &[Phase]) -> f64 {
     phases.iter().map(of_phase).sum()
 }
 
-fn value(option: &'static str, reason: impl Into<String>) -> ConfigError {
-    ConfigError::Value {
-        option,
-        reason: reason.into(),
-    }
-}
-
-/// Limits what a remote server gets by default: requests in all, and new connections a second.
-fn keep_polite(
-    config: &mut Config,
-    plan: &Plan,
-    arrival: &mut Arrival,
-) -> Result<(), ScenarioConfigError> {
-    if arrival.clients.is_some() || arrival.time.is_some() {
-        return Ok(());
-    }
-    let refuse = |words: String| Err(value("--scenario", words).into());
-    let most = match plan.most_requests() {
-        None => {
-            return refuse(format!(
-                "a session repeats without an end, and a remote server gets {REMOTE_REQUESTS} requests by default; set the time with -z"
-            ));
-        }
-        Some(most) if most > REMOTE_REQUESTS => {
-            return refuse(format!(
-                "one client sends up to {most} requests, more than the {REMOTE_REQUESTS} allowed by default for a remote server; set the number of clients with -n, or the time with -z"
-            ));
-        }
-        Some(most) => most.max(1),
-    };
-    arrival.clients = Some(REMOTE_REQUESTS / most);
-    config.opening_per_s = Some(REMOTE_OPENING_PER_S);
-    Ok(())
-}
-
-/// Refuses a session without an end in a run without one.
-fn check_ends(plan: &Plan, file: &str, arrival: &Arrival) -> Result<(), ScenarioConfigError> {
-    if !plan.phases.is_empty() || arrival.time.is_some() {
-        return Ok(());
-    }
-    let endless = picked(plan).find(|session| session.requests().is_none());
-    endless.map_or(Ok(()), |session| {
-        let problem = Problem {
-            line: Some(session.line),
-            words: format!(
-                "the session {:?} repeats without an end, and there are no arrival phases: set the time with -z",
-                session.name
-            ),
+/// The bounds and the clients of each session.
+fn record_sessions(
+    round: &Round,
+    counts: &[ClientCounts],
+    tally: &mut Tally,
+    observer: &mut dyn BenchObserver,
+) {
+    for (variant, counts) in counts.iter().enumerate() {
+        let variant = variant as u32;
+        let of_session = Round {
+            variant,
+            ..round.clone()
         };
-        Err(ScenarioConfigError::scenario(file, problem))
-    })
-}
-
-/// Clients at once, as asked or by default; as many as there may be descriptors for.
-fn clients_at_once(plan: &Plan, arrival: &Arrival) -> Result<u32, ConfigError> {
-    let is_open = !plan.phases.is_empty();
-    let most = arrival.at_once.unwrap_or(match is_open {
-        true => OPEN_CLIENTS,
-        false => {
-            let all = arrival.clients.unwrap_or(u64::MAX);
-            all.min(CLOSED_CLIENTS.into()) as u32
-        }
-    });
-    if most == 0 {
-        return Err(value("-c", "has to be at least 1"));
-    }
-    let needed = u64::from(most) + OTHER_DESCRIPTORS;
-    match machine::allow_descriptors(needed) {
-        Ok(()) => Ok(most),
-        // the default is no demand
-        Err(allowed) if arrival.at_once.is_none() && allowed > OTHER_DESCRIPTORS => {
-            Ok((allowed - OTHER_DESCRIPTORS) as u32)
-        }
-        Err(allowed) => Err(ConfigError::Descriptors {
-            connections: most.into(),
-            needed,
-            allowed,
-        }),
+        record(&Event::Round(&of_session), tally, observer);
+        let cell = tally.cell(Some(variant), Some(ROUND));
+        cell.clients = Some(*counts);
+        cell.pack();
     }
 }
 
