@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
         assert!(reused <= configured + slack && configured <= new + slack, "{reused} {configured} {new}");
         let forecast = Forecast::new(&chain, counting, Reuse::Configured);
         let page = documents::model(&forecast, "fuzz", None, true);
-        let text = terminal::write(&page, TerminalOptions { width: 80, colour: false });
+        let text = terminal::write(&page, TerminalOptions::plain(80));
         assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
         html::write(std::slice::from_ref(&page)).expect("a page");
         json::model("fuzz", &forecast, None).expect("a document");
