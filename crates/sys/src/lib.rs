@@ -30,6 +30,7 @@ pub mod tcp_trace;
 pub mod terminal;
 pub mod timer;
 pub mod timestamps;
+pub mod uring;
 
 mod socket_option;
 
