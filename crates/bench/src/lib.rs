@@ -18,7 +18,6 @@ mod variant_plan;
 pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
-pub use engine::readiness::Gauge;
-
+pub use engine::Gauge;
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Position};

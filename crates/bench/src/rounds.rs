@@ -2,8 +2,7 @@
 
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
-use crate::engine::readiness::Gauge;
-use crate::engine::{Engine, Readiness, RoundResult, RoundTask, WarmUp};
+use crate::engine::{Engine, Gauge, RoundResult, RoundTask, WarmUp};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
@@ -173,7 +172,8 @@ impl Bench {
                 self.config.seed.wrapping_add(thread as u64),
                 row_sender.clone(),
             );
-            let engine = Readiness::new(thread as u32, clock, recorder, self.gauge.clone())?;
+            let gauge = self.gauge.clone();
+            let engine = Engine::new(thread as u32, clock, recorder, gauge)?;
             crew.push(Some(engine));
         }
         drop(row_sender);
@@ -199,7 +199,7 @@ struct RoundRunner<'a> {
     clock: Clock,
     observer: &'a mut dyn BenchObserver,
     rows: Receiver<Vec<Row>>,
-    crew: Vec<Option<Readiness>>,
+    crew: Vec<Option<Engine>>,
     tally: Tally,
     turns: (u32, u32),
     /// When the first turn of the first round began; absent during the preflight.
@@ -361,7 +361,7 @@ impl RoundRunner<'_> {
         let started = self.clock.now();
         let warms_up = recipe.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
-        let mut hands: Vec<JoinHandle<(Readiness, std::io::Result<RoundResult>)>> = Vec::new();
+        let mut hands: Vec<JoinHandle<(Engine, std::io::Result<RoundResult>)>> = Vec::new();
         for thread in 0..threads {
             let Some(mut engine) = self.crew[thread].take() else {
                 return Err(BenchError::Thread);

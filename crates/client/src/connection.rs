@@ -19,7 +19,7 @@ pub use response_info::ResponseInfo;
 
 use crate::channel::{Channel, ReadResult};
 use crate::clock::TimestampConverter;
-use crate::{Arrival, Clock, Due, Established, Request, ResponseError};
+use crate::{Arrival, Clock, Due, Established, Request, ResponseError, Stream};
 use http1::Http1;
 use http2::Http2;
 use intact_ledger::{
@@ -226,13 +226,7 @@ impl HttpConnection {
         match result {
             Ok(ReadResult::Bytes(count, stamp)) => {
                 let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
-                let arrival = Arrival::new(at, read);
-                self.note_retransmissions(read);
-                if self.take(&buffer[..count], arrival, sink) {
-                    Received::Bytes { count, at: read }
-                } else {
-                    Received::Ended
-                }
+                self.take_read(&buffer[..count], Arrival::new(at, read), sink)
             }
             Ok(ReadResult::Nothing) => Received::Nothing,
             Ok(ReadResult::End) => {
@@ -244,6 +238,47 @@ impl HttpConnection {
                 Received::Ended
             }
         }
+    }
+
+    /// Takes bytes that the caller received from this connection's socket, instead of
+    /// [`HttpConnection::receive`]. `stamp` is the kernel's timestamp of their last segment, in
+    /// nanoseconds of CLOCK_REALTIME.
+    #[inline]
+    pub fn take_received(
+        &mut self,
+        bytes: &[u8],
+        stamp: Option<u64>,
+        clock: &Clock,
+        timestamps: &TimestampConverter,
+        sink: &mut impl Sink,
+    ) -> Received {
+        let read = clock.now();
+        self.channel.note_received(bytes.len());
+        let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
+        self.take_read(bytes, Arrival::new(at, read), sink)
+    }
+
+    #[inline]
+    fn take_read(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> Received {
+        self.note_retransmissions(arrival.read);
+        match self.take(bytes, arrival, sink) {
+            true => Received::Bytes {
+                count: bytes.len(),
+                at: arrival.read,
+            },
+            false => Received::Ended,
+        }
+    }
+
+    /// The socket, for a caller that receives from it.
+    pub fn stream(&self) -> &Stream {
+        self.channel.stream()
+    }
+
+    /// Whether bytes wait until the socket accepts more: [`HttpConnection::flush`] sends them.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.channel.has_unsent()
     }
 
     /// Reads the kernel's count of retransmissions, if the response was late enough for one.

@@ -22,7 +22,8 @@ const LONGEST_PROXY_HEAD: usize = 16 * 1024;
 /// A connection that is ready for its first request.
 #[derive(Debug)]
 pub struct Established {
-    /// The socket, registered with the dial's token for reading and writing.
+    /// The socket. If the dial had a registry, it is registered with the dial's token for reading
+    /// and writing.
     pub stream: Stream,
     /// The TLS session, if TLS is used. It may hold bytes to send, and decrypted data.
     pub session: Option<Box<ClientConnection>>,
@@ -99,16 +100,17 @@ pub struct Dial {
 
 impl Dial {
     /// Starts a dial at `now`. `key` identifies it for the resolver; events of the socket have
-    /// `token`.
-    pub fn start(
+    /// `token`. Without a registry the caller watches the socket, as [`Dial::awaited`] says.
+    pub fn start<'a>(
         plan: &Arc<Plan>,
         id: ConnectionId,
         key: u64,
         token: Token,
         resolver: &mut Resolver,
-        registry: &Registry,
+        registry: impl Into<Option<&'a Registry>>,
         clock: &Clock,
     ) -> (Dial, Progress) {
+        let registry = registry.into();
         let now = clock.now();
         let mut connection = Connection::new(id, now);
         connection.origin = Some(plan.origin.clone());
@@ -157,12 +159,13 @@ impl Dial {
     }
 
     /// Handles the resolver's result.
-    pub fn resolved(
+    pub fn resolved<'a>(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
-        registry: &Registry,
+        registry: impl Into<Option<&'a Registry>>,
         clock: &Clock,
     ) -> Progress {
+        let registry = registry.into();
         if !matches!(self.stage, DialStage::Resolving) {
             return Progress::Pending;
         }
@@ -202,8 +205,31 @@ impl Dial {
         self.is_reported_connected = true;
     }
 
+    /// The socket and the events that a pending dial waits for; `None` while it waits for the
+    /// resolver, and when it is over. For callers without a registry.
+    pub fn awaited(&self) -> Option<(&Stream, Interest)> {
+        let interest = match &self.stage {
+            DialStage::Resolving | DialStage::Over => return None,
+            DialStage::Connecting { .. } => Interest::WRITABLE,
+            DialStage::Tunnelling { request, sent, .. } if *sent < request.len() => {
+                Interest::WRITABLE
+            }
+            DialStage::Tunnelling { .. } => Interest::READABLE,
+            DialStage::Handshaking { .. } => match &self.session {
+                Some(session) if session.wants_write() => Interest::READABLE | Interest::WRITABLE,
+                _ => Interest::READABLE,
+            },
+        };
+        Some((self.stream.as_ref()?, interest))
+    }
+
     /// Continues the dial after an event on its token.
-    pub fn ready(&mut self, registry: &Registry, clock: &Clock) -> Progress {
+    pub fn ready<'a>(
+        &mut self,
+        registry: impl Into<Option<&'a Registry>>,
+        clock: &Clock,
+    ) -> Progress {
+        let registry = registry.into();
         match self.stage {
             DialStage::Connecting { since } => self.finish_connect(since, registry, clock),
             DialStage::Tunnelling { .. } => self.tunnel(clock),
@@ -243,7 +269,7 @@ impl Dial {
     }
 
     /// Connects to the next address.
-    fn connect(&mut self, registry: &Registry, clock: &Clock, since: Nanos) -> Progress {
+    fn connect(&mut self, registry: Option<&Registry>, clock: &Clock, since: Nanos) -> Progress {
         let started = match &self.plan.endpoint {
             #[cfg(unix)]
             Endpoint::Unix(path) => {
@@ -266,11 +292,10 @@ impl Dial {
         };
         self.stage = DialStage::Connecting { since };
         let registered = started.and_then(|mut stream| {
-            registry.register(
-                &mut stream,
-                self.token,
-                Interest::READABLE | Interest::WRITABLE,
-            )?;
+            if let Some(registry) = registry {
+                let interests = Interest::READABLE | Interest::WRITABLE;
+                registry.register(&mut stream, self.token, interests)?;
+            }
             Ok(stream)
         });
         match registered {
@@ -282,7 +307,12 @@ impl Dial {
         }
     }
 
-    fn finish_connect(&mut self, since: Nanos, registry: &Registry, clock: &Clock) -> Progress {
+    fn finish_connect(
+        &mut self,
+        since: Nanos,
+        registry: Option<&Registry>,
+        clock: &Clock,
+    ) -> Progress {
         let Some(stream) = &self.stream else {
             return Progress::Pending;
         };
@@ -339,7 +369,7 @@ impl Dial {
         &mut self,
         error: &io::Error,
         since: Nanos,
-        registry: &Registry,
+        registry: Option<&Registry>,
         clock: &Clock,
     ) -> Progress {
         self.drop_stream();
