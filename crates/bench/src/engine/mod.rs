@@ -3,6 +3,8 @@
 //! An [`intact_client::HttpConnection`] speaks HTTP and sends. A [`round::Round`] keeps the time, and decides when each
 //! connection is opened, used and closed. A [`backend::Backend`] waits for the kernel and receives.
 
+#[cfg(test)]
+mod allocations;
 mod backend;
 mod coalescer;
 mod readiness;
