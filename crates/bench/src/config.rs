@@ -1,6 +1,7 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::endpoint::by_scheme;
+use crate::io_backend::IoChoice;
 use crate::recorder::RowPolicy;
 use crate::variant_plan::VariantPlan;
 use intact_client::tls::{self, Credentials, Settings, Trust};
@@ -150,6 +151,8 @@ pub struct Config {
     pub proxy: Option<String>,
     /// A Unix domain socket to connect to instead of host and port.
     pub unix_socket: Option<PathBuf>,
+    /// How the engine waits for the kernel.
+    pub io: IoChoice,
     /// Which rows are kept.
     pub keep: RowPolicy,
     /// The server's process, for its CPU time.

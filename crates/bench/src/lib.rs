@@ -8,6 +8,7 @@ mod config;
 mod default_length;
 mod endpoint;
 mod engine;
+mod io_backend;
 mod open_loop;
 mod pace;
 mod recorder;
@@ -19,5 +20,6 @@ pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::Gauge;
+pub use io_backend::{IoChoice, IoUnavailable};
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Position};

@@ -3,6 +3,7 @@
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
 use crate::engine::{Engine, Gauge, RoundResult, RoundTask, WarmUp};
+use crate::io_backend::{IoBackend, IoUnavailable};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
@@ -13,7 +14,8 @@ use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
 use intact_ledger::{
-    Caveat, Event, Failure, Nanos, Round, RoundSchedule, Row, Rows, Run, Sink, Span, Tally, Variant,
+    Caveat, EngineIo, Event, Failure, Nanos, Round, RoundSchedule, Row, Rows, Run, Sink, Span,
+    Tally, Variant,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,6 +34,9 @@ pub enum BenchError {
     /// The configuration cannot be run.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The back end that was named is not to be had.
+    #[error(transparent)]
+    Io(#[from] IoUnavailable),
     /// The event loop failed.
     #[error("event loop: {0}")]
     Loop(#[from] std::io::Error),
@@ -76,6 +81,7 @@ pub struct Bench {
     variants: Vec<Variant>,
     rounds: u32,
     gauge: Arc<Gauge>,
+    io: (IoBackend, EngineIo),
 }
 
 impl Bench {
@@ -83,6 +89,7 @@ impl Bench {
     pub fn new(config: Config) -> Result<Bench, BenchError> {
         let choices = config.axes.choices();
         check(&config, &choices)?;
+        let io = IoBackend::choose(config.io, config.coalesce)?;
         let variants = variants(&choices, &config.axes.varied());
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
         let mut recipes = Vec::new();
@@ -97,6 +104,7 @@ impl Bench {
             variants,
             rounds,
             gauge: Arc::new(Gauge::default()),
+            io,
         })
     }
 
@@ -144,6 +152,7 @@ impl Bench {
     pub fn describe(&self, run: &mut Run) {
         run.host = machine::host();
         run.seed = Some(self.config.seed);
+        run.io = Some(self.io.1.clone());
         run.subject = Some(intact_ledger::redact::url(&self.config.target.url));
         run.variants = self.variants.clone();
         run.varied = self.config.axes.varied();
@@ -173,7 +182,7 @@ impl Bench {
                 row_sender.clone(),
             );
             let gauge = self.gauge.clone();
-            let engine = Engine::new(thread as u32, clock, recorder, gauge)?;
+            let engine = Engine::new(thread as u32, clock, recorder, gauge, self.io.0)?;
             crew.push(Some(engine));
         }
         drop(row_sender);

@@ -1,5 +1,5 @@
-//! What the loop of a [`super::round::Round`] needs of the kernel. [`super::readiness`] asks which sockets are
-//! ready and reads them.
+//! What the loop of a [`super::round::Round`] needs of the kernel. Two implementations: [`super::readiness`] asks which
+//! sockets are ready and reads them, [`super::completion`] has the kernel fill buffers.
 //!
 //! Sending is the same in both: a connection writes to its own socket at once. A queue of sends would save less than it
 //! would falsify, because a request is timed from before its send.
@@ -45,6 +45,8 @@ pub(crate) struct Wait {
     pub(crate) is_precise: bool,
     /// A pause to gather responses in.
     pub(crate) pause: Option<Duration>,
+    /// Responses that would end the pause early, where the kernel can count them.
+    pub(crate) batch: usize,
 }
 
 /// Waits for the kernel, and receives.

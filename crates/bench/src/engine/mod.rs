@@ -7,6 +7,8 @@
 mod allocations;
 mod backend;
 mod coalescer;
+#[cfg(target_os = "linux")]
+mod completion;
 mod readiness;
 mod round;
 mod slot;
@@ -14,13 +16,14 @@ mod warm_up;
 
 pub(crate) use warm_up::WarmUp;
 
+use crate::io_backend::IoBackend;
 use crate::pace::Pace;
 use crate::recorder::Recorder;
 use crate::variant_plan::VariantPlan;
 use intact_client::{Clock, Resolver};
 use intact_ledger::{Span, Tally};
 use readiness::Readiness;
-use round::Round;
+use round::{Round, Summary};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -82,6 +85,7 @@ impl EngineState {
 pub(crate) struct Engine {
     state: EngineState,
     readiness: Readiness,
+    io: IoBackend,
 }
 
 impl Engine {
@@ -91,6 +95,7 @@ impl Engine {
         clock: Clock,
         recorder: Recorder,
         gauge: Arc<Gauge>,
+        io: IoBackend,
     ) -> io::Result<Engine> {
         let readiness = Readiness::new()?;
         let resolver = Resolver::new(readiness.waker()?);
@@ -103,12 +108,13 @@ impl Engine {
                 next_id: u64::from(thread) << 48,
             },
             readiness,
+            io,
         })
     }
 
     /// Runs until the pace starts nothing more and nothing is in flight.
     pub(crate) fn run(&mut self, task: RoundTask) -> io::Result<RoundResult> {
-        let summary = Round::new(&mut self.state, &mut self.readiness, task).run()?;
+        let summary = self.drive(task)?;
         let recorder = &mut self.state.recorder;
         if summary.gathered {
             recorder.caveat(
@@ -123,5 +129,17 @@ impl Engine {
             used: summary.used,
             cpu: summary.cpu,
         })
+    }
+
+    fn drive(&mut self, task: RoundTask) -> io::Result<Summary> {
+        match self.io {
+            IoBackend::Readiness => Round::new(&mut self.state, &mut self.readiness, task).run(),
+            #[cfg(target_os = "linux")]
+            IoBackend::Uring => {
+                let poll = self.readiness.poll_mut();
+                let mut completion = completion::Completion::new(task.connections, poll)?;
+                Round::new(&mut self.state, &mut completion, task).run()
+            }
+        }
     }
 }

@@ -39,6 +39,11 @@ impl Readiness {
         Waker::new(self.poll.registry(), RESOLVER)
     }
 
+    /// The poll, for a back end that waits for its waker only.
+    pub(crate) fn poll_mut(&mut self) -> &mut Poll {
+        &mut self.poll
+    }
+
     fn poll_once(&mut self, limit: Duration, is_precise: bool) -> io::Result<()> {
         if is_precise && !limit.is_zero() {
             if !machine::wait_readable(&self.poll, limit)? {

@@ -190,6 +190,7 @@ impl<'a, B: Backend> Round<'a, B> {
             // also a wait that ends before the next request is due: a millisecond more would go beyond it
             is_precise: due.is_some(),
             pause,
+            batch: self.slots.len(),
         })
     }
 

@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several streams); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
+    /// How the engine waits for the kernel (auto: io_uring with --coalesce on where it is allowed, else epoll)
+    #[arg(long, value_name = "auto|epoll|uring", default_value = "auto")]
+    pub(in crate::cmd) io: Io,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
     #[arg(long, value_name = "N")]
     pub(in crate::cmd) seed: Option<u64>,
@@ -220,6 +223,13 @@ pub(crate) enum Coalesce {
     Auto,
     On,
     Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Io {
+    Auto,
+    Epoll,
+    Uring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -2,7 +2,9 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
+use intact_bench::{
+    Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
+};
 use intact_client::Clock;
 use intact_experiment::{Axes, AxisValues, Load};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
@@ -122,6 +124,7 @@ fn config(message: &Message) -> Result<Config, String> {
         look_up_once: false,
         proxy: None,
         unix_socket: None,
+        io: IoChoice::Auto,
         keep: RowPolicy::Ledger(Rows::All),
         server_pid: None,
     })
