@@ -166,7 +166,7 @@ mod linux {
             expect: None,
             credentials: Credentials::default(),
             route: ConnectOverride::default(),
-            coalesce: Coalesce::Streams,
+            coalesce: Coalesce::Auto,
             look_up_once: false,
             proxy: None,
             unix_socket: None,

@@ -1,7 +1,9 @@
 //! Which back end the engine uses: readiness (epoll), or completions (io_uring) where Linux allows it.
 
-use crate::config::Coalesce;
+use crate::engine::{LEAST_IN_FLIGHT, Pauses};
+use crate::variant_plan::VariantPlan;
 use intact_ledger::EngineIo;
+use std::sync::Arc;
 
 /// The choice of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,40 +35,66 @@ pub(crate) enum IoBackend {
 }
 
 impl IoBackend {
-    /// The back end of a choice, and its record for the run. Without responses in batches both back ends need the same CPU
-    /// time (docs/internals/engine.md), and epoll has been in use for longer.
+    /// The back end of a choice for these variants, and its record for the run.
     pub(crate) fn choose(
         choice: IoChoice,
-        coalesce: Coalesce,
+        recipes: &[Arc<VariantPlan>],
+        threads: u32,
     ) -> Result<(IoBackend, EngineIo), IoUnavailable> {
-        let readiness = |reason: Option<String>| {
-            let backend = READINESS.to_owned();
-            Ok((IoBackend::Readiness, EngineIo { backend, reason }))
+        let readiness = |reason: Option<&str>| {
+            let record = EngineIo {
+                backend: READINESS.to_owned(),
+                reason: reason.map(str::to_owned),
+            };
+            Ok((IoBackend::Readiness, record))
         };
-        match choice {
+        let uring = match choice {
             IoChoice::Epoll => return readiness(None),
-            IoChoice::Auto if coalesce != Coalesce::Always => {
-                return readiness(Some(NO_GAIN.to_owned()));
+            IoChoice::Auto if !recipes.iter().any(|one| pays(one, threads)) => {
+                return readiness(Some(NO_GAIN));
             }
-            IoChoice::Auto | IoChoice::Uring => {}
-        }
-        match (uring(), choice) {
-            (Ok(uring), _) => {
-                let backend = "io_uring".to_owned();
+            IoChoice::Auto | IoChoice::Uring => uring(),
+        };
+        match (uring, choice) {
+            (Err(reason), IoChoice::Uring) => Err(IoUnavailable { reason }),
+            (Err(reason), _) => readiness(Some(&reason)),
+            (Ok((_, Batches::Sleeps)), IoChoice::Auto) => readiness(Some(NO_BATCH)),
+            (Ok((uring, _)), _) => {
                 let record = EngineIo {
-                    backend,
+                    backend: "io_uring".to_owned(),
                     reason: None,
                 };
                 Ok((uring, record))
             }
-            (Err(reason), IoChoice::Uring) => Err(IoUnavailable { reason }),
-            (Err(reason), _) => readiness(Some(reason)),
         }
     }
 }
 
 /// Why `auto` does not use io_uring.
-const NO_GAIN: &str = "io_uring needs less CPU time only with --coalesce on";
+const NO_GAIN: &str = "io_uring needs less CPU time only if it gathers the responses of many connections: from -c 32 per thread on, in a closed loop, without --coalesce off";
+const NO_BATCH: &str = "io_uring counts responses in a wait from Linux 6.12 on";
+
+/// Whether io_uring was measured to need less CPU time for such a variant (docs/internals/engine.md): only where it waits for
+/// responses of several connections. With several streams epoll needs less.
+fn pays(recipe: &VariantPlan, threads: u32) -> bool {
+    let each = recipe.concurrency as u64 / u64::from(threads.max(1));
+    let gathers = match recipe.gather {
+        Some(Pauses::Short) => true,
+        Some(Pauses::Long) => recipe.streams == 1,
+        None => false,
+    };
+    gathers && each >= LEAST_IN_FLIGHT
+}
+
+/// How a pause for a batch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Batches {
+    /// When the batch is complete.
+    #[cfg(target_os = "linux")]
+    Counted,
+    /// When its time is over.
+    Sleeps,
+}
 
 /// The name of the readiness of this system.
 const READINESS: &str = if cfg!(target_os = "linux") {
@@ -79,15 +107,16 @@ const READINESS: &str = if cfg!(target_os = "linux") {
 
 /// io_uring, or why there is none here.
 #[cfg(target_os = "linux")]
-fn uring() -> Result<IoBackend, String> {
+fn uring() -> Result<(IoBackend, Batches), String> {
     match intact_sys::uring::Ring::check() {
-        Ok(()) => Ok(IoBackend::Uring),
+        Ok(true) => Ok((IoBackend::Uring, Batches::Counted)),
+        Ok(false) => Ok((IoBackend::Uring, Batches::Sleeps)),
         Err(reason) => Err(reason.to_string()),
     }
 }
 
 /// Only Linux has it.
 #[cfg(not(target_os = "linux"))]
-fn uring() -> Result<IoBackend, String> {
+fn uring() -> Result<(IoBackend, Batches), String> {
     Err("only Linux has io_uring".to_owned())
 }

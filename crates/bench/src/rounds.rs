@@ -89,7 +89,6 @@ impl Bench {
     pub fn new(config: Config) -> Result<Bench, BenchError> {
         let choices = config.axes.choices();
         check(&config, &choices)?;
-        let io = IoBackend::choose(config.io, config.coalesce)?;
         let variants = variants(&choices, &config.axes.varied());
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
         let mut recipes = Vec::new();
@@ -98,6 +97,7 @@ impl Bench {
             recipes.push(Arc::new(recipe));
         }
         let rounds = rounds_for(&config, &choices);
+        let io = IoBackend::choose(config.io, &recipes, config.threads)?;
         Ok(Bench {
             config,
             recipes,

@@ -194,17 +194,17 @@ impl Ring {
         })
     }
 
-    /// Whether there is a ring here.
+    /// Whether a ring here could wait for a batch.
     ///
     /// # Errors
-    /// [`Unavailable`] with the reason.
-    pub fn check() -> Result<(), Unavailable> {
+    /// [`Unavailable`] with the reason, if there is no ring.
+    pub fn check() -> Result<bool, Unavailable> {
         let sizes = Sizes {
             completions: 0,
             buffers: 1,
             buffer: 64,
         };
-        Ring::new(sizes).map(drop)
+        Ok(Ring::new(sizes)?.can_batch())
     }
 
     /// Starts to receive from a socket: each arrival of data is a completion with `key`, until the end of the stream.

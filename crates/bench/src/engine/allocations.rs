@@ -137,7 +137,7 @@ fn per_exchange(trial: Trial, io: IoBackend) -> f64 {
 /// io_uring is left out where it is forbidden; the tests of the back ends report that.
 fn back_ends() -> impl Iterator<Item = IoBackend> {
     let choices = [IoChoice::Epoll, IoChoice::Uring].into_iter();
-    choices.filter_map(|choice| Some(IoBackend::choose(choice, Coalesce::Never).ok()?.0))
+    choices.filter_map(|choice| Some(IoBackend::choose(choice, &[], 1).ok()?.0))
 }
 
 /// What an exchange may cost: HTTP version, TLS, keep-alive, allocations. Lower a figure when it falls.

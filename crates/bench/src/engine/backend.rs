@@ -54,6 +54,9 @@ pub(crate) trait Backend {
     /// Waits until something happens. What failed since the last wait is reported here too.
     fn wait(&mut self, wait: Wait) -> io::Result<()>;
 
+    /// Whether a pause ends as soon as the batch is complete.
+    fn counts_a_batch(&self) -> bool;
+
     /// The next occurrence since the last wait.
     fn next_occurrence(&mut self) -> Option<Occurrence>;
 

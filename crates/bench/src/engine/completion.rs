@@ -118,6 +118,10 @@ impl Backend for Completion<'_> {
         self.ring.wait(limit, batch)
     }
 
+    fn counts_a_batch(&self) -> bool {
+        self.ring.can_batch()
+    }
+
     #[inline]
     fn next_occurrence(&mut self) -> Option<Occurrence> {
         let mut is_connected = false;

@@ -14,6 +14,7 @@ mod round;
 mod slot;
 mod warm_up;
 
+pub(crate) use coalescer::{LEAST_IN_FLIGHT, Pauses};
 pub(crate) use warm_up::WarmUp;
 
 use crate::io_backend::IoBackend;

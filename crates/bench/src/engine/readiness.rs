@@ -70,6 +70,10 @@ impl Backend for Readiness {
         Ok(())
     }
 
+    fn counts_a_batch(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn next_occurrence(&mut self) -> Option<Occurrence> {
         let next = self.occurred.get(self.next).copied();

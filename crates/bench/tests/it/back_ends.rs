@@ -190,9 +190,13 @@ fn many_connections_share_few_buffers() {
 }
 
 /// The back end that the header of a run names, and the reason.
-fn recorded(io: IoChoice, coalesce: Coalesce) -> (String, Option<String>) {
+fn recorded(change: impl Fn(&mut Config)) -> (String, Option<String>) {
     let mut config = config("http://127.0.0.1:9/");
-    (config.io, config.coalesce) = (io, coalesce);
+    config.io = IoChoice::Auto;
+    config.axes.concurrency = vec![1, 64];
+    config.length = Length::Exchanges(1_000);
+    config.coalesce = Coalesce::Auto;
+    change(&mut config);
     let bench = Bench::new(config).unwrap();
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut head = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
@@ -203,15 +207,30 @@ fn recorded(io: IoChoice, coalesce: Coalesce) -> (String, Option<String>) {
 
 #[test]
 fn auto_is_io_uring_only_where_it_pays_and_the_run_says_why_not() {
-    let named = (String::from("epoll"), None);
-    assert_eq!(recorded(IoChoice::Epoll, Coalesce::Always), named);
-    let (backend, reason) = recorded(IoChoice::Auto, Coalesce::Streams);
-    assert_eq!(backend, "epoll");
-    assert!(reason.unwrap().contains("--coalesce on"));
-    let (backend, reason) = recorded(IoChoice::Auto, Coalesce::Always);
-    match has_uring() {
-        true => assert_eq!((backend.as_str(), reason), ("io_uring", None)),
-        false => assert!(backend == "epoll" && reason.is_some()),
+    let epoll = recorded(|config| config.io = IoChoice::Epoll);
+    assert_eq!(epoll, (String::from("epoll"), None));
+    let without_gain: [fn(&mut Config); 4] = [
+        |config| config.axes.concurrency = vec![1, 31],
+        |config| config.threads = 3,
+        |config| config.axes.streams = vec![8],
+        |config| config.coalesce = Coalesce::Never,
+    ];
+    for change in without_gain {
+        let (backend, reason) = recorded(|config| {
+            config.axes.http = vec![Protocol::Http2];
+            change(config);
+        });
+        assert_eq!(backend, "epoll");
+        assert!(reason.unwrap().contains("from -c 32"));
+    }
+    for coalesce in [Coalesce::Auto, Coalesce::Always] {
+        let (backend, reason) = recorded(|config| config.coalesce = coalesce);
+        // an older kernel has its reason
+        assert_eq!(
+            reason.is_none(),
+            backend == "io_uring",
+            "{backend} {reason:?}"
+        );
     }
 }
 

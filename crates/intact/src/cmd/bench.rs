@@ -232,7 +232,7 @@ fn bench_config(
         credentials: args.reach.credentials(otherwise)?,
         route: args.reach.route(),
         coalesce: match args.coalesce {
-            Coalesce::Auto => intact_bench::Coalesce::Streams,
+            Coalesce::Auto => intact_bench::Coalesce::Auto,
             Coalesce::On => intact_bench::Coalesce::Always,
             Coalesce::Off => intact_bench::Coalesce::Never,
         },

@@ -13,7 +13,7 @@ mod exchanges;
 mod schedule;
 
 use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
-use super::coalescer::Coalescer;
+use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
 use super::{EngineState, RoundTask, WarmUp};
 use crate::machine;
@@ -99,10 +99,11 @@ impl<'a, B: Backend> Round<'a, B> {
             warm_up,
         } = task;
         let streams = recipe.streams.max(1) as u64;
-        let gather = match recipe.gather {
-            true => Coalescer::new(connections as u64 * streams, engine.clock.now()),
-            false => None,
-        };
+        let pauses = recipe.gather;
+        let pauses = pauses.filter(|&one| one == Pauses::Long || backend.counts_a_batch());
+        let in_flight = connections as u64 * streams;
+        let now = engine.clock.now();
+        let gather = pauses.and_then(|pauses| Coalescer::new(pauses, in_flight, now));
         let warms_up = recipe.warms_up(round);
         Round {
             engine,
@@ -190,7 +191,7 @@ impl<'a, B: Backend> Round<'a, B> {
             // also a wait that ends before the next request is due: a millisecond more would go beyond it
             is_precise: due.is_some(),
             pause,
-            batch: self.slots.len(),
+            batch: self.gather.as_ref().map_or(1, Coalescer::batch),
         })
     }
 

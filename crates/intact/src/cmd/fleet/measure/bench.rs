@@ -120,7 +120,7 @@ fn config(message: &Message) -> Result<Config, String> {
         expect: target.expect,
         credentials: target.credentials(),
         route: target.route(),
-        coalesce: Coalesce::Streams,
+        coalesce: Coalesce::Auto,
         look_up_once: false,
         proxy: None,
         unix_socket: None,
