@@ -48,7 +48,7 @@ impl IoBackend {
             IoChoice::Epoll => return readiness(None),
             // the variants of a run are compared, so all have the same back end
             IoChoice::Auto if recipes.iter().any(has_quic) => return readiness(Some(NO_QUIC)),
-            IoChoice::Auto if !recipes.iter().any(|one| pays(one, threads)) => {
+            IoChoice::Auto if !pays(recipes, threads) => {
                 return readiness(Some(NO_GAIN));
             }
             IoChoice::Auto | IoChoice::Uring => uring(),
@@ -111,19 +111,25 @@ fn refusal(reason: &str) -> ConfigError {
 const NO_QUIC: &str = "io_uring receives from streams here, and HTTP/3 uses UDP";
 const NO_SCENARIO: &str =
     "a scenario adds connections while it runs, which the io_uring back end does not support";
-const NO_GAIN: &str = "io_uring needs less CPU time only if it gathers the responses of many connections: from -c 32 per thread on, in a closed loop, without --coalesce off";
+const NO_GAIN: &str = "io_uring needs less CPU time only if it gathers the responses of many connections: from -c 32 to -c 1000 per thread, in a closed loop, without --coalesce off";
 const NO_BATCH: &str = "io_uring counts responses in a wait from Linux 6.12 on";
 
-/// Whether io_uring was measured to need less CPU time for such a variant (docs/internals/engine.md): only where it waits for
-/// responses of several connections. With several streams epoll needs less.
-fn pays(recipe: &VariantPlan, threads: u32) -> bool {
-    let each = recipe.concurrency as u64 / u64::from(threads.max(1));
-    let gathers = match recipe.gather {
-        Some(Pauses::Short) => true,
-        Some(Pauses::Long) => recipe.streams == 1,
-        None => false,
+/// More connections of a thread run out of receive buffers, and each receive that pauses costs more than it saves.
+const MOST_IN_FLIGHT: u64 = 1_000;
+
+/// Whether io_uring was measured to need less CPU time for one of the variants, and not much more for any
+/// (docs/internals/engine.md): only where it waits for responses of several connections. With several streams epoll needs less.
+fn pays(recipes: &[Arc<VariantPlan>], threads: u32) -> bool {
+    let each = |recipe: &VariantPlan| recipe.concurrency as u64 / u64::from(threads.max(1));
+    let gains = |recipe: &VariantPlan| {
+        let gathers = match recipe.gather {
+            Some(Pauses::Short) => true,
+            Some(Pauses::Long) => recipe.streams == 1,
+            None => false,
+        };
+        gathers && each(recipe) >= LEAST_IN_FLIGHT
     };
-    gathers && each >= LEAST_IN_FLIGHT
+    recipes.iter().any(|one| gains(one)) && recipes.iter().all(|one| each(one) <= MOST_IN_FLIGHT)
 }
 
 /// How a pause for a batch ends.

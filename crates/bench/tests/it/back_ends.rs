@@ -210,8 +210,9 @@ fn recorded(change: impl Fn(&mut Config)) -> (String, Option<String>) {
 fn auto_is_io_uring_only_where_it_pays_and_the_run_says_why_not() {
     let epoll = recorded(|config| config.io = IoChoice::Epoll);
     assert_eq!(epoll, (String::from("epoll"), None));
-    let without_gain: [fn(&mut Config); 4] = [
+    let without_gain: [fn(&mut Config); 5] = [
         |config| config.axes.concurrency = vec![1, 31],
+        |config| config.axes.concurrency = vec![64, 1_001],
         |config| config.threads = 3,
         |config| config.axes.streams = vec![8],
         |config| config.coalesce = Coalesce::Never,

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several streams, and briefly on io_uring); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
-    /// How the engine waits for the kernel (auto: io_uring from 32 connections per thread on where it is allowed, else epoll)
+    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread where it is allowed, else epoll)
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto")]
     pub(in crate::cmd) io: Io,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
