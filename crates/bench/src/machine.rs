@@ -56,6 +56,12 @@ pub fn process_cpu(_: u32) -> Option<u64> {
     None
 }
 
+/// What a process used between two counts of [`process_cpu`].
+pub(crate) fn cpu_between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    let both = before.zip(after);
+    both.map(|(before, after)| after.saturating_sub(before))
+}
+
 #[cfg(target_os = "linux")]
 fn own_cpu(pid: u32) -> Option<u64> {
     let mut total = 0;

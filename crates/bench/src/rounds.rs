@@ -14,9 +14,7 @@ use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
-use intact_ledger::{
-    Caveat, Event, Failure, Nanos, Round, RoundSchedule, Row, Rows, Run, Sink, Span, Tally, Variant,
-};
+use intact_ledger::{Caveat, Event, Failure, Nanos, Row, Rows, Run, Sink, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -362,20 +360,9 @@ impl RoundRunner<'_> {
         let done = self.crew.finish(work, &mut self.tally, |_| ())?;
         self.take_rows();
         let server_after = bench.config.server_pid.and_then(machine::process_cpu);
-        let record = Round {
-            variant: variant as u32,
-            round,
-            span: done.span.unwrap_or(Span::new(started, self.clock.now())),
-            schedule: done.scheduled.map(|due| RoundSchedule {
-                due,
-                at_once: done.used as u32,
-            }),
-            client_cpu: done.cpu.filter(|_| done.span.is_some()),
-            client_threads: Some(threads as u32),
-            server_cpu: server_before
-                .zip(server_after)
-                .map(|(before, after)| after.saturating_sub(before)),
-        };
+        let server_cpu = machine::cpu_between(server_before, server_after);
+        let times = (started, self.clock.now());
+        let record = done.round((variant as u32, round), times, threads, server_cpu);
         self.record(Event::Round(&record));
         self.tally.cell(Some(variant as u32), Some(round)).pack();
         Ok(())

@@ -90,6 +90,7 @@ impl BenchFacts {
             })
             .collect::<Result<Vec<VariantFacts>, AxisError>>()?;
         let comparisons = compare(run, &variants);
+        let effects = effects::effects(run, &variants, &comparisons);
         let mut requests = Requests::default();
         let mut connections = Connections::default();
         for variant in &variants {
@@ -106,7 +107,9 @@ impl BenchFacts {
         caveats.extend(caveats::caveats(&variants, rounds));
         let errors = ErrorResponses::among(&requests.status, run.expect);
         let verdicts = if variants.iter().any(|one| one.no_success.is_none()) {
-            let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds);
+            // the table of effects has the others
+            let most = if effects.is_empty() { usize::MAX } else { 1 };
+            let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds, most);
             let at = sentences.len().min(1);
             sentences.splice(at..at, findings::errors_in(&variants, &errors));
             sentences
@@ -117,7 +120,7 @@ impl BenchFacts {
         };
         Ok(BenchFacts {
             verdict: verdicts,
-            effects: effects::effects(run, &variants, &comparisons),
+            effects,
             findings: findings::findings(&variants, run, tally),
             errors,
             variants,

@@ -10,12 +10,14 @@ use intact_ledger::{
     CloseKind, Connection, DialFailure, Failure, Origin, Scheme, SetupPhase, Side, Span,
 };
 use rustls::ServerConfig;
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 /// The longest TLS handshake.
@@ -87,16 +89,23 @@ pub(crate) async fn serve(
             speak(&host, channel, connection, guest, http2).await;
         }
         failed => {
-            connection.failed = Some(DialFailure {
-                phase: SetupPhase::Ssl,
-                kind: Failure::Tls,
-                detail: Some(match failed {
-                    Ok(Err(error)) => error.to_string().into(),
-                    _ => "the client did not finish the handshake in time".into(),
-                }),
-            });
+            connection.failed = Some(failed_handshake(failed));
             host.clerk.failed(&connection);
         }
+    }
+}
+
+/// Why a handshake of TLS failed: the words of the library, unless the client took too long.
+pub(crate) fn failed_handshake<T, E: Display>(
+    failed: Result<Result<T, E>, Elapsed>,
+) -> DialFailure {
+    DialFailure {
+        phase: SetupPhase::Ssl,
+        kind: Failure::Tls,
+        detail: Some(match failed {
+            Ok(Err(error)) => error.to_string().into(),
+            _ => "the client did not finish the handshake in time".into(),
+        }),
     }
 }
 

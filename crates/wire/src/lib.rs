@@ -6,6 +6,7 @@
 //! comes from the caller only. Every byte is foreign: memory is bounded, and no input panics.
 
 pub mod dns;
+mod error_codes;
 pub mod exchange;
 pub mod h2;
 pub mod h3;

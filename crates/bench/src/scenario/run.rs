@@ -17,9 +17,7 @@ use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength, ScheduleSeries};
-use intact_ledger::{
-    Caveat, ClientCounts, Event, Round, RoundSchedule, Rows, Run, Sink, Span, Tally, Variant,
-};
+use intact_ledger::{Caveat, ClientCounts, Event, Round, Rows, Run, Sink, Tally, Variant};
 use intact_scenario::{Phase, Plan, Problem, ScenarioError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -232,20 +230,9 @@ impl Scenario {
         }
         let server_after = config.server_pid.and_then(machine::process_cpu);
         // the sessions ran together: each has the bounds and the CPU time of all
-        let round = Round {
-            variant: 0,
-            round: ROUND,
-            span: done.span.unwrap_or(Span::new(started, clock.now())),
-            schedule: done.scheduled.map(|due| RoundSchedule {
-                due,
-                at_once: done.used as u32,
-            }),
-            client_cpu: done.cpu.filter(|_| done.span.is_some()),
-            client_threads: Some(threads as u32),
-            server_cpu: server_before
-                .zip(server_after)
-                .map(|(before, after)| after.saturating_sub(before)),
-        };
+        let server_cpu = machine::cpu_between(server_before, server_after);
+        let times = (started, clock.now());
+        let round = done.round((0, ROUND), times, threads, server_cpu);
         record_sessions(&round, &counts, &mut tally, observer);
         if self.gauge.stop.load(Ordering::Relaxed) {
             let words = "the run was interrupted: clients that were under way did not finish";

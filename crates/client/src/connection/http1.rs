@@ -228,17 +228,9 @@ impl Http1 {
             self.over = true;
             return;
         }
-        let kind = match failure {
-            Some(Failure::Reset) | None if !self.watch.begun() => {
-                let (is_reused, by_reset) = (self.served > 1, failure.is_some());
-                let (kind, detail) =
-                    end.failure(&self.exchange, is_reused, by_reset, self.sent_before);
-                if kind == Failure::Stale {
-                    self.moment = ClosePoint::Stale;
-                }
-                self.exchange.detail = detail.map(Arc::from);
-                kind
-            }
+        let (begun, is_reused) = (self.watch.begun(), self.served > 1);
+        let exchange = &mut self.exchange;
+        let kind = match end.kind(failure, exchange, begun, is_reused, self.sent_before) {
             Some(kind) => kind,
             None if self.parser.finish() == Eof::Complete => {
                 self.over = true;
@@ -247,6 +239,9 @@ impl Http1 {
             }
             None => Failure::Truncated,
         };
+        if kind == Failure::Stale {
+            self.moment = ClosePoint::Stale;
+        }
         self.fail(kind, at, sink);
     }
 

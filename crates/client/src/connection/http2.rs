@@ -306,24 +306,13 @@ impl Http2 {
                 continue;
             };
             let stream = &mut self.streams[place];
-            let kind = match failure {
-                Some(Failure::Reset) | None if !stream.watch.begun() => {
-                    let by_reset = failure.is_some();
-                    let (kind, detail) = end.failure(
-                        &stream.exchange,
-                        self.answered,
-                        by_reset,
-                        stream.sent_before,
-                    );
-                    if kind == Failure::Stale {
-                        moment = ClosePoint::Stale;
-                    }
-                    stream.exchange.detail = detail.map(Arc::from);
-                    kind
-                }
-                None => Failure::Truncated,
-                Some(kind) => kind,
-            };
+            let begun = stream.watch.begun();
+            let before = stream.sent_before;
+            let kind = end.kind(failure, &mut stream.exchange, begun, self.answered, before);
+            let kind = kind.unwrap_or(Failure::Truncated);
+            if kind == Failure::Stale {
+                moment = ClosePoint::Stale;
+            }
             self.fail(id, kind, at, sink);
         }
         self.moment = moment;

@@ -4,6 +4,7 @@
 //! Must not decide what that means: [`UnansweredRequest`] does, for all producers.
 
 use intact_ledger::{Exchange, Failure, Nanos, UnansweredRequest};
+use std::sync::Arc;
 
 /// The facts about the transport when exchanges end without a response.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,9 +20,30 @@ pub(super) struct TransportEnd {
 }
 
 impl TransportEnd {
-    /// The failure and the detail of an exchange without any byte of a response. Its request
-    /// followed `sent_before` bytes.
-    pub(super) fn failure(
+    /// The failure of an exchange in flight, with its detail; `None` if the connection ended
+    /// within its response. `failure` ended the connection, if it was no orderly end. `begun`: a
+    /// byte of the response has arrived. The request followed `sent_before` bytes.
+    pub(super) fn kind(
+        &self,
+        failure: Option<Failure>,
+        exchange: &mut Exchange,
+        begun: bool,
+        is_reused: bool,
+        sent_before: u64,
+    ) -> Option<Failure> {
+        match failure {
+            Some(Failure::Reset) | None if !begun => {
+                let by_reset = failure.is_some();
+                let (kind, detail) = self.unanswered(exchange, is_reused, by_reset, sent_before);
+                exchange.detail = detail.map(Arc::from);
+                Some(kind)
+            }
+            failure => failure,
+        }
+    }
+
+    /// The failure and the detail of an exchange without any byte of a response.
+    fn unanswered(
         &self,
         exchange: &Exchange,
         is_reused: bool,

@@ -8,9 +8,6 @@ use intact_ledger::Run;
 use intact_units::number::{per_second, signed_time, time, whole_percent};
 use intact_units::plural::counted;
 
-/// Comparisons that have a sentence each. Of more, only the first has one.
-pub(super) const SENTENCES: usize = 3;
-
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
     axis: String,
@@ -152,25 +149,18 @@ pub(super) fn opposite_mean<'a>(
     (is_shown && change(mean) * change(typical) < 0.0).then_some(mean)
 }
 
-/// The sentences, the one about keep-alive first. Many comparisons are in the table of [`super::effects`] instead.
+/// The sentences, the one about keep-alive first, at most `most` of them about comparisons.
 pub(super) fn verdicts(
     run: &Run,
     variants: &[VariantFacts],
     comparisons: &[TimeDifference],
     rounds: u32,
+    most: usize,
 ) -> Vec<String> {
     let compared = by_weight(variants, comparisons);
-    // the others are in the table of effects
-    let settings = compared.iter();
-    let settings = settings.filter(|one| one.axis.as_deref() != Some("c"));
-    let count = if settings.count() > SENTENCES {
-        1
-    } else {
-        compared.len()
-    };
     let mut sentences: Vec<String> = compared
         .iter()
-        .take(count)
+        .take(most)
         .map(|one| {
             let is_known = without_reuse(one, variants).is_none();
             let opposite = opposite_mean(one, comparisons).filter(|_| is_known);

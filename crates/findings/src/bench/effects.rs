@@ -1,11 +1,14 @@
 //! What each setting of a bench saves per request, ordered by effect: the verdict of a run with many variants. Must not compare.
 
-use super::compare::{SENTENCES, by_weight, other_settings, setting, without_reuse};
+use super::compare::{by_weight, other_settings, setting, without_reuse};
 use super::variant::VariantFacts;
 use crate::stats::Interval;
 use crate::time_difference::TimeDifference;
 use intact_ledger::Run;
 use serde::Serialize;
+
+/// Comparisons that have a sentence each. More are in the table.
+const SENTENCES: usize = 3;
 
 /// What one setting saves per request where the other settings are the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]

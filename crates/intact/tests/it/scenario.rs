@@ -6,9 +6,8 @@ use intact_ledger::Row;
 use intact_ledger::store::Reader;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use tempfile::TempDir;
 
 const DEFINITION: &str = concat!(
@@ -52,9 +51,9 @@ fn json(out: &Output) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}", text(&out.stderr)))
 }
 
-/// `intact serve` with a ledger.
+/// A server with a ledger.
 struct Serve {
-    child: Child,
+    server: Server,
     port: String,
     ledger: PathBuf,
     _folder: TempDir,
@@ -64,42 +63,18 @@ impl Serve {
     fn start() -> Serve {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("server");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_intact"))
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--tls-listen",
-                "127.0.0.1:0",
-            ])
-            .args(["--ledger", ledger.to_str().unwrap()])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        lines.read_line(&mut line).unwrap();
-        child.stdout = Some(lines.into_inner());
-        let port = line
-            .trim()
-            .trim_end_matches('/')
-            .rsplit(':')
-            .next()
-            .unwrap();
+        let server = Server::start(&["--ledger", ledger.to_str().unwrap()]);
         Serve {
-            port: port.to_owned(),
-            child,
+            port: server.plain_port(),
+            server,
             ledger,
             _folder: folder,
         }
     }
 
     /// Ends it: exchanges by path, and connections.
-    fn end(mut self) -> (BTreeMap<String, u64>, u64) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status();
-        assert!(sent.unwrap().success());
-        self.child.wait().unwrap();
+    fn end(self) -> (BTreeMap<String, u64>, u64) {
+        self.server.end();
         let mut paths = BTreeMap::new();
         let mut connections = 0;
         for row in Reader::open(Path::new(&self.ledger))
@@ -117,13 +92,6 @@ impl Serve {
             }
         }
         (paths, connections)
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

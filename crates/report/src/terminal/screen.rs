@@ -5,7 +5,7 @@
 
 use super::painted::FAINT;
 use super::{Output, SCREEN, TerminalOptions, lines};
-use crate::page::{Block, Depth, FindingGroup, Page, Section};
+use crate::page::{Block, Depth, FindingGroup, Page, Section, Text};
 use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
 
@@ -127,15 +127,7 @@ impl Screen {
         if !page.verdict.is_empty() {
             out.blank_line();
         }
-        for (nth, sentence) in page.verdict.iter().enumerate() {
-            let before = out.text.len();
-            out.sentence(nth, sentence);
-            if nth > 0 && lines(&out.text) > VERDICT {
-                out.text.truncate(before);
-                left_out.sentences = (page.verdict.len() - nth) as u64;
-                break;
-            }
-        }
+        left_out.sentences = out.first(&page.verdict, VERDICT, Output::sentence);
         self.text.push_str(&out.text);
     }
 
@@ -144,15 +136,7 @@ impl Screen {
         if !page.caveats.is_empty() {
             out.blank_line();
         }
-        for (nth, caveat) in page.caveats.iter().enumerate() {
-            let before = out.text.len();
-            out.caveat(caveat);
-            if nth > 0 && lines(&out.text) > CAVEATS {
-                out.text.truncate(before);
-                left_out.caveats = (page.caveats.len() - nth) as u64;
-                break;
-            }
-        }
+        left_out.caveats = out.first(&page.caveats, CAVEATS, |out, _, one| out.caveat(one));
         out.text
     }
 
@@ -228,6 +212,26 @@ impl Screen {
         out.blank_line();
         out.wrapped(FAINT, &escape(&format!("--full adds {list}")), "  ");
         self.text.push_str(&out.text);
+    }
+}
+
+impl Output {
+    /// Writes the texts that fit into `most` lines, the first one in any case. Returns how many are left.
+    fn first(
+        &mut self,
+        texts: &[Text],
+        most: usize,
+        write: impl Fn(&mut Output, usize, &Text),
+    ) -> u64 {
+        for (nth, text) in texts.iter().enumerate() {
+            let before = self.text.len();
+            write(self, nth, text);
+            if nth > 0 && lines(&self.text) > most {
+                self.text.truncate(before);
+                return (texts.len() - nth) as u64;
+            }
+        }
+        0
     }
 }
 

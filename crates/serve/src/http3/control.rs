@@ -1,10 +1,8 @@
-//! The streams beside those of requests: our control stream, and what the client opens.
+//! The streams that carry no request: our control stream, and those that the client opens.
 
 use super::code;
 use intact_wire::h3::qpack::{DecoderInstructions, EncoderInstructions};
-use intact_wire::h3::{
-    Error, ErrorCode, Frame, FrameReader, Setting, StreamKind, StreamKindReader, writer,
-};
+use intact_wire::h3::{Error, ErrorCode, Frame, FrameReader, StreamKind, StreamKindReader, writer};
 use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream};
 
 /// Largest header section of a request, in bytes.
@@ -13,16 +11,10 @@ pub(super) const LARGEST_LIST: usize = 64 * 1024;
 /// Opens our control stream: no dynamic table of QPACK, and the largest header section.
 pub(super) async fn open(quic: &Connection) -> Result<SendStream, ConnectionError> {
     let mut stream = quic.open_uni().await?;
-    let mut out = Vec::new();
-    writer::write_stream_kind(&mut out, StreamKind::Control);
-    let settings = [
-        (Setting::QpackMaxTableCapacity, 0),
-        (Setting::QpackBlockedStreams, 0),
-        (Setting::MaxFieldSectionSize, LARGEST_LIST as u64),
-    ];
-    writer::write_settings(&mut out, &settings);
     // an error shows where the next request is awaited
-    let _ = stream.write_all(&out).await;
+    let _ = stream
+        .write_all(&writer::control_stream(LARGEST_LIST))
+        .await;
     Ok(stream)
 }
 

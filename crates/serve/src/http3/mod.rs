@@ -12,15 +12,14 @@ pub(crate) use listener::{QuicListener, end};
 
 use crate::channel::ByteCounts;
 use crate::config::{Accept, Close};
+use crate::connection::failed_handshake;
 use crate::http2;
 use crate::record::{Record, connection_id};
 use crate::thread_state::{Peer, ThreadState};
 use crate::tls;
 use exchanges::After;
 use intact_client::quic::QuicHandshake;
-use intact_ledger::{
-    CloseKind, Connection, DialFailure, Failure, Origin, Scheme, SetupPhase, Side, Span, Transport,
-};
+use intact_ledger::{CloseKind, Connection, Origin, Scheme, Side, Span, Transport};
 use intact_wire::h3::{ErrorCode, writer};
 use quinn::{ConnectionError, Incoming, RecvStream, SendStream, VarInt};
 use std::cell::Cell;
@@ -84,14 +83,7 @@ pub(crate) async fn serve(host: Rc<ThreadState>, incoming: Incoming) {
             speak(host, quic, connection, guest).await;
         }
         failed => {
-            connection.failed = Some(DialFailure {
-                phase: SetupPhase::Ssl,
-                kind: Failure::Tls,
-                detail: Some(match failed {
-                    Ok(Err(error)) => error.to_string().into(),
-                    _ => "the client did not finish the handshake in time".into(),
-                }),
-            });
+            connection.failed = Some(failed_handshake(failed));
             host.clerk.failed(&connection);
         }
     }

@@ -1,26 +1,10 @@
 //! Error codes, and the reasons why bytes are not HTTP/2.
 
-use std::fmt;
+use crate::error_codes::error_codes;
 
 /// The code of a RST_STREAM or a GOAWAY (RFC 9113 section 7); unknown codes are kept as sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorCode(pub u32);
-
-macro_rules! error_codes {
-    ($($name:ident = $value:literal, $doc:literal;)*) => {
-        impl ErrorCode {
-            $(#[doc = $doc] pub const $name: Self = Self($value);)*
-
-            /// The name in the registry, if the code has one.
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some(stringify!($name)),)*
-                    Self(_) => None,
-                }
-            }
-        }
-    };
-}
 
 error_codes! {
     NO_ERROR = 0x0, "Graceful.";
@@ -37,21 +21,6 @@ error_codes! {
     ENHANCE_YOUR_CALM = 0xb, "The peer loads the sender too much.";
     INADEQUATE_SECURITY = 0xc, "The transport is not safe enough.";
     HTTP_1_1_REQUIRED = 0xd, "The request must be made by HTTP/1.1.";
-}
-
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "0x{:x}", self.0),
-        }
-    }
-}
-
-impl fmt::Debug for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 /// Why a frame reader refused its input. Each error is fatal for the connection; the reader returns

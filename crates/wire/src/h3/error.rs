@@ -1,28 +1,12 @@
 //! Error codes, and the reasons why bytes are not HTTP/3.
 
 use super::qpack;
-use std::fmt;
+use crate::error_codes::error_codes;
 
 /// The code of a reset, a STOP_SENDING or a CONNECTION_CLOSE (RFC 9114 section 8.1); unknown codes
 /// are kept as sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorCode(pub u64);
-
-macro_rules! error_codes {
-    ($($name:ident = $value:literal, $doc:literal;)*) => {
-        impl ErrorCode {
-            $(#[doc = $doc] pub const $name: Self = Self($value);)*
-
-            /// The name in the registry, if the code has one.
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some(stringify!($name)),)*
-                    Self(_) => None,
-                }
-            }
-        }
-    };
-}
 
 error_codes! {
     H3_NO_ERROR = 0x100, "Graceful.";
@@ -45,21 +29,6 @@ error_codes! {
     QPACK_DECOMPRESSION_FAILED = 0x200, "A header block cannot be decoded.";
     QPACK_ENCODER_STREAM_ERROR = 0x201, "The encoder's instructions are not allowed.";
     QPACK_DECODER_STREAM_ERROR = 0x202, "The decoder's instructions are not allowed.";
-}
-
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "0x{:x}", self.0),
-        }
-    }
-}
-
-impl fmt::Debug for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 /// Why bytes of a stream are not HTTP/3. Each error is fatal for the connection.

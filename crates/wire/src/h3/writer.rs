@@ -34,6 +34,20 @@ pub fn write_stream_kind(out: &mut Vec<u8>, stream: StreamKind) {
     write_number(out, stream.number());
 }
 
+/// The first bytes of a control stream without a dynamic table of QPACK, which no other stream has to follow. `largest_list` is the
+/// largest header section that is accepted, in bytes.
+pub fn control_stream(largest_list: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_stream_kind(&mut out, StreamKind::Control);
+    let settings = [
+        (Setting::QpackMaxTableCapacity, 0),
+        (Setting::QpackBlockedStreams, 0),
+        (Setting::MaxFieldSectionSize, largest_list as u64),
+    ];
+    write_settings(&mut out, &settings);
+    out
+}
+
 /// Appends HEADERS.
 pub fn write_headers(out: &mut Vec<u8>, block: &[u8]) {
     write_header(out, kind::HEADERS, block.len());

@@ -12,7 +12,7 @@ use intact_ledger::{
 };
 use intact_wire::h2::ResponseFields;
 use intact_wire::h3::qpack::{self, BlockCache};
-use intact_wire::h3::{ErrorCode, FrameReader, Setting, StreamKind, writer};
+use intact_wire::h3::{ErrorCode, FrameReader, writer};
 use std::sync::Arc;
 
 /// Largest accepted list of header fields, in bytes.
@@ -106,15 +106,7 @@ impl Http3 {
 
     /// The bytes of our control stream. Without a dynamic table there are no other streams.
     pub(super) fn control_stream(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        writer::write_stream_kind(&mut out, StreamKind::Control);
-        let settings = [
-            (Setting::QpackMaxTableCapacity, 0),
-            (Setting::QpackBlockedStreams, 0),
-            (Setting::MaxFieldSectionSize, LARGEST_LIST as u64),
-        ];
-        writer::write_settings(&mut out, &settings);
-        out
+        writer::control_stream(LARGEST_LIST)
     }
 
     /// See [`crate::HttpConnection::begin`].
@@ -292,24 +284,13 @@ impl Http3 {
                 continue;
             }
             let stream = &mut self.streams[place];
-            let kind = match failure {
-                Some(Failure::Reset) | None if !stream.watch.begun() => {
-                    let by_reset = failure.is_some();
-                    let (kind, detail) = end.failure(
-                        &stream.exchange,
-                        self.answered,
-                        by_reset,
-                        stream.sent_before,
-                    );
-                    if kind == Failure::Stale {
-                        moment = ClosePoint::Stale;
-                    }
-                    stream.exchange.detail = detail.map(Arc::from);
-                    kind
-                }
-                None => Failure::Truncated,
-                Some(kind) => kind,
-            };
+            let begun = stream.watch.begun();
+            let before = stream.sent_before;
+            let kind = end.kind(failure, &mut stream.exchange, begun, self.answered, before);
+            let kind = kind.unwrap_or(Failure::Truncated);
+            if kind == Failure::Stale {
+                moment = ClosePoint::Stale;
+            }
             self.fail(place, kind, at, sink);
         }
         self.moment = moment;

@@ -1,3 +1,5 @@
+//! What a server lost when it ended under kept connections, by probes made for each case.
+
 use super::*;
 use crate::check::{CheckFacts, responded};
 use crate::requirement::Requirement;
