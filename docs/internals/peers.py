@@ -66,9 +66,9 @@ def command(client, intact, url, scenario, connections, seconds, trust):
         return ["oha", "--no-tui", "--worker-threads", "1", "-c", str(connections), "-z", f"{seconds}s", "--insecure",
                 *form, *close, url]
     words = [intact, "bench", url, "-c", str(connections), "-z", f"{seconds}s", "--http", http, "--streams", str(streams),
-             "--threads", "1", "--rounds", "1", "--keepalive", "on" if kept else "off", "--io", client, "--quiet"]
+             "--threads", "1", "--rounds", "1", "--keepalive", "on" if kept else "off", "--io", client]
     if url.startswith("https"):
-        words += ["--cacert", trust, "--resumption", "off"]
+        words += ["--cacert", trust, "--tls", "1.3", "--resume", "off"]
     return words
 
 
