@@ -18,7 +18,7 @@ fn main() {
 #[cfg(target_os = "linux")]
 mod linux {
     use intact_bench::{
-        Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target,
+        Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
     };
     use intact_client::tls::Credentials;
     use intact_client::{Clock, ConnectOverride};
@@ -167,10 +167,11 @@ mod linux {
             expect: None,
             credentials: Credentials::default(),
             route: ConnectOverride::default(),
-            coalesce: Coalesce::Streams,
+            coalesce: Coalesce::Auto,
             look_up_once: false,
             proxy: None,
             unix_socket: None,
+            io: IoChoice::Epoll,
             keep: RowPolicy::First,
             server_pid: None,
         };

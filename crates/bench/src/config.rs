@@ -1,6 +1,8 @@
 //! What a person asked for, checked before anything is sent.
 
 use crate::endpoint::by_scheme;
+use crate::engine::Pauses;
+use crate::io_backend::IoChoice;
 use crate::recorder::RowPolicy;
 use crate::variant_plan::VariantPlan;
 use intact_client::tls::{self, Credentials, Settings, Trust};
@@ -96,9 +98,10 @@ pub enum Length {
 /// When answers may be taken in batches, where they come much faster than a wake-up each is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coalesce {
-    /// With several streams on a connection, where one send then carries many requests: much CPU for little client delay.
+    /// With several streams on a connection, where one send then carries many requests: much CPU for little client delay. With
+    /// many connections for at most 20 us, where the kernel ends the wait early (io_uring).
     #[default]
-    Streams,
+    Auto,
     /// With many connections too: some CPU for a client delay as long as the latency.
     Always,
     /// Each answer is read at once.
@@ -150,6 +153,8 @@ pub struct Config {
     pub proxy: Option<String>,
     /// A Unix domain socket to connect to instead of host and port.
     pub unix_socket: Option<PathBuf>,
+    /// How the engine waits for the kernel.
+    pub io: IoChoice,
     /// Which rows are kept.
     pub keep: RowPolicy,
     /// The server's process, for its CPU time.
@@ -212,12 +217,15 @@ impl Config {
             timeout: self.timeout.as_nanos() as u64,
             open_loop: choice.open_loop,
             // without the kernel's stamps the wait would be in the latency
-            gather: plan_stamps
-                && match self.coalesce {
-                    Coalesce::Streams => choice.streams > 1,
-                    Coalesce::Always => true,
-                    Coalesce::Never => false,
-                },
+            gather: match self.coalesce {
+                _ if !plan_stamps => None,
+                Coalesce::Auto if choice.streams > 1 => Some(Pauses::Long),
+                // a pause would delay the start of requests that are due
+                Coalesce::Auto if choice.open_loop.is_some() => None,
+                Coalesce::Auto => Some(Pauses::Short),
+                Coalesce::Always => Some(Pauses::Long),
+                Coalesce::Never => None,
+            },
         })
     }
 

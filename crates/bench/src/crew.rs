@@ -1,7 +1,7 @@
 //! The engine threads of a run: started with a task each, joined when all are through. Must not know what a run is.
 
-use crate::engine::readiness::{Gauge, Readiness};
-use crate::engine::{Engine, RoundResult, RoundTask};
+use crate::engine::{Engine, Gauge, RoundResult, RoundTask};
+use crate::io_backend::IoBackend;
 use crate::machine;
 use crate::recorder::{Recorder, RowPolicy};
 use crate::rounds::BenchError;
@@ -18,12 +18,12 @@ const BATCHES: usize = 64;
 
 /// The engines between two tasks, and the rows that leave them.
 pub(crate) struct Crew {
-    engines: Vec<Option<Readiness>>,
+    engines: Vec<Option<Engine>>,
     rows: Receiver<Vec<Row>>,
 }
 
 /// Engines at work.
-pub(crate) struct Work(Vec<JoinHandle<(Readiness, io::Result<RoundResult>)>>);
+pub(crate) struct Work(Vec<JoinHandle<(Engine, io::Result<RoundResult>)>>);
 
 /// What all threads did.
 pub(crate) struct WorkSummary {
@@ -62,18 +62,18 @@ impl WorkSummary {
 }
 
 impl Crew {
-    /// Engines for this number of threads.
+    /// Engines for this number of threads. They keep rows by the policy, sampled by the seed.
     pub(crate) fn new(
         threads: usize,
-        keep: RowPolicy,
-        seed: u64,
+        io: IoBackend,
+        (keep, seed): (RowPolicy, u64),
         clock: Clock,
         gauge: &Arc<Gauge>,
     ) -> io::Result<Crew> {
         let (sender, rows) = sync_channel(BATCHES);
         let engine = |thread: usize| {
             let recorder = Recorder::new(keep, seed.wrapping_add(thread as u64), sender.clone());
-            Readiness::new(thread as u32, clock, recorder, gauge.clone()).map(Some)
+            Engine::new(thread as u32, clock, recorder, gauge.clone(), io).map(Some)
         };
         let engines = (0..threads).map(engine).collect::<io::Result<_>>()?;
         Ok(Crew { engines, rows })

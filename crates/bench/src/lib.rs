@@ -9,6 +9,7 @@ mod crew;
 mod default_length;
 mod endpoint;
 mod engine;
+mod io_backend;
 mod open_loop;
 mod pace;
 mod recorder;
@@ -20,8 +21,8 @@ mod variant_plan;
 pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
-pub use engine::readiness::Gauge;
-
+pub use engine::Gauge;
+pub use io_backend::{IoChoice, IoUnavailable};
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Position};
 pub use scenario::{Arrival, Scenario, ScenarioConfigError, ScenarioSize};

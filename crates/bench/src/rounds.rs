@@ -3,8 +3,8 @@
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
 use crate::crew::{Crew, share};
-use crate::engine::readiness::Gauge;
-use crate::engine::{RoundTask, WarmUp};
+use crate::engine::{Gauge, RoundTask, WarmUp};
+use crate::io_backend::{IoBackend, IoUnavailable};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
@@ -14,7 +14,9 @@ use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
-use intact_ledger::{Caveat, Event, Failure, Nanos, Row, Rows, Run, Sink, Tally, Variant};
+use intact_ledger::{
+    Caveat, EngineIo, Event, Failure, Nanos, Row, Rows, Run, Sink, Tally, Variant,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -28,6 +30,9 @@ pub enum BenchError {
     /// The configuration cannot be run.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The back end that was named is not to be had.
+    #[error(transparent)]
+    Io(#[from] IoUnavailable),
     /// The event loop failed.
     #[error("event loop: {0}")]
     Loop(#[from] std::io::Error),
@@ -72,6 +77,7 @@ pub struct Bench {
     variants: Vec<Variant>,
     rounds: u32,
     gauge: Arc<Gauge>,
+    io: (IoBackend, EngineIo),
 }
 
 impl Bench {
@@ -87,12 +93,14 @@ impl Bench {
             recipes.push(Arc::new(recipe));
         }
         let rounds = rounds_for(&config, &choices);
+        let io = IoBackend::choose(config.io, &recipes, config.threads)?;
         Ok(Bench {
             config,
             recipes,
             variants,
             rounds,
             gauge: Arc::new(Gauge::default()),
+            io,
         })
     }
 
@@ -140,6 +148,7 @@ impl Bench {
     pub fn describe(&self, run: &mut Run) {
         run.host = machine::host();
         run.seed = Some(self.config.seed);
+        run.io = Some(self.io.1.clone());
         run.subject = Some(intact_ledger::redact::url(&self.config.target.url));
         run.variants = self.variants.clone();
         run.varied = self.config.axes.varied();
@@ -161,7 +170,8 @@ impl Bench {
             .min(self.config.threads as usize)
             .max(1);
         let config = &self.config;
-        let crew = Crew::new(threads, config.keep, config.seed, clock, &self.gauge)?;
+        let policy = (config.keep, config.seed);
+        let crew = Crew::new(threads, self.io.0, policy, clock, &self.gauge)?;
         let mut conductor = RoundRunner {
             bench: &self,
             clock,

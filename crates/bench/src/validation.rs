@@ -1,6 +1,7 @@
 //! What is checked of a configuration before a bench sends anything, and the rounds that its length allows.
 
 use crate::config::{Config, ConfigError, Length};
+use crate::io_backend;
 use crate::machine;
 use intact_experiment::{AxisValues, RequestRate, TlsChoice, WhenBusy};
 use intact_ledger::Protocol;
@@ -85,6 +86,7 @@ fn check_axes(config: &Config) -> Result<(), ConfigError> {
     };
     let axes = &config.axes;
     check_http3(config)?;
+    io_backend::check_protocols(config.io, &config.axes.http)?;
     let has_streams = |http: &Protocol| matches!(http, Protocol::Http2 | Protocol::Http3);
     if !axes.http.iter().any(has_streams) && axes.streams != [1] {
         return refuse(

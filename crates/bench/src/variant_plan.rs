@@ -1,5 +1,6 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
+use crate::engine::Pauses;
 use intact_client::{Plan, Request};
 use intact_experiment::{OpenLoop, WhenBusy};
 use intact_ledger::{Exchange, Nanos};
@@ -24,8 +25,8 @@ pub(crate) struct VariantPlan {
     pub(crate) timeout: u64,
     /// When requests are due; absent in a closed loop.
     pub(crate) open_loop: Option<OpenLoop>,
-    /// Whether answers may be gathered into batches.
-    pub(crate) gather: bool,
+    /// How responses may be gathered into batches; absent: not at all.
+    pub(crate) gather: Option<Pauses>,
 }
 
 impl VariantPlan {

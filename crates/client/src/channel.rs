@@ -183,6 +183,18 @@ impl Channel {
         }
     }
 
+    /// The socket, for a caller that receives from it; it counts the bytes by
+    /// [`Channel::note_received`].
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Counts bytes that the caller received from the socket.
+    #[inline]
+    pub(crate) fn note_received(&mut self, count: usize) {
+        self.bytes.received += count as u64;
+    }
+
     /// Whether the bytes of [`Channel::receive`] are plaintext.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {

@@ -20,7 +20,7 @@ pub use response_info::ResponseInfo;
 
 use crate::clock::TimestampConverter;
 use crate::dial::Transport;
-use crate::{Clock, Due, Established, Request};
+use crate::{Clock, Due, Established, Request, Stream};
 #[cfg(feature = "http3")]
 use http3::Http3Connection;
 use intact_ledger::{
@@ -237,6 +237,38 @@ impl HttpConnection {
         sink: &mut impl Sink,
     ) -> Received {
         each!(&mut self.0, open => open.receive(buffer, clock, timestamps, sink))
+    }
+
+    /// Takes bytes that the caller received from [`HttpConnection::stream`], instead of
+    /// [`HttpConnection::receive`]. `stamp` is the kernel's timestamp of their last segment, in
+    /// nanoseconds of CLOCK_REALTIME. QUIC takes no bytes here: it has no stream.
+    #[inline]
+    pub fn take_received(
+        &mut self,
+        bytes: &[u8],
+        stamp: Option<u64>,
+        clock: &Clock,
+        timestamps: &TimestampConverter,
+        sink: &mut impl Sink,
+    ) -> Received {
+        stream_only!(
+            &mut self.0,
+            open => open.take_received(bytes, stamp, clock, timestamps, sink),
+            Received::Nothing
+        )
+    }
+
+    /// The socket, for a caller that receives from it; `None` for QUIC.
+    #[inline]
+    pub fn stream(&self) -> Option<&Stream> {
+        stream_only!(&self.0, open => Some(open.stream()), None)
+    }
+
+    /// Whether bytes wait until the stream accepts more: [`HttpConnection::flush`] sends them. QUIC
+    /// keeps its own packets, and sends them when [`HttpConnection::receive`] is called.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        stream_only!(&self.0, open => open.has_unsent(), false)
     }
 
     /// Reads the data that TLS decrypted with the handshake, for a caller whose exchange began

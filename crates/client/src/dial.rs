@@ -24,8 +24,8 @@ const MOST_HANDSHAKE: u64 = 1 << 20;
 /// Limit of the header section of a proxy's response to CONNECT, in bytes.
 const LONGEST_PROXY_HEAD: usize = 16 * 1024;
 
-/// The transport of an established connection. Its socket is registered with the dial's token for
-/// reading and writing.
+/// The transport of an established connection. If the dial had a registry, its socket is registered
+/// with the dial's token for reading and writing.
 #[derive(Debug)]
 pub enum Transport {
     /// A byte stream.
@@ -132,16 +132,18 @@ pub struct Dial {
 
 impl Dial {
     /// Starts a dial at `now`. `key` identifies it for the resolver; events of the socket have
-    /// `token`.
-    pub fn start(
+    /// `token`. Without a registry the caller watches the socket, as [`Dial::awaited`] says; QUIC
+    /// needs one.
+    pub fn start<'a>(
         plan: &Arc<Plan>,
         id: ConnectionId,
         key: u64,
         token: Token,
         resolver: &mut Resolver,
-        registry: &Registry,
+        registry: impl Into<Option<&'a Registry>>,
         clock: &Clock,
     ) -> (Dial, Progress) {
+        let registry = registry.into();
         let now = clock.now();
         let mut connection = Connection::new(id, now);
         connection.origin = Some(plan.origin.clone());
@@ -192,12 +194,13 @@ impl Dial {
     }
 
     /// Handles the resolver's result.
-    pub fn resolved(
+    pub fn resolved<'a>(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
-        registry: &Registry,
+        registry: impl Into<Option<&'a Registry>>,
         clock: &Clock,
     ) -> Progress {
+        let registry = registry.into();
         if !matches!(self.stage, DialStage::Resolving) {
             return Progress::Pending;
         }
@@ -245,8 +248,31 @@ impl Dial {
         None
     }
 
+    /// The socket and the events that a pending dial waits for; `None` while it waits for the
+    /// resolver, and when it is over. For callers without a registry.
+    pub fn awaited(&self) -> Option<(&Stream, Interest)> {
+        let interest = match &self.stage {
+            DialStage::Resolving | DialStage::Over => return None,
+            DialStage::Connecting { .. } => Interest::WRITABLE,
+            DialStage::Tunnelling { request, sent, .. } if *sent < request.len() => {
+                Interest::WRITABLE
+            }
+            DialStage::Tunnelling { .. } => Interest::READABLE,
+            DialStage::Handshaking { .. } => match &self.session {
+                Some(session) if session.wants_write() => Interest::READABLE | Interest::WRITABLE,
+                _ => Interest::READABLE,
+            },
+        };
+        Some((self.stream.as_ref()?, interest))
+    }
+
     /// Continues the dial after an event on its token, or when its timer is due.
-    pub fn ready(&mut self, registry: &Registry, clock: &Clock) -> Progress {
+    pub fn ready<'a>(
+        &mut self,
+        registry: impl Into<Option<&'a Registry>>,
+        clock: &Clock,
+    ) -> Progress {
+        let registry = registry.into();
         match self.stage {
             #[cfg(feature = "http3")]
             DialStage::Connecting { since } if self.quic.is_some() => {
@@ -290,7 +316,7 @@ impl Dial {
     }
 
     /// Connects to the next address.
-    fn connect(&mut self, registry: &Registry, clock: &Clock, since: Nanos) -> Progress {
+    fn connect(&mut self, registry: Option<&Registry>, clock: &Clock, since: Nanos) -> Progress {
         if self.plan.protocol == Protocol::Http3 {
             return self.connect_quic(registry, clock, since);
         }
@@ -316,11 +342,10 @@ impl Dial {
         };
         self.stage = DialStage::Connecting { since };
         let registered = started.and_then(|mut stream| {
-            registry.register(
-                &mut stream,
-                self.token,
-                Interest::READABLE | Interest::WRITABLE,
-            )?;
+            if let Some(registry) = registry {
+                let interests = Interest::READABLE | Interest::WRITABLE;
+                registry.register(&mut stream, self.token, interests)?;
+            }
             Ok(stream)
         });
         match registered {
@@ -334,12 +359,17 @@ impl Dial {
 
     /// Fails: this build has no QUIC.
     #[cfg(not(feature = "http3"))]
-    fn connect_quic(&mut self, _: &Registry, _: &Clock, _: Nanos) -> Progress {
+    fn connect_quic(&mut self, _: Option<&Registry>, _: &Clock, _: Nanos) -> Progress {
         let words = "this build was made without the feature http3".to_owned();
         self.fail(SetupPhase::Connect, Failure::Unreachable, words)
     }
 
-    fn finish_connect(&mut self, since: Nanos, registry: &Registry, clock: &Clock) -> Progress {
+    fn finish_connect(
+        &mut self,
+        since: Nanos,
+        registry: Option<&Registry>,
+        clock: &Clock,
+    ) -> Progress {
         let Some(stream) = &self.stream else {
             return Progress::Pending;
         };
@@ -396,7 +426,7 @@ impl Dial {
         &mut self,
         error: &io::Error,
         since: Nanos,
-        registry: &Registry,
+        registry: Option<&Registry>,
         clock: &Clock,
     ) -> Progress {
         self.drop_stream();

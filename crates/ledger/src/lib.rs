@@ -53,6 +53,6 @@ pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
-pub use run::{Host, Rows, Run, SCHEMA, Vantage, Variant};
+pub use run::{EngineIo, Host, Rows, Run, SCHEMA, Vantage, Variant};
 pub use tally::{Cell, ClientCounts, Connections, Group, GroupKey, OpenLoopTimes, TagCell, Tally};
 pub use time::{Nanos, Span};

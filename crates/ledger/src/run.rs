@@ -66,6 +66,17 @@ pub struct Host {
     pub ephemeral_ports: Option<(u16, u16)>,
 }
 
+/// How a load engine waits for the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EngineIo {
+    /// `epoll`, `io_uring`, or the poll of another system.
+    pub backend: String,
+    /// Why it is not the other one, if the choice was left to the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 /// The header of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -89,6 +100,9 @@ pub struct Run {
     /// The seed of all random choices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// How the load engine waited for the kernel (`bench`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io: Option<EngineIo>,
     /// The emulated link, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
@@ -162,6 +176,7 @@ impl Run {
             clock: "monotonic".to_owned(),
             host: Host::default(),
             seed: None,
+            io: None,
             link: None,
             subject: None,
             variants: Vec::new(),

@@ -31,6 +31,7 @@ pub mod terminal;
 pub mod timer;
 pub mod timestamps;
 pub mod udp;
+pub mod uring;
 
 mod socket_option;
 

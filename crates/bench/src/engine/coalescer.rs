@@ -9,20 +9,53 @@ use intact_ledger::Nanos;
 use std::time::Duration;
 
 /// Fewer exchanges in flight are not worth gathering.
-const LEAST_IN_FLIGHT: u64 = 32;
+pub(crate) const LEAST_IN_FLIGHT: u64 = 32;
 /// Answers a second on one thread from which wake-ups matter.
 const LEAST_RATE: f64 = 50_000.0;
-/// The part of an exchange's latency that a pause may take.
-const PART: f64 = 1.0 / 8.0;
-/// The longest pause, in nanoseconds: a socket's receive buffer must not run full.
-const LONGEST: f64 = 200_000.0;
 /// Pauses shorter than this cost more than they save, in nanoseconds.
 const SHORTEST: f64 = 10_000.0;
 /// How long the rate is taken over, in nanoseconds.
 const WINDOW: u64 = 2_000_000;
 
+/// How long pauses may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pauses {
+    /// So short that the client delay stays below the latency. Worth it only if the kernel ends a pause when enough responses are there.
+    Short,
+    /// With several streams, where one send then carries many requests, or where the user wants it.
+    Long,
+}
+
+impl Pauses {
+    /// The part of an exchange's latency that a pause may take.
+    fn part(self) -> f64 {
+        match self {
+            Pauses::Short => 1.0 / 16.0,
+            Pauses::Long => 1.0 / 8.0,
+        }
+    }
+
+    /// The longest pause, in nanoseconds: a socket's receive buffer must not run full.
+    fn longest(self) -> f64 {
+        match self {
+            Pauses::Short => 20_000.0,
+            Pauses::Long => 200_000.0,
+        }
+    }
+
+    /// Responses that end a pause, of those in flight.
+    fn batch(self, in_flight: u64) -> usize {
+        match self {
+            Pauses::Short => in_flight as usize / 8,
+            Pauses::Long => in_flight as usize,
+        }
+    }
+}
+
 /// Decides how long to wait before the kernel is asked for more.
 pub(crate) struct Coalescer {
+    pauses: Pauses,
+    batch: usize,
     in_flight: f64,
     since: Nanos,
     answers: u64,
@@ -32,8 +65,10 @@ pub(crate) struct Coalescer {
 
 impl Coalescer {
     /// For a thread that has up to `in_flight` exchanges under way; `None` where there is nothing to gain.
-    pub(crate) fn new(in_flight: u64, now: Nanos) -> Option<Coalescer> {
+    pub(crate) fn new(pauses: Pauses, in_flight: u64, now: Nanos) -> Option<Coalescer> {
         (in_flight >= LEAST_IN_FLIGHT).then_some(Coalescer {
+            pauses,
+            batch: pauses.batch(in_flight),
             in_flight: in_flight as f64,
             since: now,
             answers: 0,
@@ -51,7 +86,8 @@ impl Coalescer {
         }
         let per_ns = self.answers as f64 / elapsed as f64;
         self.pause = (per_ns * 1e9 >= LEAST_RATE)
-            .then(|| (self.in_flight / per_ns * PART).min(LONGEST))
+            .then(|| self.in_flight / per_ns * self.pauses.part())
+            .map(|pause| pause.min(self.pauses.longest()))
             .filter(|&pause| pause >= SHORTEST)
             .map(|pause| Duration::from_nanos(pause.round() as u64));
         self.since = now;
@@ -63,6 +99,11 @@ impl Coalescer {
         let pause = self.pause.filter(|&pause| pause < room)?;
         self.used = true;
         Some(pause)
+    }
+
+    /// Responses that end a pause early, where the kernel can count them.
+    pub(crate) fn batch(&self) -> usize {
+        self.batch
     }
 
     /// Whether it has made the loop wait.
@@ -78,7 +119,7 @@ mod tests {
     const ROOM: Duration = Duration::from_millis(50);
 
     fn after(in_flight: u64, answers_per_ms: u64) -> Option<Duration> {
-        let mut gather = Coalescer::new(in_flight, Nanos(0))?;
+        let mut gather = Coalescer::new(Pauses::Long, in_flight, Nanos(0))?;
         for ms in 1..=4 {
             gather.turn(answers_per_ms, Nanos(ms * 1_000_000));
         }
@@ -99,8 +140,19 @@ mod tests {
     }
 
     #[test]
+    fn a_short_pause_is_a_sixteenth_of_the_latency_at_most_and_ends_with_an_eighth_of_the_responses()
+     {
+        for (per_ms, us) in [(160, 20), (300, 13)] {
+            let mut gather = Coalescer::new(Pauses::Short, 64, Nanos(0)).unwrap();
+            gather.turn(2 * per_ms, Nanos(2_000_000));
+            assert_eq!(gather.pause(ROOM).unwrap().as_micros(), us);
+            assert_eq!(gather.batch(), 8);
+        }
+    }
+
+    #[test]
     fn it_stops_when_answers_become_rare_and_leaves_timers_alone() {
-        let mut gather = Coalescer::new(64, Nanos(0)).unwrap();
+        let mut gather = Coalescer::new(Pauses::Long, 64, Nanos(0)).unwrap();
         gather.turn(500, Nanos(2_000_000));
         assert!(gather.pause(ROOM).is_some());
         assert_eq!(gather.pause(Duration::from_micros(1)), None);

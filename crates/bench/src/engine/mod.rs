@@ -1,20 +1,43 @@
 //! The load engine: many connections on an event loop, one loop per thread, nothing shared, no allocation per exchange.
 //!
-//! An [`intact_client::HttpConnection`] speaks HTTP and moves the bytes of one connection. An [`Engine`] ([`readiness`]: epoll or
-//! kqueue by `mio`) waits, keeps the time, and decides when each connection is opened, used and closed.
+//! An [`intact_client::HttpConnection`] speaks HTTP and sends. A [`round::Round`] keeps the time, and decides when each
+//! connection is opened, used and closed. A [`backend::Backend`] waits for the kernel and receives.
 
+#[cfg(test)]
+mod allocations;
+mod backend;
 mod coalescer;
-pub(crate) mod readiness;
+#[cfg(target_os = "linux")]
+mod completion;
+mod readiness;
+mod round;
 mod slot;
 mod warm_up;
 
+pub(crate) use coalescer::{LEAST_IN_FLIGHT, Pauses};
 pub(crate) use warm_up::WarmUp;
 
+use crate::io_backend::IoBackend;
 use crate::pace::Pace;
+use crate::recorder::Recorder;
 use crate::scenario::Clients;
 use crate::variant_plan::VariantPlan;
+use intact_client::{Clock, Resolver};
 use intact_ledger::{ClientCounts, Span, Tally};
+use readiness::Readiness;
+use round::{Round, Summary};
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// What the engine shows to the outside while it runs.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    /// Exchanges that are over, failed ones included.
+    pub exchanges: AtomicU64,
+    /// Set to make the run end early, keeping what was measured.
+    pub stop: AtomicBool,
+}
 
 /// What one thread is to do in one round.
 pub(crate) struct RoundTask {
@@ -48,8 +71,82 @@ pub(crate) struct RoundResult {
     pub(crate) clients: Vec<ClientCounts>,
 }
 
-/// Drives the connections of one thread through a round.
-pub(crate) trait Engine {
+/// What the rounds of a thread have in common, whatever the back end.
+pub(crate) struct EngineState {
+    resolver: Resolver,
+    clock: Clock,
+    recorder: Recorder,
+    gauge: Arc<Gauge>,
+    next_id: u64,
+}
+
+impl EngineState {
+    fn id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+/// The engine of one thread.
+pub(crate) struct Engine {
+    state: EngineState,
+    readiness: Readiness,
+    io: IoBackend,
+}
+
+impl Engine {
+    /// An engine for thread number `thread`; ids of different threads do not meet.
+    pub(crate) fn new(
+        thread: u32,
+        clock: Clock,
+        recorder: Recorder,
+        gauge: Arc<Gauge>,
+        io: IoBackend,
+    ) -> io::Result<Engine> {
+        let readiness = Readiness::new()?;
+        let resolver = Resolver::new(readiness.waker()?);
+        Ok(Engine {
+            state: EngineState {
+                resolver,
+                clock,
+                recorder,
+                gauge,
+                next_id: u64::from(thread) << 48,
+            },
+            readiness,
+            io,
+        })
+    }
+
     /// Runs until the pace starts nothing more and nothing is in flight.
-    fn run(&mut self, assignment: RoundTask) -> std::io::Result<RoundResult>;
+    pub(crate) fn run(&mut self, task: RoundTask) -> io::Result<RoundResult> {
+        let summary = self.drive(task)?;
+        let recorder = &mut self.state.recorder;
+        if summary.gathered {
+            recorder.caveat(
+                "answers-gathered",
+                "responses were read in batches: the wait is client delay and in no latency; --coalesce off reads each at once",
+            );
+        }
+        Ok(RoundResult {
+            tally: recorder.finish_round(),
+            span: summary.span,
+            scheduled: summary.scheduled,
+            used: summary.used,
+            cpu: summary.cpu,
+            clients: summary.clients,
+        })
+    }
+
+    fn drive(&mut self, task: RoundTask) -> io::Result<Summary> {
+        match self.io {
+            IoBackend::Readiness => Round::new(&mut self.state, &mut self.readiness, task).run(),
+            #[cfg(target_os = "linux")]
+            IoBackend::Uring => {
+                let poll = self.readiness.poll_mut();
+                let mut completion = completion::Completion::new(task.connections, poll)?;
+                Round::new(&mut self.state, &mut completion, task).run()
+            }
+        }
+    }
 }

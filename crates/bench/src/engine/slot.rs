@@ -25,6 +25,14 @@ pub(crate) enum Phase {
     Done,
 }
 
+/// Bits of a generation: with the number of its slot it fits into the key of a back end.
+const GENERATION_BITS: u32 = 28;
+
+/// The generation after this one.
+pub(crate) fn next_generation(generation: u32) -> u32 {
+    (generation + 1) % (1 << GENERATION_BITS)
+}
+
 /// A place for one connection after another.
 pub(crate) struct Slot {
     pub(crate) phase: Phase,

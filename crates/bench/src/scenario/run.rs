@@ -6,8 +6,8 @@ use super::script::{Script, ScriptWriter, picked};
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError};
 use crate::crew::{Crew, share};
-use crate::engine::readiness::Gauge;
-use crate::engine::{RoundTask, WarmUp};
+use crate::engine::{Gauge, RoundTask, WarmUp};
+use crate::io_backend::{self, IoBackend};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
@@ -99,6 +99,7 @@ impl Scenario {
         if let Some(agent) = &plan.user_agent {
             config.user_agent.clone_from(agent);
         }
+        io_backend::check_scenario(config.io)?;
         let target = config.address().map_err(|error| match &plan.target {
             Some(target) => {
                 let problem = Problem {
@@ -179,6 +180,7 @@ impl Scenario {
     pub fn describe(&self, run: &mut Run) {
         run.host = machine::host();
         run.seed = Some(self.config.seed);
+        run.io = Some(io_backend::of_scenario(self.config.io));
         run.subject = Some(self.base.plan.origin.to_string());
         run.variants = self.variants();
         run.varied = vec!["session".to_owned()];
@@ -196,7 +198,8 @@ impl Scenario {
             .min(self.config.threads as usize)
             .max(1);
         let config = &self.config;
-        let mut crew = Crew::new(threads, config.keep, config.seed, clock, &self.gauge)?;
+        let policy = (config.keep, config.seed);
+        let mut crew = Crew::new(threads, IoBackend::Readiness, policy, clock, &self.gauge)?;
         let mut tally = Tally::new();
         for note in &self.plan.notes {
             let words = format!("{}:{}: {}", self.file, note.line, note.words);

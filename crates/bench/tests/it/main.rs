@@ -1,5 +1,6 @@
 //! The engine against scripted peers and real servers: what it counts is what they saw.
 
+mod back_ends;
 mod counting;
 mod failures;
 mod fault_kinds;
@@ -11,3 +12,5 @@ mod rig;
 mod routes;
 mod scenario;
 mod scripted;
+#[path = "../../../../fixtures/tests/skip.rs"]
+mod skip;

@@ -1,6 +1,8 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
-use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
+use intact_bench::{
+    Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
+};
 use intact_client::tls::Credentials;
 use intact_client::{Clock, ConnectOverride};
 use intact_experiment::{Axes, Load, TlsChoice};
@@ -25,6 +27,17 @@ impl BenchObserver for Everything {
     fn round_over(&mut self, _: &Tally) {}
     fn warn(&mut self, _: &str) {}
     fn tick(&mut self, _: Position) {}
+}
+
+/// Set for the run of all tests on io_uring, see `back_ends.rs`.
+pub(crate) const ON_URING: &str = "INTACT_TEST_URING";
+
+/// The back end of the tests.
+pub(crate) fn io() -> IoChoice {
+    match std::env::var_os(ON_URING) {
+        None => IoChoice::Epoll,
+        Some(_) => IoChoice::Uring,
+    }
 }
 
 /// A small bench of one URL: keep-alive on, 20 requests in 2 rounds, half a second of patience.
@@ -64,6 +77,7 @@ pub(crate) fn config(url: &str) -> Config {
         look_up_once: false,
         proxy: None,
         unix_socket: None,
+        io: io(),
         keep: RowPolicy::Ledger(Rows::All),
         server_pid: None,
     }

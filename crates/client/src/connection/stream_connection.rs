@@ -177,13 +177,7 @@ impl StreamConnection {
         match result {
             Ok(ReadResult::Bytes(count, stamp)) => {
                 let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
-                let arrival = Arrival::new(at, read);
-                self.note_retransmissions(read);
-                if self.take(&buffer[..count], arrival, sink) {
-                    Received::Bytes { count, at: read }
-                } else {
-                    Received::Ended
-                }
+                self.take_read(&buffer[..count], Arrival::new(at, read), sink)
             }
             Ok(ReadResult::Nothing) => Received::Nothing,
             Ok(ReadResult::End) => {
@@ -195,6 +189,47 @@ impl StreamConnection {
                 Received::Ended
             }
         }
+    }
+
+    /// Takes bytes that the caller received from this connection's socket, instead of
+    /// [`StreamConnection::receive`]. `stamp` is the kernel's timestamp of their last segment, in
+    /// nanoseconds of CLOCK_REALTIME.
+    #[inline]
+    pub(super) fn take_received(
+        &mut self,
+        bytes: &[u8],
+        stamp: Option<u64>,
+        clock: &Clock,
+        timestamps: &TimestampConverter,
+        sink: &mut impl Sink,
+    ) -> Received {
+        let read = clock.now();
+        self.channel.note_received(bytes.len());
+        let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
+        self.take_read(bytes, Arrival::new(at, read), sink)
+    }
+
+    #[inline]
+    fn take_read(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> Received {
+        self.note_retransmissions(arrival.read);
+        match self.take(bytes, arrival, sink) {
+            true => Received::Bytes {
+                count: bytes.len(),
+                at: arrival.read,
+            },
+            false => Received::Ended,
+        }
+    }
+
+    /// The socket, for a caller that receives from it.
+    pub(super) fn stream(&self) -> &Stream {
+        self.channel.stream()
+    }
+
+    /// Whether bytes wait until the socket accepts more: [`StreamConnection::flush`] sends them.
+    #[inline]
+    pub(super) fn has_unsent(&self) -> bool {
+        self.channel.has_unsent()
     }
 
     /// Reads the kernel's count of retransmissions, if the response was late enough for one.

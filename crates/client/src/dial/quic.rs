@@ -30,7 +30,7 @@ impl Dial {
     /// Sends the first packet to the next address.
     pub(super) fn connect_quic(
         &mut self,
-        registry: &Registry,
+        registry: Option<&Registry>,
         clock: &Clock,
         since: Nanos,
     ) -> Progress {
@@ -48,7 +48,11 @@ impl Dial {
             return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
         };
         self.connection.peer = Some(address);
-        let quic = QuicConnection::connect(tls, address, plan.stamps, registry, self.token, clock);
+        let Some(listed) = registry else {
+            let words = "QUIC needs a poll: its caller has none".to_owned();
+            return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
+        };
+        let quic = QuicConnection::connect(tls, address, plan.stamps, listed, self.token, clock);
         match quic {
             Ok(connection) => {
                 let is_early = connection.may_send_early();
@@ -70,7 +74,7 @@ impl Dial {
     pub(super) fn drive_quic(
         &mut self,
         since: Nanos,
-        registry: &Registry,
+        registry: Option<&Registry>,
         clock: &Clock,
     ) -> Progress {
         let Some(dial) = &mut self.quic else {

@@ -17,8 +17,8 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
-use args::{Coalesce, Dns, RowChoice, Switch};
-use intact_bench::{Bench, BenchError, Length, RowPolicy, Target};
+use args::{Coalesce, Dns, Io, RowChoice, Switch};
+use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_experiment::{Axes, TlsChoice};
@@ -182,6 +182,7 @@ fn bench(args: &Args, short: bool, ready: Option<&Ready>) -> Result<Bench, Faile
 fn usage_or_own(error: BenchError) -> Failed {
     match error {
         BenchError::Config(error) => Failed::usage(error),
+        BenchError::Io(error) => Failed::forbidden(error),
         other => Failed::from(anyhow::Error::from(other)),
     }
 }
@@ -239,13 +240,18 @@ fn bench_config(
         credentials: args.reach.credentials(otherwise)?,
         route: args.reach.route(),
         coalesce: match args.coalesce {
-            Coalesce::Auto => intact_bench::Coalesce::Streams,
+            Coalesce::Auto => intact_bench::Coalesce::Auto,
             Coalesce::On => intact_bench::Coalesce::Always,
             Coalesce::Off => intact_bench::Coalesce::Never,
         },
         look_up_once: args.dns == Dns::Once,
         proxy: args.proxy.clone(),
         unix_socket: args.unix_socket.clone(),
+        io: match args.io {
+            Io::Auto => IoChoice::Auto,
+            Io::Epoll => IoChoice::Epoll,
+            Io::Uring => IoChoice::Uring,
+        },
         keep: row_policy(args),
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };

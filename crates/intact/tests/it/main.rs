@@ -5,6 +5,8 @@ mod action;
 mod architecture;
 mod audit;
 mod audit_tiers;
+#[cfg(target_os = "linux")]
+mod bench_io;
 mod captured;
 mod check;
 #[cfg(unix)]

@@ -75,6 +75,10 @@ pub(super) fn method(
         .cpus
         .map_or_else(String::new, |cpus| format!(", {cpus} processors"));
     let maybe = |words: &Option<String>| Text::plain(words.clone().unwrap_or_default());
+    let io = run.io.as_ref().map_or_else(String::new, |io| {
+        let reason = io.reason.iter().map(|reason| format!(", because {reason}"));
+        format!("{}{}", io.backend, reason.collect::<String>())
+    });
     let rows = match run.rows {
         Rows::All => "all",
         Rows::Sample => "a sample; counts are complete",
@@ -91,6 +95,7 @@ pub(super) fn method(
         ),
         ("Kernel", maybe(&host.kernel)),
         ("TCP congestion control", maybe(&host.congestion_control)),
+        ("I/O of the client", Text::plain(io)),
         (
             "Link",
             Text::plain(run.link.as_deref().unwrap_or("as it is")),

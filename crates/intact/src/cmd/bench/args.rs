@@ -34,9 +34,12 @@ pub(crate) struct Args {
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(in crate::cmd) threads: u32,
-    /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several streams); less CPU, longer client delay
+    /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several streams, and briefly on io_uring); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
+    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread where it is allowed, else epoll)
+    #[arg(long, value_name = "auto|epoll|uring", default_value = "auto")]
+    pub(in crate::cmd) io: Io,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
     #[arg(long, value_name = "N")]
     pub(in crate::cmd) seed: Option<u64>,
@@ -261,6 +264,13 @@ pub(crate) enum Coalesce {
     Auto,
     On,
     Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Io {
+    Auto,
+    Epoll,
+    Uring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

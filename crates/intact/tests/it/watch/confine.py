@@ -16,6 +16,7 @@ CALLS = {
     "ioctl": (16, 29),
     "getsockopt": (55, 209),
     "getpriority": (140, 141),
+    "io_uring_setup": (425, 425),
     "pidfd_getfd": (438, 438),
     "pidfd_open": (434, 434),
     "process_vm_readv": (310, 270),

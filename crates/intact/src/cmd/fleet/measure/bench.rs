@@ -2,7 +2,9 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_bench::{Bench, BenchObserver, Coalesce, Config, Length, Position, RowPolicy, Target};
+use intact_bench::{
+    Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
+};
 use intact_client::Clock;
 use intact_experiment::{Axes, AxisValues, Load};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
@@ -119,10 +121,11 @@ fn config(message: &Message) -> Result<Config, String> {
         expect: target.expect,
         credentials: target.credentials(),
         route: target.route(),
-        coalesce: Coalesce::Streams,
+        coalesce: Coalesce::Auto,
         look_up_once: false,
         proxy: None,
         unix_socket: None,
+        io: IoChoice::Auto,
         keep: RowPolicy::Ledger(Rows::All),
         server_pid: None,
     })

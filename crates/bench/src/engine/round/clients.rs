@@ -3,6 +3,7 @@
 //! The pace has the arrivals of clients instead of those of requests. Must not know where steps come from.
 
 use super::Round;
+use crate::engine::backend::Backend;
 use crate::engine::slot::{Phase, Slot};
 use crate::pace::{NextExchange, Start};
 use crate::scenario::Todo;
@@ -11,7 +12,7 @@ use intact_client::{Due, State};
 use intact_ledger::{Exchange, Nanos};
 use std::sync::Arc;
 
-impl Round<'_> {
+impl<B: Backend> Round<'_, B> {
     /// What exchanges of the slot have in common when a connection begins.
     pub(super) fn blank_of(&self, index: usize) -> Exchange {
         match &self.clients {

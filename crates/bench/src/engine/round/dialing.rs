@@ -2,7 +2,8 @@
 
 use super::exchanges::MOST_IDLE_TURNS;
 use super::{Round, parts_of};
-use crate::engine::slot::{PendingExchange, Phase};
+use crate::engine::backend::Backend;
+use crate::engine::slot::{PendingExchange, Phase, next_generation};
 use crate::variant_plan::VariantPlan;
 use intact_client::{Detail, Dial, Due, Established, HttpConnection, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Failure, Outcome, Reuse, Sink};
@@ -11,11 +12,11 @@ use mio::Token;
 /// The longest pause after failed dials, in nanoseconds.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
-impl Round<'_> {
+impl<B: Backend> Round<'_, B> {
     pub(super) fn dial(&mut self, index: usize, due: Due, warmup: bool) {
         let id = ConnectionId(self.engine.id());
         let slot = &mut self.slots[index];
-        slot.generation = slot.generation.wrapping_add(1);
+        slot.generation = next_generation(slot.generation);
         slot.timer = None;
         slot.dials += 1;
         slot.idle_turns = 0;
@@ -27,7 +28,7 @@ impl Round<'_> {
             token.0 as u64,
             token,
             &mut engine.resolver,
-            engine.poll.registry(),
+            self.backend.registry(),
             &engine.clock,
         );
         let granted = PendingExchange {
@@ -53,7 +54,7 @@ impl Round<'_> {
         if connected && cfg!(target_os = "linux") {
             dial.report_connected();
         }
-        let progress = dial.ready(self.engine.poll.registry(), &self.engine.clock);
+        let progress = dial.ready(self.backend.registry(), &self.engine.clock);
         self.progress(index, progress);
     }
 
@@ -70,7 +71,7 @@ impl Round<'_> {
             let Phase::Dialing(dial, _) = &mut slot.phase else {
                 continue;
             };
-            let registry = self.engine.poll.registry();
+            let registry = self.backend.registry();
             let progress = dial.resolved(answer.addresses, registry, &self.engine.clock);
             if let Some(mut lookup) = dial.take_lookup() {
                 lookup.variant = Some(slot.recipe.variant);
@@ -83,7 +84,13 @@ impl Round<'_> {
 
     fn progress(&mut self, index: usize, progress: Progress) {
         match progress {
-            Progress::Pending => self.arm(index),
+            Progress::Pending => {
+                let token = self.token(index);
+                if let Phase::Dialing(dial, _) = &self.slots[index].phase {
+                    self.backend.watch_dial(token, dial);
+                }
+                self.arm(index);
+            }
             Progress::Established(established) => self.open(index, *established),
             Progress::Failed(connection) => self.dial_failed(index, *connection),
         }
@@ -123,6 +130,8 @@ impl Round<'_> {
         ));
         let id = self.engine.id();
         open.begin(request, id, granted.due, granted.warmup);
+        let token = self.token(index);
+        self.backend.open(token, &open);
         let slot = &mut self.slots[index];
         slot.failures = 0;
         slot.idle_turns = 0;
@@ -136,6 +145,8 @@ impl Round<'_> {
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
         };
+        let token = self.token(index);
+        self.backend.forget(token);
         connection.variant = Some(self.slots[index].recipe.variant);
         connection.round = Some(self.round);
         let now = self.now();

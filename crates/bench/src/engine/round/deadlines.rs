@@ -2,9 +2,11 @@
 
 use super::Round;
 use super::counting_sink::CountingSink;
+use crate::engine::backend::Backend;
 use crate::engine::slot::Phase;
 use intact_client::State;
 use intact_ledger::{Failure, Nanos};
+use mio::Token;
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,7 +20,7 @@ const LINGER: u64 = 1_000_000_000;
 /// How long exchanges in flight may go on after Ctrl-C, in nanoseconds.
 const GRACE: u64 = 250_000_000;
 
-impl Round<'_> {
+impl<B: Backend> Round<'_, B> {
     pub(super) fn time_to_wait(&self, swept: Nanos) -> Duration {
         if !self.unfinished.is_empty() {
             return Duration::ZERO;
@@ -80,7 +82,7 @@ impl Round<'_> {
         } else {
             LINGER
         };
-        let impatient: Vec<usize> = self
+        let impatient: Vec<Token> = self
             .lingering
             .iter()
             .filter(|(_, (_, since))| now.since(*since) >= patience)
@@ -88,7 +90,7 @@ impl Round<'_> {
             .collect();
         for token in impatient {
             if let Some((open, _)) = self.lingering.remove(&token) {
-                self.close(*open, now);
+                self.close(token, *open, now);
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Exchanges on open connections: what is sent, what is read, how connections end.
 
-use super::Round;
 use super::counting_sink::{CountingSink, Seen};
-use crate::engine::slot::Phase;
+use super::{Round, token_of};
+use crate::engine::backend::{Backend, Hint};
+use crate::engine::slot::{Phase, next_generation};
 use intact_client::clock::TimestampConverter;
 use intact_client::{Due, HttpConnection, Received, State};
 use intact_ledger::{Event, Exchange, Nanos, Sink};
+use mio::Token;
 use std::io;
 
 /// How often in a row a connection that waits for the server's FIN is read, before it is closed.
@@ -15,31 +17,7 @@ const READS_PER_TURN: u32 = 4;
 /// Events in a row on a connection that moved no byte and changed nothing: more are a fault, not a late wake-up.
 pub(super) const MOST_IDLE_TURNS: u32 = 10_000;
 
-/// What an event says of the peer's side of a connection.
-#[derive(Clone, Copy)]
-pub(super) enum Hint {
-    /// Nothing of an end.
-    Open,
-    /// A FIN has come behind what is there to be read.
-    Fin,
-    /// An end, and only reading tells which.
-    Unclear,
-}
-
-impl Hint {
-    pub(super) fn of(event: &mio::event::Event) -> Hint {
-        match event.is_read_closed() {
-            false => Hint::Open,
-            // EPOLLRDHUP alone; elsewhere an error is not told as surely
-            true if cfg!(target_os = "linux") && !event.is_error() && !event.is_write_closed() => {
-                Hint::Fin
-            }
-            true => Hint::Unclear,
-        }
-    }
-}
-
-impl Round<'_> {
+impl<B: Backend> Round<'_, B> {
     pub(super) fn record_exchange(&mut self, exchange: &Exchange) {
         self.exchanges += 1;
         if let Some(span) = &mut self.measured
@@ -72,10 +50,16 @@ impl Round<'_> {
     /// Sends what has gathered on the slot's connection.
     #[inline]
     pub(super) fn send(&mut self, index: usize) {
-        let Phase::Open(open) = &mut self.slots[index].phase else {
+        let slot = &mut self.slots[index];
+        let Phase::Open(open) = &mut slot.phase else {
             return;
         };
-        if let Err(error) = open.send(&self.engine.clock) {
+        let sent = open.send(&self.engine.clock);
+        if open.has_unsent() {
+            let token = token_of(index, slot.generation);
+            self.backend.watch_unsent(token, open);
+        }
+        if let Err(error) = sent {
             // the answer to why may still be there to be read; if not, the next event ends it
             if error.kind() != io::ErrorKind::BrokenPipe {
                 let now = self.engine.clock.now();
@@ -89,6 +73,7 @@ impl Round<'_> {
 
     /// Reads what is there and goes on with the next exchange. A peer that sends as fast as we read is continued in the next turn.
     pub(super) fn drive_open(&mut self, index: usize, closed: Hint, bridge: &TimestampConverter) {
+        let token = self.token(index);
         let slot = &mut self.slots[index];
         let Phase::Open(open) = &mut slot.phase else {
             return;
@@ -100,19 +85,21 @@ impl Round<'_> {
         open.flush();
         let (mut reads, mut has_ended) = (0, false);
         let more = loop {
-            let (count, read) =
-                match open.receive(&mut engine.buffer, &engine.clock, bridge, &mut tap) {
-                    Received::Bytes { count, at } => (count, at),
-                    Received::Nothing => break false,
-                    Received::Ended => {
-                        has_ended = true;
-                        break false;
-                    }
-                };
-            // a short read has emptied the socket, and what comes later is a new edge
+            let received = self
+                .backend
+                .receive(token, open, &engine.clock, bridge, &mut tap);
+            let (count, read) = match received {
+                Received::Bytes { count, at } => (count, at),
+                Received::Nothing => break false,
+                Received::Ended => {
+                    has_ended = true;
+                    break false;
+                }
+            };
+            let has_more = self.backend.may_have_more(open, count);
             match closed {
-                Hint::Open if open.has_read_all(count, engine.buffer.len()) => break false,
-                Hint::Fin if open.has_read_all(count, engine.buffer.len()) => {
+                Hint::Open if !has_more => break false,
+                Hint::Fin if !has_more => {
                     open.end_by_fin(read, &mut tap);
                     break false;
                 }
@@ -125,6 +112,9 @@ impl Round<'_> {
         };
         // TLS may have something to say of its own
         open.flush();
+        if open.has_unsent() {
+            self.backend.watch_unsent(token, open);
+        }
         if has_ended || open.moved() > before {
             slot.idle_turns = 0;
         } else {
@@ -143,10 +133,7 @@ impl Round<'_> {
             let generation = self.slots[index].generation;
             self.unfinished.push((index, generation, closed));
         }
-        self.advance(index);
-        // QUIC acknowledges what was read, also where no request follows
-        self.send(index);
-        self.arm(index);
+        self.received.push(index);
     }
 
     /// Goes on with the connections that had more to read than one turn takes.
@@ -168,21 +155,22 @@ impl Round<'_> {
 
     /// Takes a connection out of its slot: closed at once, or left to wait for the FIN that was announced.
     pub(super) fn put_away(&mut self, index: usize, now: Nanos) {
-        let token = self.token(index).0;
+        let token = self.token(index);
         let slot = &mut self.slots[index];
         let Phase::Open(open) = std::mem::replace(&mut slot.phase, Phase::Vacant) else {
             return;
         };
-        slot.generation = slot.generation.wrapping_add(1);
+        slot.generation = next_generation(slot.generation);
         slot.timer = None;
         if open.awaits_fin() {
             self.lingering.insert(token, (open, now));
         } else {
-            self.close(*open, now);
+            self.close(token, *open, now);
         }
     }
 
-    pub(super) fn close(&mut self, open: HttpConnection, now: Nanos) {
+    pub(super) fn close(&mut self, token: Token, open: HttpConnection, now: Nanos) {
+        self.backend.forget(token);
         // one that failed in its handshake never was open
         let has_failed = open.connection().failed.is_some();
         let closed = open.close(now);
@@ -191,7 +179,7 @@ impl Round<'_> {
         }
     }
 
-    pub(super) fn drive_lingering(&mut self, token: usize, bridge: &TimestampConverter) {
+    pub(super) fn drive_lingering(&mut self, token: Token, bridge: &TimestampConverter) {
         let Some((open, _)) = self.lingering.get_mut(&token) else {
             return;
         };
@@ -199,7 +187,10 @@ impl Round<'_> {
         for _ in 0..UNSOLICITED {
             // nothing is in flight, so nothing is recorded
             let recorder = &mut engine.recorder;
-            match open.receive(&mut engine.buffer, &engine.clock, bridge, recorder) {
+            let received = self
+                .backend
+                .receive(token, open, &engine.clock, bridge, recorder);
+            match received {
                 Received::Bytes { .. } => {}
                 Received::Nothing => return,
                 Received::Ended => break,
@@ -207,7 +198,7 @@ impl Round<'_> {
         }
         if let Some((open, _)) = self.lingering.remove(&token) {
             let now = self.engine.clock.now();
-            self.close(*open, now);
+            self.close(token, *open, now);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The slot that was used last is taken first, as by most pools. One without a connection is taken only if no open one is free.
 
 use super::Round;
+use crate::engine::backend::Backend;
 use crate::engine::slot::Phase;
 use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
@@ -23,7 +24,7 @@ impl FreeSlots {
     }
 }
 
-impl Round<'_> {
+impl<B: Backend> Round<'_, B> {
     /// Begins the schedule of an open loop on this thread, at the start that all threads share.
     pub(super) fn begin_schedule(&mut self, now: Nanos) {
         let Some(open) = self.pace.open() else { return };

@@ -1,8 +1,10 @@
-//! The back end on readiness: epoll (or kqueue) through `mio`. Sockets are registered once, edge-triggered; an exchange costs one
-//! receive and one send.
+//! One round on one thread: the loop that dials, starts exchanges, reads responses and keeps the time.
 //!
 //! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel, and it is bounded. So deadlines and
 //! Ctrl-C are looked at whatever a peer sends. A connection whose events move nothing fails with `no-progress`.
+//!
+//! One exchange: [`Round::take`] gets an occurrence of the back end, `drive_open` reads the response and records the exchange,
+//! [`Round::advance`] asks the pace for the next one and sends it.
 
 mod clients;
 mod counting_sink;
@@ -12,160 +14,49 @@ mod exchanges;
 mod schedule;
 mod timers;
 
-use super::coalescer::Coalescer;
+use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
+use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
-use super::{Engine, RoundResult, RoundTask, WarmUp};
+use super::{EngineState, RoundTask, WarmUp};
 use crate::machine;
 use crate::pace::{NextExchange, Pace, Start};
-use crate::recorder::Recorder;
 use crate::scenario::Clients;
 use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
-use exchanges::Hint;
 use intact_client::clock::TimestampConverter;
-use intact_client::{Clock, Due, HttpConnection, Resolver, State};
-use intact_ledger::{Exchange, Nanos, Span};
-use mio::{Events, Poll, Token, Waker};
+use intact_client::{Due, HttpConnection, State};
+use intact_ledger::{ClientCounts, Exchange, Nanos, Span};
+use mio::Token;
 use schedule::FreeSlots;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-/// Bytes read at once.
-const BUFFER: usize = 256 * 1024;
-/// The token of the resolver's waker.
-const RESOLVER: Token = Token(usize::MAX);
 /// Dials under way at once while a round's connections are opened, so that a listener's backlog is not overrun.
 const DIALS_AT_START: usize = 128;
 
-/// What the engine shows to the outside while it runs.
-#[derive(Debug, Default)]
-pub struct Gauge {
-    /// Exchanges that are over, failed ones included.
-    pub exchanges: AtomicU64,
-    /// Set to make the run end early, keeping what was measured.
-    pub stop: AtomicBool,
-}
-
-/// The engine of one thread.
-pub(crate) struct Readiness {
-    poll: Poll,
-    events: Option<Events>,
-    resolver: Resolver,
-    clock: Clock,
-    recorder: Recorder,
-    buffer: Vec<u8>,
-    gauge: Arc<Gauge>,
-    next_id: u64,
-}
-
-impl Readiness {
-    /// An engine for thread number `thread`; ids of different threads do not meet.
-    pub(crate) fn new(
-        thread: u32,
-        clock: Clock,
-        recorder: Recorder,
-        gauge: Arc<Gauge>,
-    ) -> io::Result<Readiness> {
-        let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), RESOLVER)?;
-        Ok(Readiness {
-            poll,
-            events: Some(Events::with_capacity(1024)),
-            resolver: Resolver::new(waker),
-            clock,
-            recorder,
-            buffer: vec![0; BUFFER],
-            gauge,
-            next_id: u64::from(thread) << 48,
-        })
-    }
-
-    fn id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
-    }
-}
-
-impl Engine for Readiness {
-    fn run(&mut self, assignment: RoundTask) -> io::Result<RoundResult> {
-        let mut events = self
-            .events
-            .take()
-            .unwrap_or_else(|| Events::with_capacity(1024));
-        let blank = assignment.recipe.blank_exchange(assignment.round);
-        let round = assignment.round;
-        let gather = assignment
-            .recipe
-            .gather
-            .then(|| {
-                let each = assignment.recipe.streams.max(1) as u64;
-                Coalescer::new(assignment.connections as u64 * each, self.clock.now())
-            })
-            .flatten();
-        let warms_up = assignment.clients.is_none() && assignment.recipe.warms_up(round);
-        let slot = || Slot::new(assignment.recipe.clone(), warms_up);
-        let mut turn = Round {
-            engine: self,
-            slots: (0..assignment.connections).map(|_| slot()).collect(),
-            recipe: assignment.recipe,
-            round,
-            pace: assignment.pace,
-            warm_up: assignment.warm_up,
-            clients: assignment.clients,
-            blank,
-            gather,
-            warming_up: if warms_up { assignment.connections } else { 0 },
-            parked: Vec::new(),
-            lingering: HashMap::new(),
-            wakes: BinaryHeap::new(),
-            timers: BinaryHeap::new(),
-            unfinished: Vec::new(),
-            free: FreeSlots::default(),
-            to_open: (0..assignment.connections).collect(),
-            opening: 0,
-            done: 0,
-            stopped_at: None,
-            measured: None,
-            cpu_from: None,
-            exchanges: 0,
-        };
-        let result = turn.run(&mut events);
-        let gathered = turn.gather.as_ref().is_some_and(Coalescer::was_used);
-        let used = turn.slots.iter().filter(|slot| slot.dials > 0).count();
-        let scheduled = turn.pace.open().and_then(|open| open.scheduled());
-        let last = scheduled.map(|scheduled| scheduled.end);
-        let span = turn.measured;
-        let span = span.map(|span| Span::new(span.start, span.end.max(last.unwrap_or(span.end))));
-        let clients = turn.clients.take();
-        let cpu = turn
-            .cpu_from
-            .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from)));
-        self.events = Some(events);
-        result?;
-        if gathered {
-            self.recorder.caveat(
-                "answers-gathered",
-                "responses were read in batches: the wait is client delay and in no latency; --coalesce off reads each at once",
-            );
-        }
-        Ok(RoundResult {
-            tally: self.recorder.finish_round(),
-            span,
-            scheduled,
-            used,
-            cpu,
-            clients: clients.map_or_else(Vec::new, |clients| clients.counts),
-        })
-    }
+/// What a round was, apart from its tally.
+pub(super) struct Summary {
+    /// From the first measured start to the last end.
+    pub(super) span: Option<Span>,
+    /// The part of it in which requests were due by a schedule.
+    pub(super) scheduled: Option<Span>,
+    /// Slots that dialed.
+    pub(super) used: usize,
+    /// CPU time of the thread over the span, in nanoseconds.
+    pub(super) cpu: Option<u64>,
+    /// Whether the loop waited to gather responses.
+    pub(super) gathered: bool,
+    /// The simulated clients of each session.
+    pub(super) clients: Vec<ClientCounts>,
 }
 
 /// One round under way.
-struct Round<'a> {
-    engine: &'a mut Readiness,
+pub(super) struct Round<'a, B> {
+    engine: &'a mut EngineState,
+    backend: &'a mut B,
     recipe: Arc<VariantPlan>,
     round: u32,
     pace: Pace,
@@ -180,11 +71,13 @@ struct Round<'a> {
     /// Slots that are through with their warm-up and wait for that of the others.
     parked: Vec<usize>,
     /// Connections that are over and wait for the server's FIN, by token.
-    lingering: HashMap<usize, (Box<HttpConnection>, Nanos)>,
+    lingering: HashMap<Token, (Box<HttpConnection>, Nanos)>,
     /// When slots ask the closed loop again.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// When connections want to be looked at, by token.
     timers: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Slots whose connection received something in this turn.
+    received: Vec<usize>,
     /// Open connections with more to read than their turn took: slot, its generation, and what the event said of the end.
     unfinished: Vec<(usize, u32, Hint)>,
     /// Slots that wait for a request of an open loop.
@@ -201,62 +94,75 @@ struct Round<'a> {
     exchanges: u64,
 }
 
-impl Round<'_> {
-    fn run(&mut self, events: &mut Events) -> io::Result<()> {
+impl<'a, B: Backend> Round<'a, B> {
+    pub(super) fn new(
+        engine: &'a mut EngineState,
+        backend: &'a mut B,
+        task: RoundTask,
+    ) -> Round<'a, B> {
+        let RoundTask {
+            recipe,
+            round,
+            connections,
+            pace,
+            warm_up,
+            clients,
+        } = task;
+        let streams = recipe.streams.max(1) as u64;
+        let pauses = recipe.gather;
+        let pauses = pauses.filter(|&one| one == Pauses::Long || backend.counts_a_batch());
+        let in_flight = connections as u64 * streams;
+        let now = engine.clock.now();
+        let gather = pauses.and_then(|pauses| Coalescer::new(pauses, in_flight, now));
+        let warms_up = clients.is_none() && recipe.warms_up(round);
+        let slot = || Slot::new(recipe.clone(), warms_up);
+        Round {
+            engine,
+            backend,
+            blank: recipe.blank_exchange(round),
+            slots: (0..connections).map(|_| slot()).collect(),
+            recipe,
+            round,
+            pace,
+            warm_up,
+            clients,
+            gather,
+            warming_up: if warms_up { connections } else { 0 },
+            parked: Vec::new(),
+            lingering: HashMap::new(),
+            wakes: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
+            received: Vec::new(),
+            unfinished: Vec::new(),
+            free: FreeSlots::default(),
+            to_open: (0..connections).collect(),
+            opening: 0,
+            done: 0,
+            stopped_at: None,
+            measured: None,
+            cpu_from: None,
+            exchanges: 0,
+        }
+    }
+
+    /// Runs until the pace starts nothing more and nothing is in flight.
+    pub(super) fn run(mut self) -> io::Result<Summary> {
         let mut swept = self.now();
         self.open_more();
         while self.done < self.slots.len() || !self.lingering.is_empty() {
-            let mut timeout = self.time_to_wait(swept);
-            let due = self.until_due();
-            // also a wait that ends before the next request is due: a millisecond more would go beyond it
-            let is_precise = due.is_some() || self.clients.is_some();
-            timeout = due.map_or(timeout, |due| due.min(timeout));
-            if let Some(pause) = self
-                .gather
-                .as_mut()
-                .and_then(|gather| gather.pause(timeout))
-            {
-                std::thread::sleep(pause);
-                timeout -= pause;
-            }
-            match self.wait(events, timeout, is_precise) {
+            match self.wait(swept) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
             self.start_due();
             let bridge = TimestampConverter::read(&self.engine.clock);
-            for event in events.iter() {
-                if event.token() == RESOLVER {
-                    self.take_answers();
-                    continue;
-                }
-                let (index, generation) = parts_of(event.token());
-                match self.slots.get(index) {
-                    Some(slot) if slot.generation == generation => match slot.phase {
-                        Phase::Dialing(..) => {
-                            let connected = event.is_writable()
-                                && !event.is_error()
-                                && !event.is_write_closed();
-                            self.drive_dial(index, connected);
-                            // the peer may have left already, and says so only once
-                            if event.is_read_closed()
-                                && let Phase::Open(_) = self.slots[index].phase
-                            {
-                                self.drive_open(index, Hint::of(event), &bridge);
-                            }
-                        }
-                        Phase::Open(_) => {
-                            let closed = Hint::of(event);
-                            self.drive_open(index, closed, &bridge);
-                        }
-                        Phase::Vacant | Phase::Done => {}
-                    },
-                    _ => self.drive_lingering(event.token().0, &bridge),
-                }
+            while let Some(occurrence) = self.backend.next_occurrence() {
+                self.take(occurrence, &bridge);
             }
             self.continue_reading(&bridge);
             self.fire_timers(&bridge);
+            self.advance_received();
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
             let now = self.now();
@@ -271,20 +177,76 @@ impl Round<'_> {
             }
             self.begin_measuring();
         }
-        Ok(())
+        Ok(self.summary())
     }
 
-    /// Waits for events. `is_precise`: the end of the wait matters to less than a millisecond.
-    fn wait(&mut self, events: &mut Events, timeout: Duration, is_precise: bool) -> io::Result<()> {
-        let poll = &mut self.engine.poll;
-        if is_precise && !timeout.is_zero() {
-            if !machine::wait_readable(poll, timeout)? {
-                events.clear();
-                return Ok(());
-            }
-            return poll.poll(events, Some(Duration::ZERO));
+    fn summary(&mut self) -> Summary {
+        let scheduled = self.pace.open().and_then(|open| open.scheduled());
+        let last = scheduled.map(|scheduled| scheduled.end);
+        let span = self.measured;
+        Summary {
+            span: span.map(|span| Span::new(span.start, span.end.max(last.unwrap_or(span.end)))),
+            scheduled,
+            used: self.slots.iter().filter(|slot| slot.dials > 0).count(),
+            cpu: self
+                .cpu_from
+                .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from))),
+            gathered: self.gather.as_ref().is_some_and(Coalescer::was_used),
+            clients: self
+                .clients
+                .take()
+                .map_or_else(Vec::new, |clients| clients.counts),
         }
-        poll.poll(events, Some(timeout))
+    }
+
+    fn wait(&mut self, swept: Nanos) -> io::Result<()> {
+        let limit = self.time_to_wait(swept);
+        let due = self.until_due();
+        let limit = due.map_or(limit, |due| due.min(limit));
+        let pause = self.gather.as_mut().and_then(|gather| gather.pause(limit));
+        self.backend.wait(Wait {
+            limit,
+            // also a wait that ends before the next request is due: a millisecond more would go beyond it
+            is_precise: due.is_some() || self.clients.is_some(),
+            pause,
+            batch: self.gather.as_ref().map_or(1, Coalescer::batch),
+        })
+    }
+
+    /// Handles one occurrence.
+    fn take(&mut self, occurrence: Occurrence, bridge: &TimestampConverter) {
+        if occurrence.token == RESOLVER {
+            return self.take_answers();
+        }
+        let (index, generation) = parts_of(occurrence.token);
+        match self.slots.get(index) {
+            Some(slot) if slot.generation == generation => match slot.phase {
+                Phase::Dialing(..) => {
+                    self.drive_dial(index, occurrence.is_connected);
+                    // the peer may have left already, and says so only once
+                    if occurrence.closed != Hint::Open
+                        && let Phase::Open(_) = self.slots[index].phase
+                    {
+                        self.drive_open(index, occurrence.closed, bridge);
+                    }
+                }
+                Phase::Open(_) => self.drive_open(index, occurrence.closed, bridge),
+                Phase::Vacant | Phase::Done => {}
+            },
+            _ => self.drive_lingering(occurrence.token, bridge),
+        }
+    }
+
+    /// Goes on with the connections that were read in this turn. By now the end of each is known, if it came with the data.
+    fn advance_received(&mut self) {
+        let mut received = std::mem::take(&mut self.received);
+        for index in received.drain(..) {
+            self.advance(index);
+            // QUIC acknowledges what was read, also where no request follows
+            self.send(index);
+            self.arm(index);
+        }
+        self.received = received;
     }
 
     /// Measuring begins.
@@ -300,7 +262,7 @@ impl Round<'_> {
     }
 
     fn token(&self, index: usize) -> Token {
-        Token(index | (self.slots[index].generation as usize) << 32)
+        token_of(index, self.slots[index].generation)
     }
 
     /// Opens first connections, a few at a time.
@@ -439,6 +401,11 @@ impl Round<'_> {
             self.open_more();
         }
     }
+}
+
+/// The token of a slot's present connection.
+fn token_of(index: usize, generation: u32) -> Token {
+    Token(index | (generation as usize) << 32)
 }
 
 /// Slot and generation of a token.

@@ -2,15 +2,15 @@
 //!
 //! A timer that moves later keeps its place in the heap, and is put there again when its old time comes.
 
-use super::exchanges::Hint;
 use super::{Round, parts_of};
+use crate::engine::backend::{Backend, Hint};
 use crate::engine::slot::Phase;
 use intact_client::clock::TimestampConverter;
 use intact_ledger::Nanos;
 use mio::Token;
 use std::cmp::Reverse;
 
-impl Round<'_> {
+impl<B: Backend> Round<'_, B> {
     /// Has the slot looked at when its connection wants it.
     #[inline]
     pub(super) fn arm(&mut self, index: usize) {

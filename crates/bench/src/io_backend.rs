@@ -1,0 +1,168 @@
+//! Which back end the engine uses: readiness (epoll), or completions (io_uring) where Linux allows it.
+
+use crate::config::ConfigError;
+use crate::engine::{LEAST_IN_FLIGHT, Pauses};
+use crate::variant_plan::VariantPlan;
+use intact_ledger::{EngineIo, Protocol};
+use std::sync::Arc;
+
+/// The choice of the user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoChoice {
+    /// io_uring where it was measured to need less CPU time and is allowed here, else epoll.
+    #[default]
+    Auto,
+    /// epoll, or the poll of another system.
+    Epoll,
+    /// io_uring, or an error.
+    Uring,
+}
+
+/// io_uring was named, and is not to be had.
+#[derive(Debug, thiserror::Error)]
+#[error("--io uring: {reason}; use --io auto or --io epoll")]
+pub struct IoUnavailable {
+    reason: String,
+}
+
+/// A back end of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IoBackend {
+    /// `mio`.
+    Readiness,
+    /// io_uring.
+    #[cfg(target_os = "linux")]
+    Uring,
+}
+
+impl IoBackend {
+    /// The back end of a choice for these variants, and its record for the run.
+    pub(crate) fn choose(
+        choice: IoChoice,
+        recipes: &[Arc<VariantPlan>],
+        threads: u32,
+    ) -> Result<(IoBackend, EngineIo), IoUnavailable> {
+        let readiness = |reason| Ok((IoBackend::Readiness, readiness(reason)));
+        let has_quic = |one: &Arc<VariantPlan>| one.plan.protocol == Protocol::Http3;
+        let uring = match choice {
+            IoChoice::Epoll => return readiness(None),
+            // the variants of a run are compared, so all have the same back end
+            IoChoice::Auto if recipes.iter().any(has_quic) => return readiness(Some(NO_QUIC)),
+            IoChoice::Auto if !pays(recipes, threads) => {
+                return readiness(Some(NO_GAIN));
+            }
+            IoChoice::Auto | IoChoice::Uring => uring(),
+        };
+        match (uring, choice) {
+            (Err(reason), IoChoice::Uring) => Err(IoUnavailable { reason }),
+            (Err(reason), _) => readiness(Some(&reason)),
+            (Ok((_, Batches::Sleeps)), IoChoice::Auto) => readiness(Some(NO_BATCH)),
+            (Ok((uring, _)), _) => {
+                let record = EngineIo {
+                    backend: "io_uring".to_owned(),
+                    reason: None,
+                };
+                Ok((uring, record))
+            }
+        }
+    }
+}
+
+/// The record of the readiness of this system.
+fn readiness(reason: Option<&str>) -> EngineIo {
+    EngineIo {
+        backend: READINESS.to_owned(),
+        reason: reason.map(str::to_owned),
+    }
+}
+
+/// The record of a scenario's back end, which is the readiness: connections are added while the clients run.
+pub(crate) fn of_scenario(choice: IoChoice) -> EngineIo {
+    readiness(match choice {
+        IoChoice::Auto => Some(NO_SCENARIO),
+        IoChoice::Epoll | IoChoice::Uring => None,
+    })
+}
+
+/// Refuses io_uring by name for a scenario.
+pub(crate) fn check_scenario(choice: IoChoice) -> Result<(), ConfigError> {
+    match choice {
+        IoChoice::Uring => Err(refusal(NO_SCENARIO)),
+        IoChoice::Auto | IoChoice::Epoll => Ok(()),
+    }
+}
+
+/// Refuses io_uring by name where a variant speaks HTTP/3.
+pub(crate) fn check_protocols(choice: IoChoice, http: &[Protocol]) -> Result<(), ConfigError> {
+    match choice {
+        IoChoice::Uring if http.contains(&Protocol::Http3) => Err(refusal(NO_QUIC)),
+        IoChoice::Auto | IoChoice::Epoll | IoChoice::Uring => Ok(()),
+    }
+}
+
+fn refusal(reason: &str) -> ConfigError {
+    ConfigError::Value {
+        option: "--io uring",
+        reason: format!("{reason}; use --io auto or --io epoll"),
+    }
+}
+
+/// Why `auto` does not use io_uring.
+const NO_QUIC: &str = "io_uring receives from streams here, and HTTP/3 uses UDP";
+const NO_SCENARIO: &str =
+    "a scenario adds connections while it runs, which the io_uring back end does not support";
+const NO_GAIN: &str = "io_uring needs less CPU time only if it gathers the responses of many connections: from -c 32 to -c 1000 per thread, in a closed loop, without --coalesce off";
+const NO_BATCH: &str = "io_uring counts responses in a wait from Linux 6.12 on";
+
+/// More connections of a thread run out of receive buffers, and each receive that pauses costs more than it saves.
+const MOST_IN_FLIGHT: u64 = 1_000;
+
+/// Whether io_uring was measured to need less CPU time for one of the variants, and not much more for any
+/// (docs/internals/engine.md): only where it waits for responses of several connections. With several streams epoll needs less.
+fn pays(recipes: &[Arc<VariantPlan>], threads: u32) -> bool {
+    let each = |recipe: &VariantPlan| recipe.concurrency as u64 / u64::from(threads.max(1));
+    let gains = |recipe: &VariantPlan| {
+        let gathers = match recipe.gather {
+            Some(Pauses::Short) => true,
+            Some(Pauses::Long) => recipe.streams == 1,
+            None => false,
+        };
+        gathers && each(recipe) >= LEAST_IN_FLIGHT
+    };
+    recipes.iter().any(|one| gains(one)) && recipes.iter().all(|one| each(one) <= MOST_IN_FLIGHT)
+}
+
+/// How a pause for a batch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Batches {
+    /// When the batch is complete.
+    #[cfg(target_os = "linux")]
+    Counted,
+    /// When its time is over.
+    Sleeps,
+}
+
+/// The name of the readiness of this system.
+const READINESS: &str = if cfg!(target_os = "linux") {
+    "epoll"
+} else if cfg!(unix) {
+    "kqueue"
+} else {
+    "poll"
+};
+
+/// io_uring, or why there is none here.
+#[cfg(target_os = "linux")]
+fn uring() -> Result<(IoBackend, Batches), String> {
+    match intact_sys::uring::Ring::check() {
+        Ok(true) => Ok((IoBackend::Uring, Batches::Counted)),
+        Ok(false) => Ok((IoBackend::Uring, Batches::Sleeps)),
+        Err(reason) => Err(reason.to_string()),
+    }
+}
+
+/// Only Linux has it.
+#[cfg(not(target_os = "linux"))]
+fn uring() -> Result<(IoBackend, Batches), String> {
+    Err("only Linux has io_uring".to_owned())
+}
