@@ -18,7 +18,7 @@ pub fn wait_readable(descriptor: &impl AsRawFd, limit: Duration) -> io::Result<b
         revents: 0,
     };
     let limit = libc::timespec {
-        tv_sec: limit.as_secs() as libc::time_t,
+        tv_sec: limit.as_secs() as _,
         tv_nsec: libc::c_long::from(limit.subsec_nanos()),
     };
     // SAFETY: the kernel reads and writes one pollfd and reads one timespec; both outlive the call.
@@ -62,7 +62,7 @@ impl Timer {
             if let Some(when) = when {
                 // zero would disarm: an alarm that is due rings immediately
                 let left = when.saturating_duration_since(Instant::now());
-                value.it_value.tv_sec = left.as_secs() as libc::time_t;
+                value.it_value.tv_sec = left.as_secs() as _;
                 value.it_value.tv_nsec = libc::c_long::from(left.subsec_nanos().max(1));
             }
             libc::timerfd_settime(
