@@ -44,7 +44,7 @@ enum Task {
     Room(clients::Room),
     /// Checks licences, sources and duplicates of all dependencies against deny.toml
     Dependencies,
-    /// Checks comments, messages and documentation for rejected words, wide lines and long paragraphs
+    /// Checks comments, messages, docs and subjects of commits: rejected words, wide lines, long paragraphs
     Words {
         /// Print a table of hits per folder instead
         #[arg(long)]

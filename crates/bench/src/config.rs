@@ -89,7 +89,7 @@ pub struct Target {
 /// How long a variant is measured, over all rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many measured exchanges.
+    /// This number of measured exchanges.
     Exchanges(u64),
     /// For this long.
     Time(Duration),
@@ -117,7 +117,7 @@ pub struct Config {
     pub axes: Axes,
     /// How long each variant is measured.
     pub length: Length,
-    /// Rounds; absent: 20, or fewer where there are not enough exchanges for so many.
+    /// Rounds; absent: 20, or fewer where 20 rounds would have too few exchanges each.
     pub rounds: Option<u32>,
     /// Engine threads.
     pub threads: u32,

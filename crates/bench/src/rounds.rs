@@ -46,7 +46,7 @@ pub enum BenchError {
 pub struct Position {
     /// The round, from 1; 0 is the preflight.
     pub round: u32,
-    /// Of so many.
+    /// The number of rounds.
     pub rounds: u32,
     /// The variant being measured.
     pub variant: u32,

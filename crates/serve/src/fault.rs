@@ -22,8 +22,8 @@ choices! {
     Garbage "garbage" "answers with bytes that are no HTTP, then a FIN",
     BadChunk "bad-chunk" "breaks the framing of the body: a chunk size that is no number (HTTP/2: padding longer than its frame)",
     EndlessInterim "endless-interim" "sends 1xx answers without end",
-    EndlessHead "endless-head" "sends a head without end (HTTP/2: CONTINUATION frames)",
-    TwoAnswers "two-answers" "answers once more than it was asked",
+    EndlessHead "endless-head" "sends a header section without end (HTTP/2: CONTINUATION frames)",
+    TwoAnswers "two-answers" "sends one response more than there were requests",
     CloseBeforeAnswer "close-before-answer" "reads the request, then ends the connection",
     ResetBeforeAnswer "reset-before-answer" "reads the request, then resets the connection",
     KeepAliveThenClose "keep-alive-then-close" "announces that it keeps the connection, and ends it with that answer",
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_and_the_names_are_told() {
+    fn an_invalid_fault_is_refused_and_the_names_are_printed() {
         let refused = |text: &str| text.parse::<Faults>().unwrap_err().to_string();
         assert!(refused("tsall=0.1").contains("stall-mid-body"));
         assert!(refused("stall=2").contains("from 0 to 1"));

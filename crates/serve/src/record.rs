@@ -47,7 +47,7 @@ impl ThreadRecorder {
         id
     }
 
-    /// Records a connection that did not get as far as HTTP.
+    /// Records a connection that failed before HTTP.
     pub(crate) fn failed(&self, connection: &Connection) {
         self.books.opened(self.page, connection);
     }
@@ -73,7 +73,7 @@ pub(crate) struct Record {
 enum RecordStage {
     /// Nothing was asked on it yet.
     Waiting,
-    /// It has only asked about the server itself, which nobody wants to find in the server's counts.
+    /// It has only asked about the server itself; the server's counts leave these requests out.
     Unseen,
     Opened,
     Closed,
@@ -230,7 +230,7 @@ impl Record {
 }
 
 impl Drop for Record {
-    /// A connection that nobody closed ends with the server.
+    /// A connection that neither side closed ends with the server.
     fn drop(&mut self) {
         self.close(Side::Server, CloseKind::Fin);
     }

@@ -264,7 +264,7 @@ impl Server {
             }
             Ok(())
         });
-        // without the tasks of this thread nobody sends to the others, which then end theirs
+        // without the tasks of this thread the others receive nothing more, and end theirs
         drop(gate);
         drop(local);
         for other in others {
@@ -358,7 +358,7 @@ impl Gate {
     }
 }
 
-/// A further thread: serves what it is handed until nobody can hand it anything.
+/// A further thread: serves the connections that it receives until the channel closes.
 fn work(runtime: &Runtime, host: ThreadState, mut handed: UnboundedReceiver<Handed>) {
     let local = LocalSet::new();
     let host = Rc::new(host);

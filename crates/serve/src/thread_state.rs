@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Settings, records and dice.
+/// Settings, records and the random generator.
 pub(crate) struct ThreadState {
     pub(crate) config: Arc<Config>,
     pub(crate) clerk: Rc<ThreadRecorder>,

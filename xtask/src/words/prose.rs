@@ -20,7 +20,8 @@ impl Passage {
         Passage { start, text }
     }
 
-    fn of(start: usize, text: &str) -> Passage {
+    /// A text without its inline code.
+    pub(super) fn of(start: usize, text: &str) -> Passage {
         let mut passage = Passage::new(start);
         passage.push(start, text);
         passage.without_inline_code()

@@ -86,7 +86,7 @@ fn config(server: &TestServer, roots: &[u8], trial: Trial) -> Config {
     }
 }
 
-/// Allocations of a round with so many exchanges.
+/// Allocations of a round with this number of exchanges.
 fn allocations(config: &Config, io: IoBackend, exchanges: u64) -> u64 {
     let (rows, received) = sync_channel(64);
     let recorder = Recorder::new(RowPolicy::First, 7, rows);

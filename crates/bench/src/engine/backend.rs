@@ -21,7 +21,7 @@ pub(crate) enum Hint {
     Open,
     /// A FIN has come behind what is there to be read.
     Fin,
-    /// An end, and only reading tells which.
+    /// An end; only a read shows which kind.
     Unclear,
 }
 

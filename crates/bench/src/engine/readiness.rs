@@ -122,7 +122,7 @@ fn occurrence(event: &Event) -> Occurrence {
         is_connected: event.is_writable() && !has_error,
         closed: match event.is_read_closed() {
             false => Hint::Open,
-            // EPOLLRDHUP alone; elsewhere an error is not told as surely
+            // EPOLLRDHUP alone; other systems do not report an error as reliably
             true if cfg!(target_os = "linux") && !has_error => Hint::Fin,
             true => Hint::Unclear,
         },

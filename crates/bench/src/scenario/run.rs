@@ -59,7 +59,7 @@ pub struct Arrival {
     pub at_once: Option<u32>,
 }
 
-/// What will be sent, as far as it is known.
+/// What will be sent, where it is known in advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScenarioSize {
     /// Clients, on average; absent where the time decides.

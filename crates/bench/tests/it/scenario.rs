@@ -325,7 +325,7 @@ fn sessions_without_an_end_stop_when_the_time_is_over() {
 }
 
 #[test]
-fn a_stop_ends_clients_that_think_and_tells_so() {
+fn a_stop_ends_clients_that_think_and_is_reported() {
     let (address, _) = logging();
     let plan = plan(
         "definition.setArrivalPhases([{ duration: 3600, rate: 50 }]);

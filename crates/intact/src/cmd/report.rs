@@ -38,7 +38,7 @@ pub(crate) struct Args {
     gates: Gates,
 }
 
-/// Reads, works out, prints.
+/// Reads ledgers, computes their facts, prints their pages.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     args.gates.for_documents(args.ledgers.len())?;

@@ -69,7 +69,7 @@ fn both_back_ends_are_named_and_count_the_same() {
 fn where_io_uring_is_forbidden_auto_says_so_and_uring_is_not_permitted() {
     let server = Server::start(&[]);
     let url = server.plain();
-    // so many connections that auto would use io_uring
+    // enough connections for auto to use io_uring
     let many = ["-n", "640", "-c", "64", "--rounds", "2", "--json"];
     let load = |io| [&["bench", &url, "--io", io][..], &many].concat();
     for (error, reason) in [

@@ -128,7 +128,7 @@ fn a_server_that_closes_after_five_requests_is_said_in_words() {
 }
 
 #[test]
-fn resumption_is_chosen_and_its_share_told() {
+fn resumption_is_chosen_and_its_share_reported() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
@@ -359,7 +359,7 @@ fn csv_has_a_row_for_every_request_and_the_ledger_says_what_it_keeps() {
 }
 
 #[test]
-fn an_earlier_ledger_is_set_beside_this_run() {
+fn an_earlier_ledger_is_compared_with_this_run() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let before = folder.path().join("before");

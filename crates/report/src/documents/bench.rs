@@ -1,22 +1,25 @@
 //! The page of a bench: what a new connection per request costs.
 
+mod concurrency;
+mod first_calls;
+mod rounds;
+
 use super::common::{
-    GROUPS, by_kind, by_round, caveats, findings, first_of, method, page as start, round_line,
-    sentences, significance,
+    GROUPS, by_kind, caveats, findings, first_of, method, page as start, sentences,
 };
 use super::{populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, Effect, EffectResult, FirstCall, OpenLoopFacts, PerConnection, Sweep,
-    SweepPoint, TimeDifference, TimeStatistic, VariantFacts,
+    BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, TimeDifference,
+    TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
-use intact_ledger::{Reuse, Run};
-use intact_units::Quantity::{
-    Bytes, Change, Count, Mean, Probability, Rate, RoundShare, Share, Time,
-};
+use intact_ledger::Run;
+use intact_units::Quantity::{Bytes, Change, Count, Mean, Rate, RoundShare, Share, Time};
 use intact_units::plural::counted;
+
+pub(super) use rounds::comparison_table;
 
 /// What the typical latency is, for tables.
 const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
@@ -51,11 +54,11 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
             .summary(connections(&facts.variants)),
         );
         page.section(schedule(&facts.variants));
-        page.section(sweep(charts));
+        page.section(concurrency::section(charts));
         page.section(latency(one));
         page.section(phases(one));
-        page.section(first_calls(&facts.variants));
-        page.section(comparisons(one));
+        page.section(first_calls::section(&facts.variants));
+        page.section(rounds::section(one));
         page.section(lives(charts));
     }
     page.section(baseline(facts));
@@ -71,10 +74,10 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
             json::bench(run, facts)
         }),
         File::csv("rounds.csv", "the rounds as CSV", move || {
-            rounds_table(facts)
+            rounds::table(facts)
         }),
         File::csv("first-calls.csv", "the first calls as CSV", move || {
-            calls_table(facts)
+            first_calls::table(facts)
         }),
     ];
     page
@@ -384,58 +387,6 @@ fn phases(one: BenchRun<'_>) -> Section {
         )
 }
 
-fn first_calls(variants: &[VariantFacts]) -> Section {
-    let called: Vec<&VariantFacts> = variants
-        .iter()
-        .filter(|one| !one.first_calls.is_empty())
-        .collect();
-    let point = |(nth, call): (usize, &FirstCall)| Point {
-        x: (nth + 1) as f64,
-        y: call.ms,
-        tone: if call.ok {
-            populations::tone(call.reuse)
-        } else {
-            Tone::Alarm
-        },
-        hollow: call.warmup,
-    };
-    let series = called.iter().take(GROUPS).map(|one| Series {
-        name: if called.len() == 1 {
-            String::new()
-        } else {
-            one.name.clone()
-        },
-        points: one.first_calls.iter().enumerate().map(point).collect(),
-        levels: one
-            .tiers
-            .iter()
-            .flat_map(|tiers| &tiers.levels)
-            .map(|tier| (tier.mean_ms, Time(tier.mean_ms).to_string()))
-            .collect(),
-    });
-    let scatter = Scatter(series.collect());
-    let tiers = called.iter().filter_map(|one| {
-        let tiers = one.tiers.as_ref()?;
-        Some(text!("{}: {}.", &one.name, &tiers.sentence).into())
-    });
-    let words = "◆ waited for a new connection, ● ran on a reused one, × failed. Hollow marks are warm-up, which is not in the latencies.";
-    let chart = Chart::new(
-        "first-calls",
-        "The first calls in their order",
-        scatter,
-        words,
-    )
-    .notes(first_of(GROUPS, called.len(), "variants"));
-    Section::new("first-calls", "First calls, in order")
-        .summary(if called.len() > 1 {
-            chart.wide()
-        } else {
-            chart
-        })
-        .summary(tiers.collect::<Vec<Block>>())
-}
-
-/// Variants compared round by round.
 /// What each setting saves. Settings without a difference that was shown share a line.
 fn effects(facts: &BenchFacts) -> Section {
     let of = |result: EffectResult| facts.effects.iter().filter(move |one| one.result == result);
@@ -476,218 +427,6 @@ fn effects(facts: &BenchFacts) -> Section {
             EffectResult::NothingReused,
             "Unknown, because no request reused a connection",
         ))
-}
-
-fn comparisons(one: BenchRun<'_>) -> Section {
-    Section::new("comparisons", "Comparisons, round by round")
-        .full(comparison_table(&one.facts.comparisons))
-        .full(over_rounds(one))
-}
-
-/// What the second of two variants saves.
-pub(super) fn comparison_table(all: &[TimeDifference]) -> Table {
-    Rows::of(all)
-        .column("of", |one| format!("{} against {}", one.b, one.a))
-        .column("statistic", |one| one.statistic.words())
-        .column("first", |one| Time(one.a_ms))
-        .about("mean over rounds")
-        .column("second", |one| Time(one.b_ms))
-        .about("mean over rounds")
-        .column("saved", |one| Cell::interval(one.saved_ms, Time))
-        .about("by the second, with the 95 % interval")
-        .column("share", |one| Cell::interval(one.saved_share, Share))
-        .about("saved, with the 95 % interval")
-        .column("p", |one| one.p_value.map(Probability))
-        .about("of no difference; adjusted if there are more than ten comparisons")
-        .column("result", |one| significance(one.significant))
-        .column("no interval because", |one| one.no_interval_reason.as_ref())
-        .table()
-}
-
-fn over_rounds(one: BenchRun<'_>) -> Chart {
-    let variants = &one.facts.variants;
-    let (mut lines, mut marks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
-    for (nth, (variant, level)) in variants.iter().zip(&one.charts.levels).enumerate() {
-        let rounds = variant
-            .rounds
-            .iter()
-            .filter_map(|round| Some((round.round, round.typical_ms?)));
-        let rounds: Vec<(u32, f64)> = rounds.collect();
-        if let Some(change) = level.change {
-            let round = rounds.get(change.at).map_or(0, |round| round.0);
-            let [before, after] = [change.before, change.after].map(Time);
-            let words = "{}: the level changed at round {}, from {} to {} (p = {}).";
-            changes.push(text!(
-                words,
-                &variant.name,
-                round,
-                before,
-                after,
-                Probability(change.p_value)
-            ));
-            if nth < GROUPS {
-                marks.push(Mark {
-                    x: f64::from(round) - 0.5,
-                    words: format!("{before} → {after}"),
-                });
-            }
-        }
-        if nth < GROUPS {
-            lines.push(round_line(nth, &variant.name, rounds.into_iter()));
-        }
-    }
-    if changes.is_empty() {
-        changes.push("No variant changed its level within the run.".into());
-    }
-    let words = "Typical latency in each round. What affected all variants in one round cancels out in the comparison.";
-    Chart::new(
-        "rounds",
-        "Latency over the rounds",
-        by_round(lines, marks),
-        words,
-    )
-    .notes(changes)
-    .notes(first_of(GROUPS, variants.len(), "variants"))
-}
-
-/// What is drawn of each point over concurrency: id and title of the chart, its value and interval in the unit of its axis, and words.
-type OverConcurrency = (
-    &'static str,
-    &'static str,
-    fn(&SweepPoint) -> Option<(f64, Option<Interval>)>,
-    Axis,
-    &'static str,
-);
-
-const OVER_CONCURRENCY: [OverConcurrency; 6] = [
-    (
-        "sweep",
-        "Total time by concurrency",
-        |point| {
-            let scaled = |one: Interval| Interval {
-                value: one.value * 1e3,
-                low: one.low * 1e3,
-                high: one.high * 1e3,
-            };
-            Some((point.seconds * 1e3, point.interval.map(scaled)))
-        },
-        Axis::Time,
-        "Time for 1,000 requests by the number of connections at once, with the 95 % interval over rounds.",
-    ),
-    (
-        "sweep-rate",
-        "Throughput by concurrency",
-        |point| Some((point.rate_per_s, None)),
-        Axis::Count,
-        "Complete requests a second by the number of connections at once.",
-    ),
-    (
-        "sweep-latency",
-        "Typical latency by concurrency",
-        |point| Some((point.typical_ms?, point.typical_interval)),
-        Axis::Time,
-        "Typical latency by the number of connections at once, with the 95 % interval over rounds.",
-    ),
-    (
-        "sweep-p99",
-        "p99 by concurrency",
-        |point| Some((point.p99_ms?, None)),
-        Axis::Time,
-        "99th percentile of the latency of all rounds by the number of connections at once.",
-    ),
-    (
-        "sweep-client-cpu",
-        "Client CPU per request by concurrency",
-        |point| Some((point.client_cpu_us? / 1e3, None)),
-        Axis::Time,
-        "CPU time of the client's threads for each request.",
-    ),
-    (
-        "sweep-server-cpu",
-        "Server CPU per request by concurrency",
-        |point| Some((point.server_cpu_us? / 1e3, None)),
-        Axis::Time,
-        "CPU time of the server's process for each request, warm-up included.",
-    ),
-];
-
-/// Total time, throughput, latency and CPU over concurrency, if that was varied.
-fn sweep(charts: &Charts) -> Section {
-    let sweeps = &charts.sweeps;
-    let rows = sweeps.iter().flat_map(|sweep| {
-        let points = sweep.points.iter();
-        points.map(move |point| (setting(sweep), point))
-    });
-    let rows: Vec<(String, &SweepPoint)> = rows.collect();
-    let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
-    let table = Rows::of(&rows)
-        .column("connections", |row| &row.0)
-        .column("-c", |row| row.1.concurrency)
-        .about("connections at once")
-        .column("1,000 requests", |row| Time(row.1.seconds * 1e3))
-        .about("total time; the mean over rounds")
-        .column("req/s", |row| Rate(row.1.rate_per_s))
-        .column("typical", |row| row.1.typical_ms.map(Time))
-        .ranked(2, "p99", |row| row.1.p99_ms.map(Time))
-        .ranked(1, "client CPU", move |row| cpu(row.1.client_cpu_us))
-        .about("of the engine, per request")
-        .ranked(1, "server CPU", move |row| cpu(row.1.server_cpu_us))
-        .about("per request, warm-up included")
-        .table();
-    let mut section = Section::new("sweep", "Over concurrency").summary(table);
-    for (id, title, value, axis, words) in OVER_CONCURRENCY {
-        let chart = over_concurrency(sweeps, (id, title, value, axis, words));
-        // a terminal shows the two that the others follow from
-        section = match id {
-            "sweep" | "sweep-latency" => section.summary(chart),
-            _ => section.full(chart),
-        };
-    }
-    section
-}
-
-fn setting(sweep: &Sweep) -> String {
-    let connection = match sweep.keepalive {
-        true => "reused",
-        false => "not reused",
-    };
-    let axes = sweep.name.split(' ');
-    let axes = axes.filter(|axis| !axis.is_empty() && !axis.starts_with("keepalive="));
-    let words: Vec<&str> = std::iter::once(connection).chain(axes).collect();
-    words.join(", ")
-}
-
-fn over_concurrency(sweeps: &[Sweep], chart: OverConcurrency) -> Chart {
-    let (id, title, value, y, words) = chart;
-    let point = |point: &SweepPoint| {
-        let (value, interval) = value(point)?;
-        Some(LinePoint {
-            x: point.concurrency as f64,
-            y: value,
-            interval: interval.map(|one| (one.low, one.high)),
-        })
-    };
-    let lines = sweeps
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .map(|(nth, sweep)| Line {
-            name: setting(sweep),
-            tone: match sweeps.len() {
-                2 => tone(sweep.keepalive),
-                _ => Tone::Series(nth as u8),
-            },
-            points: sweep.points.iter().filter_map(point).collect(),
-            reach: None,
-        });
-    let lines = Lines {
-        lines: lines.collect(),
-        marks: Vec::new(),
-        scale: ScaleKind::Logarithmic,
-        x: Axis::Count,
-        y,
-    };
-    Chart::new(id, title, lines, words).notes(first_of(GROUPS, sweeps.len(), "settings"))
 }
 
 fn lives(charts: &Charts) -> Section {
@@ -790,43 +529,6 @@ fn how(facts: &BenchFacts) -> Vec<Text> {
         .chain([connections])
         .chain(closed)
         .collect()
-}
-
-/// Every round of every variant.
-fn rounds_table(facts: &BenchFacts) -> Table {
-    let variants = facts.variants.iter();
-    let rows = variants.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
-    let rows: Vec<_> = rows.collect();
-    let table = Rows::of(&rows)
-        .column("variant", |row| row.0)
-        .column("round", |row| u64::from(row.1.round))
-        .column("requests", |row| row.1.requests)
-        .column("typical", |row| row.1.typical_ms.map(Time))
-        .column("mean", |row| row.1.mean_ms.map(Time))
-        .column("p50", |row| row.1.p50_ms.map(Time))
-        .column("p99", |row| row.1.p99_ms.map(Time));
-    table
-        .column("rate per s", |row| row.1.rate_per_s.map(Rate))
-        .if_any("due per s", |row| row.1.requested_per_s.map(Rate))
-        .table()
-}
-
-/// The first calls of every variant.
-fn calls_table(facts: &BenchFacts) -> Table {
-    let variants = facts.variants.iter();
-    let rows = variants.flat_map(|one| {
-        let calls = one.first_calls.iter().enumerate();
-        calls.map(move |(nth, call)| (&one.name, nth as u64 + 1, call))
-    });
-    let rows: Vec<_> = rows.collect();
-    Rows::of(&rows)
-        .column("variant", |row| row.0)
-        .column("call", |row| row.1)
-        .column("latency", |row| Time(row.2.ms))
-        .column("reuse", |row| row.2.reuse.map(Reuse::as_str))
-        .column("warmup", |row| row.2.warmup.to_string())
-        .column("ok", |row| row.2.ok.to_string())
-        .table()
 }
 
 /// The tone of a variant: that of the connections that its requests mostly find.

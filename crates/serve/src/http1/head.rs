@@ -8,7 +8,7 @@ use intact_ledger::KeepAliveTerms;
 use intact_wire::http1::Version;
 use std::io::Write;
 
-/// How the end of the body is told.
+/// How the end of the body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// There is none.

@@ -167,8 +167,8 @@ impl Http1Connection<'_> {
             Some(request) => request.pending,
             None => Some(self.record.begin(at, Protocol::Http11, b"", b"")),
         };
-        // on a port where HTTP/2 is spoken too, only the first line tells whether the client would understand;
-        // one that speaks TLS is told in plain words, as servers do, because it looks for them
+        // the port also serves HTTP/2, so only the first line shows whether the client reads HTTP/1;
+        // a TLS client gets a plain 400, as other servers send, because clients look for it
         let strange = match error {
             Error::Version { .. } => true,
             Error::Syntax { part, .. } => *part == Part::RequestLine && !is_tls,

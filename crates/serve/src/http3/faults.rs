@@ -136,7 +136,7 @@ impl Http3Connection {
         Ok(())
     }
 
-    /// A good answer, so many times.
+    /// A complete response, `times` times.
     async fn whole(
         &self,
         request: &mut Request,

@@ -89,8 +89,8 @@ pub(crate) async fn serve(host: Rc<ThreadState>, incoming: Incoming) {
     }
 }
 
-/// Makes the handshake, as far as it has to be made before the client's first request: with early data that request may be there
-/// before the handshake is over.
+/// Makes the part of the handshake that precedes the client's first request. With early data, that request may arrive
+/// before the handshake is complete.
 async fn shake_hands(
     incoming: Incoming,
 ) -> Result<(quinn::Connection, QuicHandshake), ConnectionError> {

@@ -95,7 +95,7 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Ends what the slot does if its time is up. Where nothing is in flight, the slot may have to be told of the stop.
+    /// Ends what the slot does if its time is up. A slot with nothing in flight may have to learn of the stop.
     fn sweep_slot(&mut self, index: usize, now: Nanos, stop: bool, abort: bool) {
         let timeout = self.recipe.timeout;
         let overdue = |since: Nanos| match now.since(since) >= timeout {

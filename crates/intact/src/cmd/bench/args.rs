@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Time per variant, over all rounds (10s, 2m, 500ms)
     #[arg(short = 'z', value_name = "TIME", value_parser = time)]
     pub(in crate::cmd) time: Option<Duration>,
-    /// Rounds; every variant runs in each [default: 20, fewer where -n is too small for so many]
+    /// Rounds; every variant runs in each [default: 20, fewer where -n is too small]
     #[arg(long, value_name = "N")]
     pub(in crate::cmd) rounds: Option<u32>,
     /// Engine threads

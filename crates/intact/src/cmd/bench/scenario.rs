@@ -176,7 +176,7 @@ fn announce(size: ScenarioSize) {
     console::note(&format!("sending {}", words(size)));
 }
 
-/// What a scenario sends, as far as it is known.
+/// What a scenario sends, where it is known in advance.
 fn words(size: ScenarioSize) -> String {
     let all = |number: f64, noun: &str| counted(number.round() as u64, noun);
     let requests = size.requests;

@@ -401,7 +401,7 @@ fn header(line: &str) -> Result<(String, String), String> {
 }
 
 const AFTER: &str = "Paths: /bytes/N /chunked/N /status/CODE /delay/MS /close /echo /redirect /fault/NAME; all others respond alike.
-Of itself it tells, on its own machine only: /.intact/ledger (JSON) and /.intact/health. Ctrl-C ends it with a summary.
+On loopback only: /.intact/ledger (JSON) and /.intact/health. Ctrl-C prints a summary and stops the server.
 
 Examples:
   intact serve

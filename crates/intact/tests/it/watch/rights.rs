@@ -49,7 +49,7 @@ fn stage(needed: &str, test: &str) -> Option<Stage> {
     Some(stage)
 }
 
-fn as_user_nobody() -> [String; 4] {
+fn as_unprivileged_user() -> [String; 4] {
     let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
     [
         "setpriv".to_owned(),
@@ -201,7 +201,7 @@ fn connections_of_a_program_that_gave_up_root_belong_to_its_new_user() {
     }
     let server = Script::start(&[], OWNERS, &[]);
     let url = format!("http://127.0.0.1:{}/", server.line);
-    let nobody = as_user_nobody();
+    let nobody = as_unprivileged_user();
     let mut words: Vec<&str> = nobody.iter().map(String::as_str).collect();
     words.extend(["curl", "-s", &url]);
     let (out, document) = watch(&stage, &[], &[], &words);
@@ -325,7 +325,7 @@ fn a_flood_of_another_user_neither_stops_the_program_nor_counts_as_its_own() {
     let server = Server::start(&[]);
     let (port, json) = (server.plain_port(), stage.path("watch.json"));
     let start = if is_root() {
-        as_user_nobody().to_vec()
+        as_unprivileged_user().to_vec()
     } else {
         Vec::new()
     };
@@ -362,7 +362,7 @@ fn only_the_program_reaches_its_key_log() {
     }
     // the program gives up root, and says where it logs; the folder's name is all that another user can find out
     let line = "echo LINE >> $SSLKEYLOGFILE && echo $SSLKEYLOGFILE; read line";
-    let nobody = as_user_nobody();
+    let nobody = as_unprivileged_user();
     let intact = stage.path("intact");
     let mut words = vec![text(&intact), "watch", "-q", "--keys", "on", "--"];
     words.extend(nobody.iter().map(String::as_str).chain(["sh", "-c", line]));

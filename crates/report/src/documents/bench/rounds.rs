@@ -1,0 +1,99 @@
+//! The part of a bench's page on rounds: variants compared round by round, and each round of each variant.
+
+use super::BenchRun;
+use crate::documents::common::{GROUPS, by_round, first_of, round_line, significance};
+use crate::page::*;
+use intact_findings::bench::{BenchFacts, TimeDifference};
+use intact_units::Quantity::{Probability, Rate, Share, Time};
+
+/// Variants compared round by round.
+pub(super) fn section(one: BenchRun<'_>) -> Section {
+    Section::new("comparisons", "Comparisons, round by round")
+        .full(comparison_table(&one.facts.comparisons))
+        .full(over_rounds(one))
+}
+
+/// What the second of two variants saves.
+pub(crate) fn comparison_table(all: &[TimeDifference]) -> Table {
+    Rows::of(all)
+        .column("of", |one| format!("{} against {}", one.b, one.a))
+        .column("statistic", |one| one.statistic.words())
+        .column("first", |one| Time(one.a_ms))
+        .about("mean over rounds")
+        .column("second", |one| Time(one.b_ms))
+        .about("mean over rounds")
+        .column("saved", |one| Cell::interval(one.saved_ms, Time))
+        .about("by the second, with the 95 % interval")
+        .column("share", |one| Cell::interval(one.saved_share, Share))
+        .about("saved, with the 95 % interval")
+        .column("p", |one| one.p_value.map(Probability))
+        .about("of no difference; adjusted if there are more than ten comparisons")
+        .column("result", |one| significance(one.significant))
+        .column("no interval because", |one| one.no_interval_reason.as_ref())
+        .table()
+}
+
+fn over_rounds(one: BenchRun<'_>) -> Chart {
+    let variants = &one.facts.variants;
+    let (mut lines, mut marks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    for (nth, (variant, level)) in variants.iter().zip(&one.charts.levels).enumerate() {
+        let rounds = variant
+            .rounds
+            .iter()
+            .filter_map(|round| Some((round.round, round.typical_ms?)));
+        let rounds: Vec<(u32, f64)> = rounds.collect();
+        if let Some(change) = level.change {
+            let round = rounds.get(change.at).map_or(0, |round| round.0);
+            let [before, after] = [change.before, change.after].map(Time);
+            let words = "{}: the level changed at round {}, from {} to {} (p = {}).";
+            changes.push(text!(
+                words,
+                &variant.name,
+                round,
+                before,
+                after,
+                Probability(change.p_value)
+            ));
+            if nth < GROUPS {
+                marks.push(Mark {
+                    x: f64::from(round) - 0.5,
+                    words: format!("{before} → {after}"),
+                });
+            }
+        }
+        if nth < GROUPS {
+            lines.push(round_line(nth, &variant.name, rounds.into_iter()));
+        }
+    }
+    if changes.is_empty() {
+        changes.push("No variant changed its level within the run.".into());
+    }
+    let words = "Typical latency in each round. What affected all variants in one round cancels out in the comparison.";
+    Chart::new(
+        "rounds",
+        "Latency over the rounds",
+        by_round(lines, marks),
+        words,
+    )
+    .notes(changes)
+    .notes(first_of(GROUPS, variants.len(), "variants"))
+}
+
+/// Every round of every variant.
+pub(super) fn table(facts: &BenchFacts) -> Table {
+    let variants = facts.variants.iter();
+    let rows = variants.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
+    let rows: Vec<_> = rows.collect();
+    let table = Rows::of(&rows)
+        .column("variant", |row| row.0)
+        .column("round", |row| u64::from(row.1.round))
+        .column("requests", |row| row.1.requests)
+        .column("typical", |row| row.1.typical_ms.map(Time))
+        .column("mean", |row| row.1.mean_ms.map(Time))
+        .column("p50", |row| row.1.p50_ms.map(Time))
+        .column("p99", |row| row.1.p99_ms.map(Time));
+    table
+        .column("rate per s", |row| row.1.rate_per_s.map(Rate))
+        .if_any("due per s", |row| row.1.requested_per_s.map(Rate))
+        .table()
+}
