@@ -7,8 +7,8 @@ use super::run_rows::SentRequest;
 use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
-const UNSENT: &str = "a request on a connection that was reset fails before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
-const FEWER: &str = "a request on a connection that was reset fails before any byte of it is sent, and the program sent fewer requests than without a fault";
+const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
+const FEWER: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
 const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be further requests";
@@ -58,7 +58,7 @@ impl RunJudge<'_> {
             );
             return;
         }
-        if strike.kind == FaultKind::Rst {
+        if self.can_fail_unsent(strike) {
             self.add_unsent(cell);
         }
         let next = to_it
@@ -68,7 +68,18 @@ impl RunJudge<'_> {
         cell.cost_ms = longest(cell.cost_ms, setup);
     }
 
-    /// Counts a request that may have failed on a reset socket: its bytes never left the program.
+    /// Whether the next request on the connection fails within the program: on a reset socket, or in a session of HTTP/2 that has
+    /// received GOAWAY and was not taken out of use yet.
+    fn can_fail_unsent(&self, strike: &FaultStrike) -> bool {
+        let place = self.run.connections.get(&strike.connection);
+        match strike.kind {
+            FaultKind::Rst | FaultKind::Goaway => true,
+            FaultKind::Drain | FaultKind::MaxAge => place.is_some_and(|place| place.is_http2),
+            _ => false,
+        }
+    }
+
+    /// Counts a request that may have failed there: its bytes never left the program.
     fn add_unsent(&self, cell: &mut FaultCell) {
         let before = self.baseline.map(|rows| {
             let requests = rows.requests_to(&cell.destination);

@@ -3,7 +3,7 @@
 use crate::traffic::{DestinationKey, ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Caveat, Connection, ConnectionId, Event, Exchange, FaultEnd, FaultEvent, FaultKind,
-    FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Run, Sink, Target, Vantage, Variant,
+    FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run, Sink, Target, Vantage, Variant,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,6 +38,7 @@ pub(super) struct Place {
     pub(super) name: Arc<str>,
     pub(super) host: Option<Arc<str>>,
     pub(super) at: Nanos,
+    pub(super) is_http2: bool,
 }
 
 impl Place {
@@ -140,6 +141,7 @@ impl RunRows {
             name: key.name().into(),
             host: key.host().map(Into::into),
             at: connection.at,
+            is_http2: connection.protocol == Some(Protocol::Http2),
         };
         self.connections.insert(connection.id, place);
     }
