@@ -55,6 +55,7 @@ fn fixture() -> &'static Fixture {
             };
             Arc::new(Plan {
                 origin: ServerUrl::parse("https://localhost/").unwrap().origin(),
+                names: None,
                 endpoint: Endpoint::Unix(path.clone()),
                 proxy: Proxy::Transparent,
                 tls: Some(Client::new("localhost", &settings, &trust).unwrap()),

@@ -22,7 +22,7 @@ mod linux {
     };
     use intact_client::tls::Credentials;
     use intact_client::{Clock, ConnectOverride};
-    use intact_experiment::{Axes, Load, RequestRate, TlsChoice};
+    use intact_experiment::{Axes, Load, NameLookup, RequestRate, TlsChoice};
     use intact_ledger::{Histogram, Protocol, Row, Tally};
     use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
     use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -145,6 +145,7 @@ mod linux {
                 tls: vec![TlsChoice::None],
                 resume: vec![false],
                 early_data: vec![false],
+                dns: vec![NameLookup::System],
                 concurrency: vec![connections],
                 streams: vec![1],
                 load: Load {
@@ -168,7 +169,6 @@ mod linux {
             credentials: Credentials::default(),
             route: ConnectOverride::default(),
             coalesce: Coalesce::Auto,
-            look_up_once: false,
             proxy: None,
             unix_socket: None,
             io: IoChoice::Epoll,

@@ -1,6 +1,6 @@
 //! What a person asked for, checked before anything is sent.
 
-use crate::endpoint::by_scheme;
+use crate::endpoint::{by_scheme, is_own_name, names};
 use crate::engine::Pauses;
 use crate::io_backend::IoChoice;
 use crate::recorder::RowPolicy;
@@ -147,8 +147,6 @@ pub struct Config {
     pub route: ConnectOverride,
     /// When answers may be taken in batches.
     pub coalesce: Coalesce,
-    /// Look the name up once, instead of once per connection.
-    pub look_up_once: bool,
     /// `http://host:port` of a proxy.
     pub proxy: Option<String>,
     /// A Unix domain socket to connect to instead of host and port.
@@ -200,6 +198,7 @@ impl Config {
         let plan_stamps = kernel_stamps && self.unix_socket.is_none();
         let plan = Plan {
             origin: address.origin(),
+            names: names(choice.dns, &endpoint)?,
             endpoint,
             proxy,
             tls,
@@ -241,7 +240,7 @@ impl Config {
         let local = |ip: IpAddr| ip.is_loopback();
         Ok(match self.endpoint(&address, false)?.0 {
             Endpoint::Addresses(addresses) => addresses.iter().all(|address| local(address.ip())),
-            Endpoint::Name { host, .. } => &*host == "localhost" || host.ends_with(".localhost"),
+            Endpoint::Name { host, .. } => is_own_name(&host),
             Endpoint::Unix(_) => true,
         })
     }

@@ -1,13 +1,11 @@
 //! Where the connections of a variant lead: the scheme's port, a proxy, a socket, a rule that leads elsewhere.
 
 use crate::config::{Config, ConfigError, Target};
+use intact_client::dns::{NameServers, StubResolver};
 use intact_client::{ConnectOverride, Endpoint, Proxy, ServerUrl};
-use intact_experiment::TlsChoice;
+use intact_experiment::{NameLookup, TlsChoice};
 use intact_ledger::Scheme;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::mpsc::channel;
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
 
 /// The same host by the scheme that a variant's TLS asks for.
 pub(crate) fn by_scheme(
@@ -46,21 +44,6 @@ pub(crate) fn by_scheme(
     })
 }
 
-/// Looks a name up, for no longer than `timeout`: getaddrinfo(3) has no limit of its own.
-fn look_up(host: &str, port: u16, timeout: Duration) -> Result<Vec<SocketAddr>, String> {
-    let (sender, receiver) = channel();
-    let name = (host.to_owned(), port);
-    thread::spawn(move || {
-        let found = name.to_socket_addrs().map(Iterator::collect);
-        // who asked may have given up
-        let _ = sender.send(found);
-    });
-    let found: std::io::Result<Vec<SocketAddr>> = receiver
-        .recv_timeout(timeout)
-        .map_err(|_| "no answer of the name server within --timeout".to_owned())?;
-    found.map_err(|error| error.to_string())
-}
-
 impl Config {
     /// Where to connect to for an address: a proxy, a socket, what `--resolve` and `--connect-to` say, or the host itself.
     pub(crate) fn endpoint(
@@ -83,7 +66,7 @@ impl Config {
                 family: self.route.family,
                 ..ConnectOverride::default()
             };
-            let endpoint = self.reach(&route, &at.host, at.port)?;
+            let endpoint = route.endpoint(&at.host, at.port)?;
             let host = if address.host.contains(':') {
                 format!("[{}]", address.host)
             } else {
@@ -99,32 +82,45 @@ impl Config {
             };
             return Ok((endpoint, how));
         }
-        let endpoint = self.reach(&self.route, &address.host, address.port)?;
+        let endpoint = self.route.endpoint(&address.host, address.port)?;
         Ok((endpoint, Proxy::Transparent))
     }
+}
 
-    fn reach(
-        &self,
-        route: &ConnectOverride,
-        host: &str,
-        port: u16,
-    ) -> Result<Endpoint, ConfigError> {
-        match route.endpoint(host, port)? {
-            Endpoint::Name { host, port, family } if self.look_up_once => {
-                let found =
-                    look_up(&host, port, self.timeout).map_err(|error| ConfigError::Value {
-                        option: "--dns once",
-                        reason: format!("{host}: {error}"),
-                    })?;
-                let found: Vec<_> = found
-                    .into_iter()
-                    .filter(|address| family.allows(address))
-                    .collect();
-                Ok(Endpoint::Addresses(found.into()))
-            }
-            endpoint => Ok(endpoint),
-        }
+/// What resolves the name of an endpoint where the system does not; an error where there is no name, or no name server to ask.
+pub(crate) fn names(
+    dns: Option<NameLookup>,
+    endpoint: &Endpoint,
+) -> Result<Option<Arc<StubResolver>>, ConfigError> {
+    let new = match dns {
+        Some(NameLookup::Cached) => StubResolver::caching,
+        Some(NameLookup::PerConnection) => StubResolver::asking,
+        Some(NameLookup::System) | None => return Ok(None),
+    };
+    let refuse = |reason: String| ConfigError::Value {
+        option: "--dns cached and --dns per-connection",
+        reason,
+    };
+    let Endpoint::Name { host, .. } = endpoint else {
+        let words = "connections lead to an address, so no name is looked up; name a host in the URL, and leave --resolve out";
+        return Err(refuse(words.to_owned()));
+    };
+    if is_own_name(host) {
+        let words = "is this machine by definition, and no name server is asked for it (RFC 6761); name another host, or leave --dns out";
+        return Err(refuse(format!("{host} {words}")));
     }
+    let servers = NameServers::of_system()
+        .map_err(|error| refuse(format!("/etc/resolv.conf: {error}; use --dns system")))?;
+    if servers.servers.is_empty() {
+        let words = "/etc/resolv.conf names no name server; use --resolver ADDRESS";
+        return Err(refuse(words.to_owned()));
+    }
+    Ok(Some(Arc::new(new(servers))))
+}
+
+/// Whether a name is this machine's wherever it is used.
+pub(crate) fn is_own_name(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 #[cfg(test)]

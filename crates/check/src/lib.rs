@@ -9,7 +9,6 @@ mod budget;
 mod capture;
 mod config;
 #[doc(hidden)]
-pub mod dns;
 mod line;
 mod old_tls;
 mod plans;

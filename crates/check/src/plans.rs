@@ -73,6 +73,7 @@ impl<'a> Plans<'a> {
     ) -> Result<Plan, ConfigError> {
         Ok(Plan {
             origin: self.address.origin(),
+            names: None,
             endpoint: self.endpoint(&self.address.host, self.address.port)?,
             proxy: Proxy::Transparent,
             tls,

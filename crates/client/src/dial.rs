@@ -4,10 +4,11 @@
 mod quic;
 
 use crate::clock::Clock;
+use crate::dns::StubResolver;
 use crate::plan::{Endpoint, Plan, Proxy};
 #[cfg(feature = "http3")]
 use crate::quic::QuicConnection;
-use crate::resolver::Resolver;
+use crate::resolver::{LookupResult, Resolver};
 use crate::stream::Stream;
 use crate::{failure, stamp};
 use intact_ledger::{
@@ -16,7 +17,7 @@ use intact_ledger::{
 use mio::{Interest, Registry, Token};
 use rustls::ClientConnection;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Limit of the server's bytes in a TLS handshake; a long chain of certificates takes 10 % of it.
@@ -166,8 +167,18 @@ impl Dial {
         };
         let progress = match &plan.endpoint {
             Endpoint::Name { host, port, family } => {
-                resolver.ask(key, host, *port, *family);
-                Progress::Pending
+                let names = plan.names.as_ref();
+                match names.and_then(|names| names.kept(host, *family, now)) {
+                    Some(kept) => {
+                        let at = |ip| SocketAddr::new(ip, *port);
+                        dial.addresses.extend(kept.into_iter().map(at));
+                        dial.connect(registry, clock, now)
+                    }
+                    None => {
+                        resolver.ask(key, (host, *port), *family, names);
+                        Progress::Pending
+                    }
+                }
             }
             Endpoint::Addresses(addresses) => {
                 dial.addresses.extend_from_slice(addresses);
@@ -196,7 +207,7 @@ impl Dial {
     /// Handles the resolver's result.
     pub fn resolved<'a>(
         &mut self,
-        addresses: Result<Vec<SocketAddr>, String>,
+        answer: LookupResult,
         registry: impl Into<Option<&'a Registry>>,
         clock: &Clock,
     ) -> Progress {
@@ -205,25 +216,19 @@ impl Dial {
             return Progress::Pending;
         }
         let now = clock.now();
-        let span = Span::new(self.connection.at, now);
-        self.connection.setup.dns = Some(span);
-        let name = match &self.plan.endpoint {
-            Endpoint::Name { host, .. } => Some(host.clone()),
-            _ => None,
+        let LookupResult {
+            addresses, ttl_s, ..
+        } = answer;
+        let found = match &addresses {
+            Ok(found) => Ok(found.iter().map(SocketAddr::ip).collect::<Vec<_>>()),
+            Err(words) => Err(words.as_str().into()),
         };
-        self.lookup = Some(Lookup {
-            variant: None,
-            round: None,
-            name,
-            span,
-            answer: Some(match &addresses {
-                Ok(found) => Ok(found.iter().map(SocketAddr::ip).collect()),
-                Err(words) => Err(words.as_str().into()),
-            }),
-            ttl_s: None,
-            resolver: Some("getaddrinfo".into()),
-            owner: None,
-        });
+        if let (Some(names), Endpoint::Name { host, family, .. }, Ok(found), Some(ttl_s)) =
+            (&self.plan.names, &self.plan.endpoint, &found, ttl_s)
+        {
+            names.keep(host, *family, found, StubResolver::expiry(ttl_s, now));
+        }
+        self.record_lookup(found, now, ttl_s, Some(answer.resolver));
         match addresses {
             Ok(addresses) => {
                 self.addresses = addresses;
@@ -290,6 +295,10 @@ impl Dial {
         let now = clock.now();
         let setup = &mut self.connection.setup;
         let phase = match self.stage {
+            DialStage::Resolving if kind == Failure::Timeout => {
+                self.record_lookup(Err("no answer within --timeout".into()), now, None, None);
+                SetupPhase::Dns
+            }
             DialStage::Resolving | DialStage::Over => {
                 setup.dns = Some(Span::new(self.connection.at, now));
                 SetupPhase::Dns
@@ -313,6 +322,31 @@ impl Dial {
             Progress::Failed(connection) => connection,
             _ => unreachable!("fail() fails"),
         }
+    }
+
+    /// Records the lookup that ends now.
+    fn record_lookup(
+        &mut self,
+        answer: Result<Vec<IpAddr>, Arc<str>>,
+        now: Nanos,
+        ttl_s: Option<u32>,
+        resolver: Option<Arc<str>>,
+    ) {
+        let span = Span::new(self.connection.at, now);
+        self.connection.setup.dns = Some(span);
+        self.lookup = Some(Lookup {
+            variant: None,
+            round: None,
+            name: match &self.plan.endpoint {
+                Endpoint::Name { host, .. } => Some(host.clone()),
+                _ => None,
+            },
+            span,
+            answer: Some(answer),
+            ttl_s,
+            resolver,
+            owner: None,
+        });
     }
 
     /// Connects to the next address.

@@ -8,6 +8,7 @@
 //! about pools, retries or pacing.
 
 pub mod clock;
+pub mod dns;
 pub mod stamp;
 pub mod tls;
 

@@ -1,5 +1,6 @@
 //! The target of a dial and the way to it; made once, and used for every dial of a variant.
 
+use crate::dns::StubResolver;
 use crate::tls;
 use intact_ledger::{Origin, Protocol};
 use std::net::SocketAddr;
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Which address family to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// All addresses, in the resolver's order.
     #[default]
@@ -68,6 +69,8 @@ pub struct Plan {
     pub origin: Origin,
     /// What to connect to.
     pub endpoint: Endpoint,
+    /// What resolves the name of the endpoint; `None`: the system's getaddrinfo(3).
+    pub names: Option<Arc<StubResolver>>,
     /// How the endpoint leads to the origin.
     pub proxy: Proxy,
     /// TLS, if it is used.

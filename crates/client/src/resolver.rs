@@ -1,5 +1,6 @@
-//! Name lookups with the system's `getaddrinfo`, as programs do them, in threads next to the loop.
+//! Name lookups in threads next to the loop: with the system's `getaddrinfo`, as programs do them, or with a resolver of our own.
 
+use crate::dns::StubResolver;
 use crate::plan::Family;
 use mio::Waker;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -16,6 +17,7 @@ struct LookupRequest {
     host: Arc<str>,
     port: u16,
     family: Family,
+    names: Option<Arc<StubResolver>>,
 }
 
 /// The result of one lookup.
@@ -25,6 +27,10 @@ pub struct LookupResult {
     pub key: u64,
     /// The addresses in the resolver's order, or the text of its error.
     pub addresses: Result<Vec<SocketAddr>, String>,
+    /// How long they are valid, in seconds; getaddrinfo(3) does not report it.
+    pub ttl_s: Option<u32>,
+    /// What was asked: `getaddrinfo`, or the address of a name server.
+    pub resolver: Arc<str>,
 }
 
 /// Threads that resolve names and wake the loop. They are started on demand and end with it.
@@ -59,8 +65,14 @@ impl Resolver {
         self.waker.clone()
     }
 
-    /// Asks for the addresses of a name.
-    pub(crate) fn ask(&mut self, key: u64, host: &Arc<str>, port: u16, family: Family) {
+    /// Asks for the addresses of a name: `names`, or else the system.
+    pub(crate) fn ask(
+        &mut self,
+        key: u64,
+        (host, port): (&Arc<str>, u16),
+        family: Family,
+        names: Option<&Arc<StubResolver>>,
+    ) {
         if self.under_way >= self.threads && self.threads < MOST_THREADS {
             self.start_thread();
         }
@@ -70,6 +82,7 @@ impl Resolver {
             host: host.clone(),
             port,
             family,
+            names: names.cloned(),
         };
         // the receiver is in `self`, so this cannot fail
         let _ = self.questions.send(question);
@@ -110,6 +123,19 @@ impl Resolver {
 }
 
 fn look_up(question: &LookupRequest) -> LookupResult {
+    if let Some(names) = &question.names {
+        let answer = names.ask(&question.host, question.family);
+        let at = |ip| SocketAddr::new(ip, question.port);
+        let addresses = answer.addresses;
+        return LookupResult {
+            key: question.key,
+            addresses: addresses.map(|found| found.into_iter().map(at).collect()),
+            ttl_s: answer.ttl_s,
+            resolver: answer
+                .server
+                .map_or("resolv.conf".into(), |server| server.to_string().into()),
+        };
+    }
     let addresses = (&*question.host, question.port)
         .to_socket_addrs()
         .map_err(|error| error.to_string())
@@ -126,5 +152,7 @@ fn look_up(question: &LookupRequest) -> LookupResult {
     LookupResult {
         key: question.key,
         addresses,
+        ttl_s: None,
+        resolver: "getaddrinfo".into(),
     }
 }

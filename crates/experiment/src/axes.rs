@@ -27,6 +27,41 @@ impl TlsChoice {
     }
 }
 
+/// How the name of the server is resolved for a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NameLookup {
+    /// getaddrinfo(3) for each connection, with the caches that the machine has.
+    #[default]
+    System,
+    /// The name server is asked, and its answer is kept for its TTL.
+    Cached,
+    /// The name server is asked for each connection.
+    PerConnection,
+}
+
+impl NameLookup {
+    /// All of them.
+    pub const ALL: [NameLookup; 3] = [
+        NameLookup::System,
+        NameLookup::Cached,
+        NameLookup::PerConnection,
+    ];
+
+    /// The word on the command line and in axes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NameLookup::System => "system",
+            NameLookup::Cached => "cached",
+            NameLookup::PerConnection => "per-connection",
+        }
+    }
+
+    /// The one of this word; `None` for a word that is none.
+    pub fn read(word: &str) -> Option<NameLookup> {
+        NameLookup::ALL.into_iter().find(|one| one.as_str() == word)
+    }
+}
+
 /// The values of each axis, in the order in which they were given. None is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axes {
@@ -40,6 +75,8 @@ pub struct Axes {
     pub resume: Vec<bool>,
     /// Is the first request of a resumed HTTP/3 connection sent before the server responds (0-RTT)?
     pub early_data: Vec<bool>,
+    /// How names are resolved.
+    pub dns: Vec<NameLookup>,
     /// Connections at once.
     pub concurrency: Vec<u32>,
     /// Streams per connection.
@@ -72,6 +109,8 @@ pub struct AxisValues {
     pub resume: bool,
     /// Whether the first request of a connection is sent before the server responds; absent where that is not possible.
     pub early_data: Option<bool>,
+    /// How names are resolved; absent where only the system does it.
+    pub dns: Option<NameLookup>,
     /// Connections at once.
     pub concurrency: u32,
     /// Streams per connection.
@@ -135,6 +174,12 @@ impl AxisValues {
                 true => Some(axes.on_off(EARLY_DATA)?),
                 false => None,
             },
+            dns: match axes.axes.contains_key(DNS) {
+                true => {
+                    Some(axes.one(DNS, "system, cached or per-connection", NameLookup::read)?)
+                }
+                false => None,
+            },
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
             open_loop: axes.open_loop()?,
@@ -155,6 +200,9 @@ impl AxisValues {
         if let Some(early) = self.early_data {
             axes.insert(EARLY_DATA.to_owned(), on_off(early));
         }
+        if let Some(dns) = self.dns {
+            axes.insert(DNS.to_owned(), dns.as_str().to_owned());
+        }
         if let Some(open) = &self.open_loop {
             axes.insert("rate".to_owned(), open.rate.to_string());
             let (arrivals, when_busy) = (open.arrivals.as_str(), open.when_busy.as_str());
@@ -167,6 +215,7 @@ impl AxisValues {
 
 const COUNT: &str = "a number from 1 on";
 const EARLY_DATA: &str = "early-data";
+const DNS: &str = "dns";
 
 fn count(value: &str) -> Option<u32> {
     value.parse().ok().filter(|&count| count > 0)
@@ -278,12 +327,27 @@ impl Axes {
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();
         for open_loop in self.load.loops() {
-            self.add_choices(open_loop, &mut choices);
+            for dns in self.name_lookups() {
+                self.add_choices(open_loop, dns, &mut choices);
+            }
         }
         choices
     }
 
-    fn add_choices(&self, open_loop: Option<OpenLoop>, choices: &mut Vec<AxisValues>) {
+    /// How names are resolved: not named where the system does it by default.
+    fn name_lookups(&self) -> Vec<Option<NameLookup>> {
+        match self.dns[..] {
+            [NameLookup::System] => vec![None],
+            _ => self.dns.iter().copied().map(Some).collect(),
+        }
+    }
+
+    fn add_choices(
+        &self,
+        open_loop: Option<OpenLoop>,
+        dns: Option<NameLookup>,
+        choices: &mut Vec<AxisValues>,
+    ) {
         // an A/A comparison names a value twice and wants it measured twice
         for &concurrency in &self.concurrency {
             for &http in &self.http {
@@ -308,6 +372,7 @@ impl Axes {
                                         tls,
                                         resume,
                                         early_data,
+                                        dns,
                                         concurrency,
                                         streams: if has_streams(http) { streams } else { 1 },
                                         open_loop,
@@ -343,13 +408,14 @@ impl Axes {
         varied.map(|(axis, _)| axis.to_owned()).collect()
     }
 
-    fn lengths(&self) -> [(&'static str, usize); 8] {
+    fn lengths(&self) -> [(&'static str, usize); 9] {
         [
             ("keepalive", self.keepalive.len()),
             ("http", self.http.len()),
             ("tls", self.tls.len()),
             ("resume", self.resume.len()),
             (EARLY_DATA, self.early_data.len()),
+            (DNS, self.dns.len()),
             ("c", self.concurrency.len()),
             ("streams", self.streams.len()),
             ("rate", self.load.rate.len().max(1)),
@@ -389,6 +455,7 @@ mod tests {
             tls: vec![TlsChoice::None],
             resume: vec![false],
             early_data: vec![false],
+            dns: vec![NameLookup::System],
             concurrency: vec![1],
             streams: vec![1],
             load: Load::default(),
@@ -428,6 +495,7 @@ mod tests {
         let version = TlsChoice::Version(TlsVersion::Tls13);
         all.tls = vec![TlsChoice::None, TlsChoice::Any, version];
         all.resume = vec![false, true];
+        all.dns = NameLookup::ALL.to_vec();
         all.concurrency = vec![1, 10];
         all.streams = vec![1, 32];
         let closed = all.clone();

@@ -10,7 +10,7 @@ mod open_loop;
 pub mod order;
 mod rng;
 
-pub use axes::{Axes, AxisError, AxisValues, Load, TlsChoice, variants};
+pub use axes::{Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, variants};
 pub use open_loop::{
     Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy,
 };

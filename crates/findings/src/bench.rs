@@ -111,7 +111,11 @@ impl BenchFacts {
             let most = if effects.is_empty() { usize::MAX } else { 1 };
             let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds, most);
             let at = sentences.len().min(1);
-            sentences.splice(at..at, findings::errors_in(&variants, &errors));
+            let failed = findings::failed_lookups(&variants);
+            let next = findings::errors_in(&variants, &errors)
+                .into_iter()
+                .chain(failed);
+            sentences.splice(at..at, next);
             sentences
         } else if errors.is_all() && requests.ok > 0 {
             vec![only_errors(&requests, &errors)]

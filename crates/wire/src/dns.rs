@@ -121,16 +121,21 @@ impl Message {
 
     /// The error of the server, as RFC 1035 section 4.1.1 names it.
     pub fn error(&self) -> Option<&'static str> {
-        Some(match self.header.code {
-            0 => return None,
-            1 => "FORMERR",
-            2 => "SERVFAIL",
-            3 => "NXDOMAIN",
-            4 => "NOTIMP",
-            5 => "REFUSED",
-            _ => "error",
-        })
+        code_name(self.header.code)
     }
+}
+
+/// The name of a response code; `None` for 0, which is no error.
+pub fn code_name(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0 => return None,
+        1 => "FORMERR",
+        2 => "SERVFAIL",
+        3 => "NXDOMAIN",
+        4 => "NOTIMP",
+        5 => "REFUSED",
+        _ => "error",
+    })
 }
 
 /// Writes a question for records of this type. `None` for an invalid name: more than 255 bytes, or

@@ -12,7 +12,7 @@ use crate::pace::Pace;
 use crate::recorder::{Recorder, RowPolicy};
 use intact_client::tls::{Credentials, Trust, Verify};
 use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, AxisValues, Load, TlsChoice};
+use intact_experiment::{Axes, AxisValues, Load, NameLookup, TlsChoice};
 use intact_ledger::{Protocol, TlsVersion};
 use intact_serve::{CertificateAuthority, TestServer, TlsConfig};
 use std::sync::Arc;
@@ -54,6 +54,7 @@ fn config(server: &TestServer, roots: &[u8], trial: Trial) -> Config {
             tls: vec![tls],
             resume: vec![false],
             early_data: vec![false],
+            dns: vec![NameLookup::System],
             concurrency: vec![CONNECTIONS as u32],
             streams: vec![1],
             load: Load::default(),
@@ -77,7 +78,6 @@ fn config(server: &TestServer, roots: &[u8], trial: Trial) -> Config {
         },
         route: ConnectOverride::default(),
         coalesce: Coalesce::Never,
-        look_up_once: false,
         proxy: None,
         unix_socket: None,
         io: IoChoice::Epoll,

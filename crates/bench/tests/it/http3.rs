@@ -441,6 +441,7 @@ impl Driven {
     ) -> Driven {
         let plan = Arc::new(Plan {
             origin: ServerUrl::parse("https://localhost/").unwrap().origin(),
+            names: None,
             endpoint: Endpoint::Addresses([address].into()),
             proxy: Proxy::Transparent,
             tls: Some(client.clone()),

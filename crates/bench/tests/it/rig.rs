@@ -5,7 +5,7 @@ use intact_bench::{
 };
 use intact_client::tls::Credentials;
 use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, Load, TlsChoice};
+use intact_experiment::{Axes, Load, NameLookup, TlsChoice};
 use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -54,6 +54,7 @@ pub(crate) fn config(url: &str) -> Config {
             tls: vec![TlsChoice::None],
             resume: vec![false],
             early_data: vec![false],
+            dns: vec![NameLookup::System],
             concurrency: vec![1],
             streams: vec![1],
             load: Load::default(),
@@ -74,7 +75,6 @@ pub(crate) fn config(url: &str) -> Config {
         credentials: Credentials::default(),
         route: ConnectOverride::default(),
         coalesce: Coalesce::Always,
-        look_up_once: false,
         proxy: None,
         unix_socket: None,
         io: io(),

@@ -1,11 +1,18 @@
 //! Names: the duration of a lookup, the addresses of both families, their TTL, and the aliases.
 
 use super::{Ended, ProbeContext};
-use crate::dns;
 use intact_client::Endpoint;
+use intact_client::dns::{self, NameServers, Patience};
 use intact_ledger::server_profile::{DnsQuery, Found, Names};
 use intact_ledger::{Event, Lookup, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long the name server is asked.
+const PATIENCE: Patience = Patience {
+    timeout: Duration::from_secs(1),
+    tries: 2,
+};
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let address = &bench.plans.address;
@@ -31,7 +38,8 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         asked: Vec::new(),
     };
     record(bench, &names.addresses, &host, span, "getaddrinfo", None);
-    if let Some(server) = dns::system_server()
+    let servers = NameServers::of_system().map_or_else(|_| Vec::new(), |found| found.servers);
+    if let Some(&server) = servers.first()
         && host.contains('.')
         && !host.ends_with(".localhost")
     {
@@ -50,9 +58,10 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
 fn ask(bench: &mut ProbeContext<'_>, server: SocketAddr, host: &str, v6: bool) -> DnsQuery {
     let clock = bench.caller.clock;
     let from = clock.now();
-    let answer = match dns::ask(server, host, v6) {
+    let [answer] = dns::ask(server, host, [v6], PATIENCE);
+    let answer = match answer {
         Ok(answer) => Found::Value(answer),
-        Err(words) => Found::Error(words),
+        Err(error) => Found::Error(error.to_string()),
     };
     let span = Span::new(from, clock.now());
     let (addresses, ttl) = match &answer {

@@ -83,9 +83,7 @@ impl Prober<'_> {
                 continue;
             };
             let registry = self.poll.registry();
-            pending.progress = pending
-                .dial
-                .resolved(answer.addresses, registry, &self.clock);
+            pending.progress = pending.dial.resolved(answer, registry, &self.clock);
             if let Some(lookup) = pending.dial.take_lookup() {
                 self.observer.event(Event::Lookup(&lookup));
             }

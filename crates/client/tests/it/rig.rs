@@ -116,6 +116,7 @@ impl Driver {
         let trust = Trust::load(verify).unwrap();
         let plan = Arc::new(Plan {
             origin: url.origin(),
+            names: None,
             endpoint: Endpoint::Addresses([address].into()),
             proxy: Proxy::Transparent,
             tls: Some(Client::new(name, &settings, &trust).unwrap()),

@@ -184,6 +184,7 @@ mod tests {
             tls: TlsChoice::None,
             resume: false,
             early_data: None,
+            dns: None,
             concurrency,
             streams: 1,
             open_loop: None,

@@ -294,6 +294,7 @@ mod tests {
                     tls: TlsChoice::None,
                     resume: false,
                     early_data: None,
+                    dns: None,
                     concurrency: c,
                     streams: 1,
                     open_loop: None,

@@ -309,6 +309,17 @@ pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> V
     sentences
 }
 
+/// Lookups that failed, where any did: a variant that opens fewer connections, or keeps answers, needs fewer.
+pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<String> {
+    let of =
+        |one: &VariantFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
+    let any = variants.iter().any(|one| one.lookups_failed > 0);
+    any.then(|| {
+        let all: Vec<String> = variants.iter().map(of).collect();
+        format!("Failed lookups: {}", all.join(", "))
+    })
+}
+
 /// The verdict where every response was an error.
 pub(crate) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
     let failed = requests.failures();

@@ -38,6 +38,7 @@ impl MetricSource for BenchFacts {
                         variant.tls.clone().unwrap_or_else(|| "none".to_owned()),
                     ),
                     ("resume", on_off(variant.resume)),
+                    ("dns", variant.dns.unwrap_or("system").to_owned()),
                     ("concurrency", variant.concurrency.to_string()),
                     ("streams", variant.streams.to_string()),
                     (
@@ -252,6 +253,7 @@ mod tests {
                     tls: TlsChoice::None,
                     resume: false,
                     early_data: None,
+                    dns: None,
                     concurrency: 1,
                     streams: 1,
                     open_loop: None,

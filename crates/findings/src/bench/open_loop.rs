@@ -125,6 +125,7 @@ mod tests {
             tls: TlsChoice::None,
             resume: false,
             early_data: None,
+            dns: None,
             concurrency: 10,
             streams: 1,
             open_loop: Some(OpenLoop {

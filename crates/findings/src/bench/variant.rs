@@ -8,7 +8,7 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share};
 use crate::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
 use crate::population::buckets_ms;
-use intact_experiment::{AxisError, AxisValues, TlsChoice};
+use intact_experiment::{AxisError, AxisValues, NameLookup, TlsChoice};
 use intact_ledger::{
     Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Phase, Reuse, Tally, Variant,
 };
@@ -155,6 +155,9 @@ pub struct VariantFacts {
     pub tls: Option<String>,
     /// Cipher suites and the like are in the ledger; this is whether resumption was allowed.
     pub resume: bool,
+    /// How names were resolved: `system`, `cached` or `per-connection`; absent where that was no axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns: Option<&'static str>,
     /// Connections at once.
     pub concurrency: u64,
     /// Streams per connection.
@@ -206,6 +209,8 @@ pub struct VariantFacts {
     pub reuse_seen_up_to: Option<u64>,
     /// Name lookups.
     pub lookups: u64,
+    /// Lookups that failed.
+    pub lookups_failed: u64,
     /// Mean bytes on the wire.
     pub bytes_per_request: Option<BytesPerRequest>,
     /// Populations: fresh and reused where both occur, else the two modes of the histogram if it has two.
@@ -234,8 +239,10 @@ embeds!(VariantFacts, counts: TrafficCounts);
 impl VariantFacts {
     /// Whether nothing but keep-alive distinguishes it from another.
     pub(super) fn differs_in_keepalive(&self, other: &VariantFacts) -> bool {
-        let axes =
-            |one: &VariantFacts| (one.http.clone(), one.resume, one.concurrency, one.streams);
+        let axes = |one: &VariantFacts| {
+            let of_connections = (one.concurrency, one.streams);
+            (one.http.clone(), one.resume, one.dns, of_connections)
+        };
         self.keepalive != other.keepalive && axes(self) == axes(other) && self.tls == other.tls
     }
 
@@ -272,6 +279,7 @@ impl VariantFacts {
             http: axes.http.as_str().to_owned(),
             tls: tls_version(axes.tls, all),
             resume: axes.resume,
+            dns: axes.dns.map(NameLookup::as_str),
             concurrency: axes.concurrency.into(),
             streams: axes.streams.into(),
             resumed_share: share(resumed, handshakes),
@@ -308,6 +316,7 @@ impl VariantFacts {
             tiers: FirstCallTiers::of(&evidence, CallNoun("the first", "calls")),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
+            lookups_failed: all.lookups_failed,
             open_loop,
             counts: TrafficCounts {
                 reuse: share(reused, measured.reuse_known()),

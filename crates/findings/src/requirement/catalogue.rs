@@ -372,6 +372,7 @@ pub static SELECTORS: &[SelectorEntry] = &[
     SelectorEntry::of("tls", VERSIONS, "the version: none, 1.2, 1.3"),
     SelectorEntry::of("resume", LOAD, "on or off"),
     SelectorEntry::of("concurrency", LOAD, "exchanges at a time (-c)"),
+    SelectorEntry::of("dns", &[Bench], "system, cached, per-connection"),
     SelectorEntry::of("streams", LOAD, "streams on one connection"),
     SelectorEntry::of("rate", &[Bench], "the requested rate as given (--rate 500/s), or closed"),
     SelectorEntry::of("host", HOSTS, "the host that was called, with its port if that is unusual"),

@@ -25,6 +25,7 @@ fn run(keepalive: &[bool]) -> Run {
                 tls: TlsChoice::None,
                 resume: false,
                 early_data: None,
+                dns: None,
                 concurrency: 1,
                 streams: 1,
                 open_loop: None,

@@ -2,7 +2,7 @@
 
 use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
-use intact_experiment::{Axes, Load, TlsChoice};
+use intact_experiment::{Axes, Load, NameLookup, TlsChoice};
 use intact_ledger::{Protocol, TlsVersion, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
@@ -77,6 +77,8 @@ struct SourceAxes {
     keepalive: Vec<Word>,
     #[serde(default)]
     resume: Vec<Word>,
+    #[serde(default)]
+    dns: Vec<Word>,
     #[serde(default)]
     c: Vec<Word>,
     #[serde(default)]
@@ -325,6 +327,10 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         tls: values("tls", &source.tls, tls, |text| one_of(TLS, text))?,
         resume: values("resume", &source.resume, false, |text| one_of(ON_OFF, text))?,
         early_data: vec![false],
+        dns: values("dns", &source.dns, NameLookup::System, |text| {
+            let known = NameLookup::ALL.map(|one| (one.as_str(), one));
+            one_of(&known, text)
+        })?,
         concurrency: values("c", &source.c, 1, count)?,
         streams: values("streams", &source.streams, 1, count)?,
         load: Load::default(),

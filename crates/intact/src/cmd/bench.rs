@@ -10,6 +10,7 @@ use super::link;
 use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
 use super::recording::Recording;
+use super::resolver;
 use super::run_header;
 use super::serve;
 use crate::console;
@@ -17,7 +18,7 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
-use args::{Coalesce, Dns, Io, RowChoice, Switch};
+use args::{Coalesce, Io, RowChoice, Switch};
 use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
@@ -72,6 +73,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     if options.scenario.dry_run {
         return scenario::print_plan(options);
     }
+    resolver::enter(options.resolver)?;
     let Some(spec) = &options.link else {
         return measure(&config, None);
     };
@@ -244,7 +246,6 @@ fn bench_config(
             Coalesce::On => intact_bench::Coalesce::Always,
             Coalesce::Off => intact_bench::Coalesce::Never,
         },
-        look_up_once: args.dns == Dns::Once,
         proxy: args.proxy.clone(),
         unix_socket: args.unix_socket.clone(),
         io: match args.io {
@@ -347,6 +348,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         tls,
         resume: on(&args.axes.resume),
         early_data: on(&args.axes.early_data),
+        dns: args.axes.dns.clone(),
         concurrency: match args.axes.concurrency.is_empty() {
             true => vec![1],
             false => args.axes.concurrency.clone(),

@@ -146,7 +146,7 @@ fn announce(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyh
     };
     let names = addresses.names.map_or_else(String::new, |names| {
         format!(
-            "dns://{names}   (programs ask it under --resolver {} of watch, compare, link)\n",
+            "dns://{names}   (programs ask it under --resolver {} of watch, compare, bench, link)\n",
             names.ip()
         )
     });

@@ -263,6 +263,11 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .if_any("dials failed", |one| {
             Cell::failures(one.connections.failed.values().sum())
         })
+        .if_any("lookups", |one| {
+            (one.dns.is_some() || one.lookups_failed > 0).then_some(one.lookups)
+        })
+        .about("of names; a connection for which the answer was kept has none")
+        .if_any("lookups failed", |one| Cell::failures(one.lookups_failed))
         .ranked(3, "req/conn", |one| one.requests_per_connection.map(Mean))
         .about("mean")
         .ranked(4, "opened/s", |one| one.churn_per_s.map(Rate))

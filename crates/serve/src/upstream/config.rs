@@ -69,6 +69,7 @@ impl UpstreamConfig {
             keepalive,
             plan: Arc::new(Plan {
                 origin: address.origin(),
+                names: None,
                 endpoint: route.endpoint(&address.host, address.port)?,
                 proxy: Proxy::Transparent,
                 tls,

@@ -142,7 +142,7 @@ impl Connections {
             if let Some(slot) = self.slots.get_mut(&key)
                 && let Stage::Dialing(dial) = &mut slot.stage
             {
-                let progress = dial.resolved(answer.addresses, &self.registry, &self.clock);
+                let progress = dial.resolved(answer, &self.registry, &self.clock);
                 self.progress(key, progress);
             }
         }

@@ -72,13 +72,21 @@ impl<B: Backend> Round<'_, B> {
                 continue;
             };
             let registry = self.backend.registry();
-            let progress = dial.resolved(answer.addresses, registry, &self.engine.clock);
-            if let Some(mut lookup) = dial.take_lookup() {
-                lookup.variant = Some(slot.recipe.variant);
-                lookup.round = Some(self.round);
-                self.engine.recorder.record(Event::Lookup(&lookup));
-            }
+            let progress = dial.resolved(answer, registry, &self.engine.clock);
+            self.record_lookup(index);
             self.progress(index, progress);
+        }
+    }
+
+    /// Records the lookup of a dial, if it is over and was not recorded.
+    fn record_lookup(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        if let Phase::Dialing(dial, _) = &mut slot.phase
+            && let Some(mut lookup) = dial.take_lookup()
+        {
+            lookup.variant = Some(slot.recipe.variant);
+            lookup.round = Some(self.round);
+            self.engine.recorder.record(Event::Lookup(&lookup));
         }
     }
 
@@ -142,6 +150,8 @@ impl<B: Backend> Round<'_, B> {
     }
 
     pub(super) fn dial_failed(&mut self, index: usize, mut connection: Connection) {
+        // one that took too long ends with its dial
+        self.record_lookup(index);
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
         };

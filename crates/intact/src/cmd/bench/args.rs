@@ -7,11 +7,12 @@ use crate::cmd::gates::Gates;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use clap::ValueEnum;
-use intact_experiment::{Arrivals, Load, RequestRate, TlsChoice, WhenBusy};
+use intact_experiment::{Arrivals, Load, NameLookup, RequestRate, TlsChoice, WhenBusy};
 use intact_findings::requirement::Document;
 use intact_ledger::{Protocol, TlsVersion};
 use intact_units::rate::RateError;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,14 +55,9 @@ pub(crate) struct Args {
     pub(in crate::cmd) request: RequestOptions,
     #[command(flatten)]
     pub(in crate::cmd) reach: ConnectOptions,
-    /// Look the name up for every connection, or once
-    #[arg(
-        long,
-        value_name = "each|once",
-        default_value = "each",
-        help_heading = "Connection"
-    )]
-    pub(in crate::cmd) dns: Dns,
+    /// Look names up at this name server, such as `intact serve --dns=127.0.0.9` (port 53)
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::cmd::resolver::address, conflicts_with = "link", help_heading = "Connection")]
+    pub(in crate::cmd) resolver: Option<IpAddr>,
     /// HTTP proxy
     #[arg(long, short = 'x', value_name = "URL", help_heading = "Connection")]
     pub(in crate::cmd) proxy: Option<String>,
@@ -141,6 +137,15 @@ pub(crate) struct AxisOptions {
         default_value = "off"
     )]
     pub(in crate::cmd) early_data: Vec<Switch>,
+    /// Look the name up for each connection with getaddrinfo (system) or at the name server (per-connection), or keep the server's answer for its TTL (cached)
+    #[arg(
+        long,
+        value_name = "system,cached,per-connection",
+        value_delimiter = ',',
+        value_parser = name_lookup,
+        default_value = "system"
+    )]
+    pub(in crate::cmd) dns: Vec<NameLookup>,
     /// Streams at once on each connection of HTTP/2 and HTTP/3
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1")]
     pub(in crate::cmd) streams: Vec<u32>,
@@ -245,6 +250,7 @@ const EXAMPLES: &str = "Examples:
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
   intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
   intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
+  intact bench http://api.internal/ --dns system,cached,per-connection    what a cache of names saves, with and without reuse
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
   intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
@@ -271,12 +277,6 @@ pub(crate) enum Io {
     Auto,
     Epoll,
     Uring,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Dns {
-    Each,
-    Once,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
@@ -336,6 +336,10 @@ fn when_busy(word: &str) -> Result<WhenBusy, String> {
     let mut all = WhenBusy::ALL.into_iter();
     let known = all.find(|one| one.as_str() == word);
     known.ok_or_else(|| "one of queue, open".to_owned())
+}
+
+fn name_lookup(word: &str) -> Result<NameLookup, String> {
+    NameLookup::read(word).ok_or_else(|| "one of system, cached, per-connection".to_owned())
 }
 
 fn tls_choice(word: &str) -> Result<TlsChoice, String> {

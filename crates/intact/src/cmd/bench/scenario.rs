@@ -150,6 +150,7 @@ fn scenario(
     for (option, count) in [
         ("-c", args.axes.concurrency.len()),
         ("--http", args.axes.http.len()),
+        ("--dns", args.axes.dns.len()),
     ] {
         if count > 1 {
             return Err(usage(format!("{option}: a scenario takes one value")));

@@ -14,7 +14,7 @@ pub(super) const PORT: u16 = 53;
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Name server")]
 pub(super) struct NameServerOptions {
-    /// Serve names too, over UDP and TCP; programs ask it under `--resolver ADDRESS` of watch, compare and link
+    /// Serve names too, over UDP and TCP; programs ask it under `--resolver ADDRESS` of watch, compare, bench and link
     #[arg(
         long,
         value_name = "ADDRESS",

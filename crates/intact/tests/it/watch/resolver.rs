@@ -28,7 +28,7 @@ ask(Number(process.env.REQUESTS));
 const STAGE: &str = r#"
 ip link set lo up
 mkfifo out
-"$INTACT" serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:0 --dns=127.0.0.9 --dns-ttl 0 $DNS --json=serve.json >out 2>&1 &
+"$INTACT" serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:0 --dns=127.0.0.9 $DNS --json=serve.json >out 2>&1 &
 server=$!
 exec 3<out
 read -r line <&3
@@ -52,8 +52,12 @@ fn read(folder: &Path, name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Runs the stage: a name server with these options, and `words` next to it.
+/// Runs the stage: a name server with these options, by default without a TTL, and `words` next to it.
 fn stage(folder: &Path, name_server: &str, words: &[&str], environment: &[(&str, &str)]) -> Output {
+    let ttl = match name_server.contains("--dns-ttl") {
+        true => "",
+        false => "--dns-ttl 0 ",
+    };
     Command::new("unshare")
         .args([
             "--user",
@@ -66,7 +70,7 @@ fn stage(folder: &Path, name_server: &str, words: &[&str], environment: &[(&str,
         ])
         .args(words)
         .env("INTACT", env!("CARGO_BIN_EXE_intact"))
-        .env("DNS", name_server)
+        .env("DNS", format!("{ttl}{name_server}"))
         .env("NO_COLOR", "1")
         .env("PORT", "8080")
         .envs(environment.iter().copied())
@@ -210,6 +214,76 @@ fn compare_shows_failed_lookups_of_both_programs() {
         new["lookups_failed"], new["lookups"]
     );
     let verdict = document["verdict"].as_array().unwrap();
+    assert!(verdict.contains(&json!(sentence)), "{verdict:#?}");
+}
+
+/// `bench` of two ways to resolve names, with and without reuse, 20 requests each; its document and the server's.
+fn benched(test: &str, dns: &str, name_server: &str) -> Option<(Value, Value)> {
+    for name in ["unshare", "ip"] {
+        program(name, test)?;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let words = "bench http://api.test:8080/ -4 -n 20 --rounds 2 --resolver 127.0.0.9 --json=bench.json --dns";
+    let intact = env!("CARGO_BIN_EXE_intact");
+    let words: Vec<&str> = words.split(' ').chain([dns]).collect();
+    let words = [&[intact], &words[..]].concat();
+    let out = stage(folder.path(), name_server, &words, &[]);
+    assert!(out.status.success(), "{out:?}");
+    let documents = ["bench.json", "serve.json"].map(|name| read(folder.path(), name));
+    Some(documents.into())
+}
+
+/// Lookups of each variant, by its name.
+fn lookups(bench: &Value) -> Vec<(&str, u64)> {
+    let variants = bench["variants"].as_array().unwrap().iter();
+    let count = |one: &Value| one["lookups"].as_u64().unwrap();
+    variants
+        .map(|one| (one["name"].as_str().unwrap(), count(one)))
+        .collect()
+}
+
+#[test]
+fn a_cache_of_names_and_reuse_each_save_lookups() {
+    let test = "a_cache_of_names_and_reuse_each_save_lookups";
+    let dns = "per-connection,cached";
+    let Some((bench, server)) = benched(test, dns, "--dns-ttl 1h") else {
+        return;
+    };
+    // one per round, one per request, and none: the first request of all has the answer
+    let wanted = [
+        ("keepalive=on dns=per-connection", 2),
+        ("keepalive=off dns=per-connection", 20),
+        ("keepalive=on dns=cached", 0),
+        ("keepalive=off dns=cached", 0),
+    ];
+    assert_eq!(lookups(&bench), wanted);
+    // and that first request of each variant
+    let asked = 2 + 20 + 4;
+    assert_eq!(server["lookups"], json!({"total": asked, "failed": {}}));
+
+    // an answer that is not valid for any time is not kept
+    let (bench, _) = benched(test, dns, "--dns-ttl 0").unwrap();
+    assert_eq!(lookups(&bench)[3], ("keepalive=off dns=cached", 20));
+}
+
+#[test]
+fn failed_lookups_of_a_bench_stand_in_its_verdict() {
+    let test = "failed_lookups_of_a_bench_stand_in_its_verdict";
+    let limit = "--dns-rate-limit 5/s:nxdomain";
+    let Some((bench, _)) = benched(test, "system", limit) else {
+        return;
+    };
+    let variants = bench["variants"].as_array().unwrap();
+    let of = |name: &str| {
+        let mut all = variants.iter();
+        let one = all.find(|one| one["name"] == name).unwrap();
+        let (failed, all) = (&one["lookups_failed"], &one["lookups"]);
+        format!("{failed} of {all} in {name}")
+    };
+    let [kept, new] = ["keepalive=on", "keepalive=off"].map(of);
+    assert!(!new.starts_with("0 "), "{new}");
+    let sentence = format!("Failed lookups: {kept}, {new}");
+    let verdict = bench["verdict"].as_array().unwrap();
     assert!(verdict.contains(&json!(sentence)), "{verdict:#?}");
 }
 

@@ -1,33 +1,16 @@
-//! Queries a name server directly: getaddrinfo(3) reports neither TTL nor aliases.
+//! Queries a name server directly, over UDP: getaddrinfo(3) reports neither TTL nor aliases. Blocks; does not choose a server.
 
 use intact_ledger::server_profile::NameAnswer;
 use intact_wire::dns::{self, A, AAAA, Header, RecordData};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// The timeout of one try.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Tries.
-const TRIES: u32 = 2;
 /// The longest accepted answer, in bytes.
 const LONGEST: usize = 4096;
 /// The maximum of aliases to follow.
 const MOST_ALIASES: usize = 16;
-
-/// The first name server of the system's configuration.
-pub(crate) fn system_server() -> Option<SocketAddr> {
-    server_in(&std::fs::read_to_string("/etc/resolv.conf").ok()?)
-}
-
-fn server_in(resolv_conf: &str) -> Option<SocketAddr> {
-    resolv_conf
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("nameserver"))
-        .find_map(|rest| rest.trim().parse::<IpAddr>().ok())
-        .map(|server| SocketAddr::new(server, 53))
-}
 
 /// A question for the addresses of a name.
 struct Question {
@@ -37,56 +20,131 @@ struct Question {
     v6: bool,
 }
 
-/// Queries the addresses of one family. The error is a message.
-pub(crate) fn ask(server: SocketAddr, name: &str, v6: bool) -> Result<NameAnswer, String> {
-    let question = Question {
-        // the keys of the standard library's maps are random
-        id: RandomState::new().hash_one(name) as u16,
-        name: name.trim_end_matches('.').to_ascii_lowercase(),
-        v6,
-    };
-    let kind = if v6 { AAAA } else { A };
-    let bytes = dns::query(question.id, &question.name, kind)
-        .ok_or("a label of the name is empty or too long")?;
+/// Why a query has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// The name cannot be sent.
+    #[error("a label of the name is empty or too long")]
+    Name,
+    /// Nothing came in time.
+    #[error("no answer in time")]
+    NoAnswer,
+    /// The server answered with this code other than 0.
+    #[error("{}", error(*.0))]
+    Code(u8),
+    /// The answer is longer than a datagram.
+    #[error("the answer is longer than a datagram")]
+    Truncated,
+    /// The socket failed.
+    #[error("{0}")]
+    Socket(String),
+}
+
+impl From<std::io::Error> for QueryError {
+    fn from(error: std::io::Error) -> QueryError {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => QueryError::NoAnswer,
+            _ => QueryError::Socket(error.to_string()),
+        }
+    }
+}
+
+/// How long, and how often, a server is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// The timeout of one try.
+    pub timeout: Duration,
+    /// Tries.
+    pub tries: u32,
+}
+
+/// The answer for one family.
+pub type Answer = Result<NameAnswer, QueryError>;
+
+/// Asks for the addresses of the families at the same time: of IPv6 where `v6` says so, else of IPv4. The answers are in that order.
+pub fn ask<const N: usize>(
+    server: SocketAddr,
+    name: &str,
+    v6: [bool; N],
+    patience: Patience,
+) -> [Answer; N] {
+    // the keys of the standard library's maps are random
+    let id = RandomState::new().hash_one(name) as u16;
+    let mut open = v6.map(|v6| OpenQuestion {
+        question: Question {
+            id: id.wrapping_add(u16::from(v6)),
+            name: name.trim_end_matches('.').to_ascii_lowercase(),
+            v6,
+        },
+        answer: None,
+    });
+    let asked = ask_open(server, &mut open, patience);
+    let error = asked.err().unwrap_or(QueryError::NoAnswer);
+    open.map(|one| one.answer.unwrap_or_else(|| Err(error.clone())))
+}
+
+/// A question, and its answer once it is there.
+struct OpenQuestion {
+    question: Question,
+    answer: Option<Answer>,
+}
+
+/// Sends what has no answer yet, and waits, until all have one or the tries are over.
+fn ask_open(
+    server: SocketAddr,
+    open: &mut [OpenQuestion],
+    patience: Patience,
+) -> Result<(), QueryError> {
     let local: SocketAddr = if server.is_ipv6() {
         (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
     } else {
         (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
     };
-    let words = |error: std::io::Error| error.to_string();
-    let socket = UdpSocket::bind(local).map_err(words)?;
-    socket.connect(server).map_err(words)?;
-    let mut last_error = "no answer in time".to_owned();
-    for _ in 0..TRIES {
-        socket.send(&bytes).map_err(words)?;
-        match answer(&socket, &question) {
-            Ok(answer) => return answer,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(error) => last_error = error.to_string(),
+    let socket = UdpSocket::bind(local)?;
+    socket.connect(server)?;
+    let mut last_error = QueryError::NoAnswer;
+    for _ in 0..patience.tries {
+        for OpenQuestion { question, answer } in &*open {
+            if answer.is_none() {
+                let kind = if question.v6 { AAAA } else { A };
+                let bytes = dns::query(question.id, &question.name, kind);
+                socket.send(&bytes.ok_or(QueryError::Name)?)?;
+            }
+        }
+        match receive(&socket, open, patience.timeout) {
+            Ok(()) => return Ok(()),
+            Err(error) => last_error = error.into(),
         }
     }
     Err(last_error)
 }
 
-/// Waits for the answer to this question. Other datagrams are ignored, because any process may send one.
-fn answer(socket: &UdpSocket, question: &Question) -> std::io::Result<Result<NameAnswer, String>> {
+/// Waits until each question has its answer. Other datagrams are ignored, because any process may send one.
+fn receive(
+    socket: &UdpSocket,
+    open: &mut [OpenQuestion],
+    timeout: Duration,
+) -> std::io::Result<()> {
     let mut buffer = [0; LONGEST];
-    let until = Instant::now() + PATIENCE;
-    loop {
+    let until = Instant::now() + timeout;
+    while open.iter().any(|one| one.answer.is_none()) {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
         socket.set_read_timeout(Some(left))?;
         let count = socket.recv(&mut buffer)?;
-        if let Some(answer) = read(&buffer[..count], question) {
-            return Ok(answer);
+        for OpenQuestion { question, answer } in &mut *open {
+            if answer.is_none() {
+                *answer = read(&buffer[..count], question);
+            }
         }
     }
+    Ok(())
 }
 
 /// Reads bytes as the answer to a question for the addresses of a name, with any id. For fuzzing.
-pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Result<NameAnswer, String>> {
+pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Answer> {
     let question = Question {
         id: Header::parse(bytes)?.id,
         name: name.trim_end_matches('.').to_owned(),
@@ -96,13 +154,16 @@ pub fn read_any(bytes: &[u8], name: &str, v6: bool) -> Option<Result<NameAnswer,
 }
 
 /// The content of an answer; `None` if it does not belong to the question.
-fn read(bytes: &[u8], question: &Question) -> Option<Result<NameAnswer, String>> {
+fn read(bytes: &[u8], question: &Question) -> Option<Answer> {
     let header = Header::parse(bytes)?;
     if header.id != question.id || !header.is_answer {
         return None;
     }
     if header.code != 0 {
-        return Some(Err(error(header.code).to_owned()));
+        return Some(Err(QueryError::Code(header.code)));
+    }
+    if header.is_truncated {
+        return Some(Err(QueryError::Truncated));
     }
     let message = dns::parse(bytes).filter(|message| message.is_whole)?;
     let mut found = NameAnswer::default();
@@ -156,6 +217,12 @@ fn error(code: u8) -> &'static str {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::IpAddr;
+
+    const PATIENCE: Patience = Patience {
+        timeout: Duration::from_secs(1),
+        tries: 2,
+    };
 
     fn question(id: u16) -> Question {
         Question {
@@ -233,7 +300,8 @@ mod tests {
         foreign[..2].fill(0xff);
         let junk = vec![0, 0, 7];
         let (server, asked) = scripted(vec![vec![], vec![foreign, junk, good]]);
-        let answer = ask(server, "a", false).unwrap();
+        let [answer] = ask(server, "a", [false], PATIENCE);
+        let answer = answer.unwrap();
         assert_eq!(answer.ttl_s, Some(30));
         assert_eq!(answer.addresses.len(), 1);
         assert_eq!(asked.join().unwrap(), 2);
@@ -244,7 +312,8 @@ mod tests {
         let mut bytes = answer_with(&[]);
         bytes[3] |= 3;
         let (server, asked) = scripted(vec![vec![bytes]]);
-        assert_eq!(ask(server, "a", true).unwrap_err(), "Non-Existent Domain");
+        let [answer] = ask(server, "a", [true], PATIENCE);
+        assert_eq!(answer.unwrap_err().to_string(), "Non-Existent Domain");
         assert_eq!(asked.join().unwrap(), 1);
     }
 
@@ -269,14 +338,26 @@ mod tests {
         assert!(read(&bytes[..bytes.len() - 1], &question(0)).is_none());
         let refused = [0, 0, 0x80, 5, 0, 0, 0, 0, 0, 0, 0, 0];
         let error = read(&refused, &question(0)).unwrap().unwrap_err();
-        assert_eq!(error, "Query Refused");
+        assert_eq!(error, QueryError::Code(5));
     }
 
     #[test]
-    fn the_first_name_server_is_asked() {
-        let text = "# nameserver 192.0.2.9\nsearch x\nnameserver 192.0.2.1\nnameserver ::1\n";
-        assert_eq!(server_in(text), Some("192.0.2.1:53".parse().unwrap()));
-        assert_eq!(server_in("options x"), None);
+    fn each_family_has_its_own_answer() {
+        let four = answer_with(&[record("a", 30, Ok([192, 0, 2, 1]))]);
+        let mut six = answer_with(&[]);
+        six[3] |= 2;
+        let (server, asked) = scripted(vec![vec![six], vec![four]]);
+        let [six, four] = ask(server, "a", [true, false], PATIENCE);
+        assert_eq!(six, Err(QueryError::Code(2)));
+        assert_eq!(four.unwrap().ttl_s, Some(30));
+        assert_eq!(asked.join().unwrap(), 2);
+    }
+
+    #[test]
+    fn an_answer_that_did_not_fit_is_an_error() {
+        let mut bytes = answer_with(&[]);
+        bytes[2] |= 2;
+        assert_eq!(read(&bytes, &question(0)), Some(Err(QueryError::Truncated)));
     }
 
     proptest! {

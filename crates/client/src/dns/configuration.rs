@@ -1,0 +1,88 @@
+//! Which name servers the system asks: `/etc/resolv.conf`, see resolv.conf(5). Other lines than those of servers and of the two
+//! options that concern patience are ignored.
+
+use super::Patience;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Where the configuration is.
+const PATH: &str = "/etc/resolv.conf";
+/// How many servers glibc asks; more are ignored.
+const MOST_SERVERS: usize = 3;
+/// The longest timeout and the most tries that glibc accepts.
+const LONGEST_S: u64 = 30;
+const MOST_TRIES: u32 = 5;
+
+/// The name servers of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameServers {
+    /// In the order in which they are asked; may be empty.
+    pub servers: Vec<SocketAddr>,
+    /// How long each is asked, and how often all of them are.
+    pub patience: Patience,
+}
+
+impl NameServers {
+    /// Those of this system; an error where its configuration cannot be read.
+    pub fn of_system() -> std::io::Result<NameServers> {
+        std::fs::read_to_string(PATH).map(|text| NameServers::parse(&text))
+    }
+
+    /// Reads the text of a resolv.conf.
+    pub fn parse(text: &str) -> NameServers {
+        let mut found = NameServers {
+            servers: Vec::new(),
+            patience: Patience {
+                timeout: Duration::from_secs(5),
+                tries: 2,
+            },
+        };
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("nameserver") if found.servers.len() < MOST_SERVERS => {
+                    let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
+                    let server = address.map(|ip| SocketAddr::new(ip, intact_wire::dns::PORT));
+                    found.servers.extend(server);
+                }
+                Some("options") => words.for_each(|word| found.option(word)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn option(&mut self, word: &str) {
+        let Some((name, value)) = word.split_once(':') else {
+            return;
+        };
+        match (name, value.parse::<u32>()) {
+            ("timeout", Ok(seconds)) => {
+                self.patience.timeout = Duration::from_secs(u64::from(seconds).clamp(1, LONGEST_S));
+            }
+            ("attempts", Ok(tries)) => self.patience.tries = tries.clamp(1, MOST_TRIES),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_and_patience_are_read_and_the_rest_is_ignored() {
+        let text = "# nameserver 192.0.2.9\nsearch x\nnameserver 192.0.2.1\nnameserver\t::1\nnameserver x\noptions ndots:5 timeout:1 attempts:9\n";
+        let found = NameServers::parse(text);
+        let servers = ["192.0.2.1:53", "[::1]:53"].map(|one| one.parse().unwrap());
+        assert_eq!(found.servers, servers);
+        let patience = (found.patience.timeout.as_secs(), found.patience.tries);
+        assert_eq!(patience, (1, 5));
+        let none = NameServers::parse("options x\n");
+        assert_eq!(none.servers, []);
+        assert_eq!(
+            (none.patience.timeout.as_secs(), none.patience.tries),
+            (5, 2)
+        );
+    }
+}
