@@ -77,6 +77,15 @@ pub struct TimeDifference {
     pub(crate) indices: (usize, usize),
 }
 
+impl TimeDifference {
+    /// `(a - b) / a`, with an interval or without one.
+    #[must_use]
+    pub fn saved_estimate(&self) -> f64 {
+        let interval = self.saved_share.map(|saved| saved.value);
+        interval.unwrap_or_else(|| (self.a_ms - self.b_ms) / self.a_ms.max(f64::MIN_POSITIVE))
+    }
+}
+
 /// The share has no bounds: the time of the reference itself is not distinguished from nothing.
 const VARY_TOO_MUCH: NoData =
     NoData::CannotSee("the rounds vary too much for an interval; measure for longer");

@@ -5,13 +5,15 @@
 //! our own script and nothing else.
 
 use super::page::{
-    Assessment, Block, Chart, File, FindingGroup, Page, Section, Sequence, Span, Text, file, when,
+    Assessment, Block, Chart, File, FindingGroup, Page, Quantity, Section, Sequence, Span, Text,
+    file, when,
 };
 use super::{sequence, svg};
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use intact_findings::requirement::Verdict;
+use intact_units::plural::counted;
 use sha2::{Digest, Sha256};
 
 /// Sorts tables; the only script there is.
@@ -74,7 +76,7 @@ impl Link {
 
     fn of_chart(chart: &Chart) -> Option<Link> {
         let (content, rows) = file::of_chart(chart)?;
-        let words = format!("these numbers as CSV ({rows} rows)");
+        let words = format!("these numbers as CSV ({})", counted(rows as u64, "row"));
         let name = format!("{}.csv", chart.id);
         Some(Link::new(&name, words, file::CSV, &content))
     }
@@ -126,7 +128,14 @@ fn lines(verdict: &Verdict) -> Vec<String> {
 /// A block, or charts that stand side by side.
 enum Shown<'a> {
     Block(&'a Block),
-    Charts(Vec<&'a Chart>),
+    Charts(Vec<Placed<'a>>),
+}
+
+/// A chart in a row of charts.
+struct Placed<'a> {
+    chart: &'a Chart,
+    /// Whether it has the row for itself.
+    is_wide: bool,
 }
 
 /// The blocks of a section, neighbouring charts together.
@@ -134,12 +143,33 @@ fn shown(section: &Section) -> Vec<Shown<'_>> {
     let mut all: Vec<Shown<'_>> = Vec::new();
     for (_, block) in &section.blocks {
         match (block, all.last_mut()) {
-            (Block::Chart(chart), Some(Shown::Charts(charts))) => charts.push(chart),
-            (Block::Chart(chart), _) => all.push(Shown::Charts(vec![chart])),
+            (Block::Chart(chart), Some(Shown::Charts(charts))) => charts.push(Placed::new(chart)),
+            (Block::Chart(chart), _) => all.push(Shown::Charts(vec![Placed::new(chart)])),
             (block, _) => all.push(Shown::Block(block)),
         }
     }
+    for shown in &mut all {
+        if let Shown::Charts(charts) = shown {
+            // the last of an odd number would leave half a row empty
+            for run in charts.chunk_by_mut(|a, b| a.is_wide == b.is_wide) {
+                if run.len() % 2 == 1
+                    && let Some(last) = run.last_mut()
+                {
+                    last.is_wide = true;
+                }
+            }
+        }
+    }
     all
+}
+
+impl<'a> Placed<'a> {
+    fn new(chart: &'a Chart) -> Placed<'a> {
+        Placed {
+            chart,
+            is_wide: chart.is_wide,
+        }
+    }
 }
 
 /// A chart at one width; the style sheet shows the one that fits.
@@ -148,8 +178,9 @@ struct SizedChart {
     svg: svg::Svg,
 }
 
-fn drawings(chart: &Chart) -> Vec<SizedChart> {
-    let widths: &[(&'static str, f64)] = if chart.is_wide {
+fn drawings(placed: &Placed<'_>) -> Vec<SizedChart> {
+    let chart = placed.chart;
+    let widths: &[(&'static str, f64)] = if placed.is_wide {
         &[("narrow", 300.0), ("middle", 640.0), ("wide", 1060.0)]
     } else {
         &[("narrow", 300.0), ("wide", 500.0)]
@@ -177,6 +208,10 @@ fn folded(groups: &[FindingGroup]) -> (&[FindingGroup], &[FindingGroup]) {
         0 => (groups, &[]),
         grave => groups.split_at(grave),
     }
+}
+
+fn count(number: usize) -> Quantity {
+    Quantity::Count(number as u64)
 }
 
 fn drawn(sequence: &Sequence) -> Vec<String> {

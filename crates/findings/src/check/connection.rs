@@ -48,7 +48,7 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
                 time(cold.median),
                 time(warm.median),
                 time(cold.median - warm.median),
-                whole_percent((cold.median - warm.median) / cold.median)
+                whole_percent(fall.saved_share().unwrap_or_default())
             )),
             Some(warm) => told.push(format!(
                 "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",

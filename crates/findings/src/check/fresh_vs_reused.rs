@@ -118,6 +118,13 @@ impl FreshVsReused {
         }
     }
 
+    /// What a kept connection saves of the median time of a first request; negative if it costs.
+    #[must_use]
+    pub fn saved_share(&self) -> Option<f64> {
+        let (cold, warm) = (self.cold("total")?.median, self.warm("total")?.median);
+        (cold > 0.0).then(|| (cold - warm) / cold)
+    }
+
     pub(crate) fn cold(&self, phase: &str) -> Option<&SmallSample> {
         self.fresh.get(phase)?.as_ref()
     }

@@ -5,7 +5,7 @@ mod first_calls;
 mod rounds;
 
 use super::common::{
-    GROUPS, by_kind, caveats, findings, first_of, method, page as start, sentences,
+    GROUPS, by_kind, caveats, findings, first_of, method, no_response, page as start, sentences,
 };
 use super::{populations, timeline};
 use crate::json;
@@ -42,8 +42,8 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
-    page.section(effects(facts));
     page.section(findings(&facts.findings, ""));
+    page.section(effects(facts));
     if facts.requests.total > 0 {
         page.section(
             Section::new(
@@ -59,7 +59,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         page.section(phases(one));
         page.section(first_calls::section(&facts.variants));
         page.section(rounds::section(one));
-        page.section(lives(charts));
+        page.section(lives(run, charts));
     }
     page.section(baseline(facts));
     page.section(sockets(facts));
@@ -85,41 +85,37 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
 
 fn headline(facts: &BenchFacts) -> Option<Headline> {
     if facts.requests.ok > 0 && !facts.any_success() {
-        let caption = "is the status of every response";
-        return Headline::new(facts.errors.names(), Assessment::Bad, caption);
+        return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
     if facts.headline_is_without_reuse() {
-        let caption = "of the requests with keep-alive reused a connection";
-        return Headline::new(RoundShare(0.0), Assessment::Bad, caption);
+        return Headline::all_failed("of the requests with keep-alive needed a new connection");
     }
     if let Some(compared) = facts.headline() {
         return of_comparison(compared, facts.headline_is_contradicted());
     }
-    let only = facts.variants.first();
-    match only.and_then(|one| Some((one, one.typical_ms?))) {
-        Some((one, typical)) => {
-            let caption = "typical of {} requests; one variant, so there is nothing to compare";
-            Headline::new(
-                Time(typical),
-                Assessment::Neutral,
-                text!(caption, one.requests.ok),
-            )
-        }
-        None => {
-            let number = format!("0 of {}", Count(facts.requests.total));
-            Headline::new(number, Assessment::Bad, "requests had a response")
-        }
-    }
+    let is_measured = facts.variants.iter().any(|one| one.typical_ms.is_some());
+    // one variant saves nothing: the first sentence has its time
+    (!is_measured)
+        .then(|| Headline::all_failed(no_response(facts.requests.total)))
+        .flatten()
 }
 
 /// The comparison of the first sentence as a number.
 fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Headline> {
     let [before, after] = [compared.a_ms, compared.b_ms].map(Time);
+    let (number, _, what) = signed(compared.saved_estimate());
+    let neutral = |reason: &str| {
+        let caption = text!(
+            "{} time per typical request, {} instead of {}: {}",
+            what,
+            after,
+            before,
+            reason
+        );
+        Headline::new(number.clone(), Assessment::Neutral, caption)
+    };
     if is_contradicted {
-        let number = format!("{before} → {after}");
-        let caption =
-            "typically, but the mean shows the opposite: the slowest requests outweigh it";
-        return Headline::new(number, Assessment::Neutral, caption);
+        return neutral("but the mean shows the opposite, the slowest requests outweigh it");
     }
     match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => {
@@ -131,23 +127,28 @@ fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Hea
             let caption = text!(words, before, after);
             Headline::new("no difference", Assessment::Neutral, caption)
         }
-        _ => {
-            let number = format!("{before} → {after}");
-            let caption = "per typical request, without an interval: too few rounds";
-            Headline::new(number, Assessment::Neutral, caption)
-        }
+        _ => neutral("without an interval, so it may be chance"),
     }
+}
+
+/// A share that is saved, with its sign: the number, its assessment, and less or more.
+fn signed(saved: f64) -> (String, Assessment, &'static str) {
+    let (sign, assessment, what) = match saved >= 0.0 {
+        true => ("−", Assessment::Good, "less"),
+        false => ("+", Assessment::Bad, "more"),
+    };
+    (
+        format!("{sign}{}", RoundShare(saved.abs())),
+        assessment,
+        what,
+    )
 }
 
 /// A share that is saved of something, or lost, as a number.
 pub(super) fn saving(saved: Interval, of: Text) -> Option<Headline> {
-    let (sign, assessment, what) = match saved.value >= 0.0 {
-        true => ("−", Assessment::Good, "less"),
-        false => ("+", Assessment::Bad, "more"),
-    };
+    let (number, assessment, what) = signed(saved.value);
     let mut ends = [saved.low.abs(), saved.high.abs()];
     ends.sort_by(f64::total_cmp);
-    let number = format!("{sign}{}", RoundShare(saved.value.abs()));
     let caption = text!(
         "{} {} (95 % interval {} to {})",
         what,
@@ -330,7 +331,8 @@ fn latency(one: BenchRun<'_>) -> Section {
         .variants
         .iter()
         .zip(&charts.levels)
-        .filter_map(|(one, level)| {
+        .enumerate()
+        .filter_map(|(nth, (one, level))| {
             let typical = level.typical_ms;
             let value = one.typical_ms?;
             let words = match typical {
@@ -344,25 +346,33 @@ fn latency(one: BenchRun<'_>) -> Section {
             };
             Some(Bar {
                 interval: typical.map(|typical| (typical.low, typical.high)),
-                ..Bar::whole(&one.name, tone(one.keepalive), value, words)
+                ..Bar::whole(&one.name, variant_tone(&facts.variants, nth), value, words)
             })
         });
     let means = Bars(bars.take(2 * GROUPS).collect());
-    let words = "Latency of complete requests, setup included; further left is faster. Each panel has its own height.";
+    let intervals = match means.0.iter().any(|bar| bar.interval.is_some()) {
+        true => {
+            "Each value has its own 95 % interval over rounds. To see whether two variants differ, read the comparison round by round: it is sharper than two \
+             intervals side by side."
+        }
+        false => "The mean over rounds, without intervals: they need at least 8 rounds.",
+    };
+    let heights = populations::heights(&histogram, "requests");
+    let words = text!(
+        "Latency of complete requests, setup included; further left is faster. {}",
+        heights
+    );
     Section::new("latency", "Latency: new and reused connections")
         .summary(
-            Chart::new("latency", "Distribution of latency", histogram, words)
-                .notes(first_of(GROUPS, panels.len(), "settings")),
+            Chart::new("latency", "Distribution of latency", histogram, words).notes(first_of(
+                GROUPS,
+                panels.len(),
+                "settings",
+            )),
         )
         .full(
-            Chart::new(
-                "means",
-                "Typical latency of each variant",
-                means,
-                "Each value has its own 95 % interval over rounds. To see whether two variants differ, read the comparison round by round: it is sharper than two \
-                 intervals side by side.",
-            )
-            .notes(first_of(2 * GROUPS, facts.variants.len(), "variants")),
+            Chart::new("means", "Typical latency of each variant", means, intervals)
+                .notes(first_of(2 * GROUPS, facts.variants.len(), "variants")),
         )
         .summary(modes.collect::<Vec<Block>>())
 }
@@ -434,7 +444,7 @@ fn effects(facts: &BenchFacts) -> Section {
         ))
 }
 
-fn lives(charts: &Charts) -> Section {
+fn lives(run: &Run, charts: &Charts) -> Section {
     let carried = |one: &&PerConnection| one.classes.iter().any(|class| class.1 > 0);
     let rows: Vec<&PerConnection> = charts.per_connection.iter().filter(carried).collect();
     let classes = rows.first().map_or(&[][..], |one| &one.classes[..]);
@@ -442,9 +452,10 @@ fn lives(charts: &Charts) -> Section {
     let counts = |one: &&PerConnection| one.classes.iter().map(|class| class.1).collect();
     let table =
         populations::per_connection("variant", &rows, |one| one.name.as_str(), &classes, counts);
-    let words = "The first requests of each variant's first round on the connections that carried them; (+n): n more are not drawn.";
+    let words =
+        "The first requests of each variant's first round on the connections that carried them.";
     Section::new("connections", "Connections")
-        .full(timeline::chart(&charts.timeline, words))
+        .full(timeline::chart(run, &charts.timeline, words))
         .full(table)
 }
 
@@ -539,6 +550,15 @@ fn how(facts: &BenchFacts) -> Vec<Text> {
 /// The tone of a variant: that of the connections that its requests mostly find.
 fn tone(keepalive: bool) -> Tone {
     if keepalive { Tone::Reused } else { Tone::Fresh }
+}
+
+/// The tone of the `nth` variant on all charts: that of its connections where two variants differ in them, else its own.
+fn variant_tone(variants: &[VariantFacts], nth: usize) -> Tone {
+    match variants {
+        [a, b] if a.keepalive != b.keepalive => tone(variants[nth].keepalive),
+        _ if nth < GROUPS => Tone::Series(nth as u8),
+        _ => Tone::Plain,
+    }
 }
 
 /// The last words of the demonstration: what a connection costs, and the next command.

@@ -6,14 +6,13 @@ use super::common::{caveats, findings_in_full, method, page as start, sentences}
 use super::populations::{phase_words, segments};
 use crate::json;
 use crate::page::*;
-use intact_findings::Severity;
 use intact_findings::check::{
     Address, CheckFacts, CloseFacts, Http2Facts, Http3Facts, OldTls, PHASES, RaceAttempt,
     RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
 };
 use intact_ledger::server_profile::EarlyData;
 use intact_ledger::{Failure, Run};
-use intact_units::Quantity::{Count, Time, Timer};
+use intact_units::Quantity::{Count, RoundShare, Time, Timer};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
@@ -56,6 +55,19 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     page.verdict = sentences(&verdict);
     page.facts = totals(facts);
     page.intro = intro(facts);
+    // a failed first request is the verdict itself
+    let found = match target {
+        Some(target) if target.failed.is_some() => &[][..],
+        _ => &facts.findings,
+    };
+    let own = facts
+        .findings
+        .first()
+        .map_or("", |finding| finding.subject.as_str());
+    // the findings need all limits
+    if !matches!(part, CheckPart::Early) {
+        page.section(findings_in_full(found, own));
+    }
     if !matches!(part, CheckPart::Rest(_)) {
         page.section(names(facts));
         page.section(versions(facts));
@@ -70,16 +82,6 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     page.section(facts.drain.as_ref().map(drain::requests));
     page.section(facts.drain.as_ref().map(drain::connections));
     page.section(limits(facts));
-    // a failed first request is the verdict itself
-    let found = match target {
-        Some(target) if target.failed.is_some() => &[][..],
-        _ => &facts.findings,
-    };
-    let own = facts
-        .findings
-        .first()
-        .map_or("", |finding| finding.subject.as_str());
-    page.section(findings_in_full(found, own));
     page.section(settings(facts));
     page.section(skipped(facts));
     page.caveats = caveats(&facts.caveats);
@@ -94,54 +96,48 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     page
 }
 
-/// How long a connection is kept, or that it is not.
+/// What a kept connection saves, or that none is kept.
 fn headline(facts: &CheckFacts) -> Option<Headline> {
-    let is_grave = facts
-        .findings
-        .iter()
-        .any(|finding| finding.severity > Severity::Info);
-    let assessment = if is_grave {
-        Assessment::Bad
-    } else {
-        Assessment::Good
-    };
-    let idle = facts.idle_timeout.as_ref();
-    let limit = idle.and_then(|idle| match (idle.measured_s, idle.at_least_s) {
-        (Some(limit), _) => Some(Timer(limit * 1e3).to_string()),
-        (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
-    });
-    let bad = |number: &str, caption: &str| Headline::new(number, Assessment::Bad, caption);
     if let Some(drain) = facts.drain.as_ref().filter(|_| facts.any_success()) {
         return drain::headline(drain);
     }
-    match (facts.any_success(), facts.keeps(), limit) {
-        _ if facts.errors.is_all() => bad(&facts.errors.names(), "is the status of every response"),
-        (false, ..) => bad("no response", "to the first request"),
-        (true, Some(false), _) => bad("closed", "after every response"),
-        (true, _, Some(limit)) => {
-            Headline::new(limit, assessment, "is how long an idle connection is kept")
+    match (facts.any_success(), facts.keeps()) {
+        _ if facts.errors.is_all() => {
+            Headline::all_failed(text!("of the responses: {}", facts.errors.names()))
         }
-        (true, kept, None) => {
-            let number = kept.map_or("a response", |_| "kept");
-            Headline::new(
-                number,
-                assessment,
-                "connections; the idle limit was not measured",
-            )
+        (false, _) => Headline::all_failed("of the requests: the first had no response"),
+        (true, Some(false)) => Headline::all_failed("of the requests needed a new connection"),
+        (true, _) => {
+            let caption = "of the time of a request, on a kept connection";
+            let saved = facts.phases_ms.saved_share().filter(|share| *share > 0.0)?;
+            Headline::new(format!("−{}", RoundShare(saved)), Assessment::Good, caption)
         }
     }
 }
 
 fn totals(facts: &CheckFacts) -> Vec<Fact> {
-    let mut totals = vec![
-        Fact::counted(facts.requests.total, "request"),
-        Fact::counted_as(facts.connections.opened, "connection", "opened"),
-    ];
+    let idle = facts.idle_timeout.as_ref();
+    let limit = idle.and_then(|idle| match (idle.measured_s, idle.at_least_s) {
+        (Some(limit), _) => Some(Timer(limit * 1e3).to_string()),
+        (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
+    });
+    let limit = limit.filter(|_| facts.keeps() == Some(true));
     let status = facts.target.as_ref().and_then(|target| target.status);
-    totals.extend(
-        status.map(|status| Fact::new("in the first response", format!("status {status}"))),
-    );
-    totals
+    let status =
+        status.map(|status| Fact::new("in the first response", format!("status {status}")));
+    [
+        limit.map(|limit| Fact::new("idle limit of a connection", limit)),
+        Some(Fact::counted(facts.requests.total, "request")),
+        Some(Fact::counted_as(
+            facts.connections.opened,
+            "connection",
+            "opened",
+        )),
+        status,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The circumstances of the first request.

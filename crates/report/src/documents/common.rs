@@ -4,6 +4,7 @@ use crate::page::*;
 use intact_findings::Finding;
 use intact_ledger::{Caveat, Rows, Run};
 use intact_units::Quantity;
+use intact_units::plural::counted;
 
 /// Series, panels or variants in one chart.
 pub(super) const GROUPS: usize = 8;
@@ -32,6 +33,11 @@ pub(super) fn own_version() -> String {
 pub(super) fn program(run: &Run) -> String {
     let words = run.argv.iter().skip_while(|word| *word != "--").skip(1);
     words.cloned().collect::<Vec<String>>().join(" ")
+}
+
+/// The caption of a headline where no request had a response.
+pub(super) fn no_response(requests: u64) -> Text {
+    text!("of {} had no response", counted(requests, "request"))
 }
 
 /// Sentences of a verdict.
@@ -132,10 +138,24 @@ pub(super) fn line(name: &str, tone: Tone, points: impl Iterator<Item = (f64, f6
     }
 }
 
-/// The line of the `nth` variant, by round and milliseconds.
-pub(super) fn round_line(nth: usize, name: &str, rounds: impl Iterator<Item = (u32, f64)>) -> Line {
+/// The line of a variant, by round and milliseconds.
+pub(super) fn round_line(tone: Tone, name: &str, rounds: impl Iterator<Item = (u32, f64)>) -> Line {
     let points = rounds.map(|(round, ms)| (f64::from(round), ms));
-    line(name, Tone::Series(nth as u8), points)
+    line(name, tone, points)
+}
+
+/// A run at least as long as this, in seconds, has dates on its axes.
+const DATED_S: f64 = 10.0;
+
+/// The axis of a run over this span: dates, or the time since the start where the run is short.
+pub(super) fn time_axis(run: &Run, span_s: f64) -> Axis {
+    match run.started.parse() {
+        Ok(zero) if span_s >= DATED_S => Axis::Date {
+            zero,
+            span_ms: (span_s * 1e3) as u64,
+        },
+        _ => Axis::Time,
+    }
 }
 
 /// A run round by round.

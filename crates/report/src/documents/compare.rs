@@ -351,8 +351,7 @@ fn charts(facts: &CompareFacts) -> Section {
                 Time(wall.min),
                 Time(wall.max)
             );
-            // the other programs are compared with the first
-            let tone = if nth == 0 { Tone::Plain } else { Tone::Reused };
+            let tone = Tone::Series(nth as u8);
             Some(Bar::whole(&program.name, tone, wall.mean, words))
         });
     let bars = Bars(bars.collect());
@@ -391,7 +390,7 @@ fn over_rounds(
                 .rounds
                 .iter()
                 .filter_map(|round| Some((round.round, of(round)?)));
-            round_line(nth, &program.name, rounds)
+            round_line(Tone::Series(nth as u8), &program.name, rounds)
         });
     let words = "By round. What affected all programs in one round cancels out in the comparison.";
     Chart::new(id, title, by_round(lines.collect(), Vec::new()), words)

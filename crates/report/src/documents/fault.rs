@@ -5,7 +5,8 @@ use crate::json;
 use crate::page::*;
 use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
 use intact_ledger::{Run, StallEnd};
-use intact_units::Quantity::{Count, Time};
+use intact_units::Quantity::{Count, RoundShare, Time};
+use intact_units::plural::counted;
 
 /// Runs under faults, as findings understand them.
 #[derive(Clone, Copy)]
@@ -23,9 +24,9 @@ pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
     page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
+    page.section(findings_in_full(&facts.findings, ""));
     let title = "What the program did when a kept connection failed";
     page.section(Section::new("card", title).summary(card(facts)));
-    page.section(findings_in_full(&facts.findings, ""));
     let title = "Requests on both sides";
     page.section(Section::new("sides", title).full(sides(facts)));
     page.section(Section::new("runs", "The runs of the program").full(runs(facts)));
@@ -43,35 +44,57 @@ pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
     page
 }
 
-/// The worst outcome.
+/// The share of the faults that harmed a request, and the worst outcome.
 fn headline(facts: &FaultFacts) -> Option<Headline> {
-    if facts.is_safe {
-        let caption = "each fault was noticed or recovered from, and no request was sent twice";
-        return Headline::new("safe to reuse", Assessment::Good, caption);
+    let applied = || facts.cells.iter().filter(|cell| cell.not_applied.is_none());
+    let all = applied().count() as u64;
+    if all == 0 {
+        return None;
     }
-    let shown = facts.cells.iter().filter(|cell| cell.not_applied.is_none());
-    let worst = shown.max_by_key(|cell| cell.outcome);
-    let Some(worst) = worst.filter(|cell| cell.outcome >= FaultOutcome::Leaked) else {
-        let suited = facts.cells.iter().filter(|cell| cell.is_suited());
-        let missing = suited.filter(|cell| cell.not_applied.is_some()).count();
-        if missing == 0 && worst.is_some() {
-            let caption = "no request was lost or sent twice under the faults that were applied";
-            return Headline::new("recovered", Assessment::Good, caption);
-        }
-        let caption = text!("of {} faults show nothing", facts.cells.len());
-        return Headline::new(Count(missing as u64), Assessment::Neutral, caption);
+    let harmed = applied().filter(|cell| cell.outcome >= FaultOutcome::Leaked);
+    let share = RoundShare(harmed.count() as f64 / all as f64);
+    let of = text!("of {} that was applied", counted(all, "fault"));
+    let of = if all == 1 {
+        of
+    } else {
+        text!("of {} that were applied", counted(all, "fault"))
     };
+    let worst = applied().max_by_key(|cell| cell.outcome)?;
+    if worst.outcome < FaultOutcome::Leaked {
+        let is_missing = |cell: &&FaultCell| cell.is_suited() && cell.not_applied.is_some();
+        let missing = facts.cells.iter().filter(is_missing).count();
+        let is_clear = facts.is_safe || missing == 0;
+        let caption = match is_clear {
+            true => text!("{} harmed a request", of),
+            false => text!(
+                "{} harmed a request; {} show nothing",
+                of,
+                Count(missing as u64)
+            ),
+        };
+        let assessment = match is_clear {
+            true => Assessment::Good,
+            false => Assessment::Neutral,
+        };
+        return Headline::new(share, assessment, caption);
+    }
     let assessment = match worst.outcome {
         FaultOutcome::Leaked | FaultOutcome::Undecided => Assessment::Neutral,
         _ => Assessment::Bad,
     };
-    let request = worst.example.as_deref().unwrap_or("a request");
-    let caption = text!("{} ({})", request, &worst.name);
     let words = match (worst.outcome, worst.hung_ms) {
         (FaultOutcome::Hung, Some(waited)) => text!("hung {}", Time(waited)),
         _ => outcome(worst).into(),
     };
-    Headline::new(words, assessment, caption)
+    let request = worst.example.as_deref().unwrap_or("a request");
+    let caption = text!(
+        "{} harmed a request; the worst: {}, {} ({})",
+        of,
+        request,
+        words,
+        &worst.name
+    );
+    Headline::new(share, assessment, caption)
 }
 
 fn totals(facts: &FaultFacts) -> Vec<Fact> {

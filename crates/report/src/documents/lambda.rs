@@ -5,14 +5,14 @@ use super::common::{
     GROUPS, by_round, caveats, findings, first_of, method, page as start, program, round_line,
     sentences,
 };
-use super::populations::typical;
+use super::populations::{heights, typical};
 use crate::json;
 use crate::page::*;
 use intact_findings::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::Quantity::{Count, Mean, RoundShare, Share, Time};
 use intact_units::plural::{self, counted};
 
 /// Invocations of a variant that are drawn one by one.
@@ -77,7 +77,7 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
     page
 }
 
-/// What the best variant saves; with one variant, the time of a warm call.
+/// What the best variant saves; with one variant, the invocations that had no response.
 fn headline(facts: &LambdaFacts) -> Option<Headline> {
     let saved = facts
         .comparisons
@@ -96,14 +96,14 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
             Headline::new("no difference", Assessment::Neutral, caption)
         }
         None if unanswered > 0 => {
-            let number = format!("{} of {}", Count(unanswered), Count(facts.counts.total));
-            Headline::new(number, Assessment::Bad, "invocations had no response")
+            let share = unanswered as f64 / facts.counts.total as f64;
+            let caption = text!(
+                "of {} had no response",
+                counted(facts.counts.total, "invocation")
+            );
+            Headline::new(RoundShare(share), Assessment::Bad, caption)
         }
-        None => {
-            let mean = facts.variants.first().and_then(|one| one.warm_ms.mean)?;
-            let caption = "mean of an invocation in a warm environment";
-            Headline::new(Time(mean), Assessment::Neutral, caption)
-        }
+        None => None,
     }
 }
 
@@ -282,7 +282,10 @@ fn times(facts: &LambdaFacts) -> Chart {
             .filter(|panel| !panel.populations.is_empty())
             .collect(),
     );
-    let words = "The function's own time of each invocation with a response, without the start of the environment. Each panel has its own height.";
+    let words = text!(
+        "The function's own time of each invocation with a response, without the start of the environment. {}",
+        heights(&histogram, "invocations")
+    );
     Chart::new("latency", "Time of an invocation", histogram, words)
         .wide()
         .notes(left_out(facts))
@@ -302,7 +305,7 @@ fn means(facts: &LambdaFacts) -> Option<Chart> {
                 .and_then(|sent| sent.connections_per_invocation);
             let each =
                 each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
-            let tone = if nth == 0 { Tone::Plain } else { Tone::Reused };
+            let tone = Tone::Series(nth as u8);
             Some(Bar::whole(
                 &variant.name,
                 tone,
@@ -327,7 +330,7 @@ fn over_rounds(facts: &LambdaFacts) -> Chart {
                 .rounds
                 .iter()
                 .map(|round| (round.round, round.mean_ms));
-            round_line(nth, &variant.name, rounds)
+            round_line(Tone::Series(nth as u8), &variant.name, rounds)
         });
     let words = "Mean time in each round, without cold and failed invocations. What affected all variants in one round cancels out in the comparison.";
     Chart::new(

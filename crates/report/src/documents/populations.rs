@@ -44,6 +44,15 @@ pub(super) fn panel(panel: &str, populations: &[findings::Population]) -> Panel 
     }
 }
 
+/// What the heights of a histogram of `things` are, for its caption.
+pub(super) fn heights(histogram: &Histogram, things: &str) -> Text {
+    let own = match histogram.0.len() {
+        0 | 1 => "",
+        _ => " Each panel has a scale of its own.",
+    };
+    Text::plain(format!("The scale on the left counts {things}.{own}"))
+}
+
 /// The populations of one run over one axis, each with its share.
 pub(super) fn shares(populations: &[findings::Population]) -> Panel {
     let all: u64 = populations.iter().map(|one| one.count).sum();

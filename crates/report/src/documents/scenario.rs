@@ -1,6 +1,6 @@
 //! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused connections took.
 
-use super::common::{by_kind, caveats, findings, method, page as start, sentences};
+use super::common::{by_kind, caveats, findings, method, no_response, page as start, sentences};
 use super::populations;
 use crate::json;
 use crate::page::*;
@@ -30,6 +30,7 @@ pub(super) fn page(one: ScenarioRun<'_>) -> Page<'_> {
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    page.section(findings(&facts.findings, ""));
     if facts.requests.total > 0 {
         let title =
             "Sessions: simulated clients, and the latency with the setup that was waited for";
@@ -40,9 +41,6 @@ pub(super) fn page(one: ScenarioRun<'_>) -> Page<'_> {
                 .summary(tags(&rows))
                 .full(phases(&rows)),
         );
-    }
-    page.section(findings(&facts.findings, ""));
-    if facts.requests.total > 0 {
         page.section(latency(facts));
         page.section(client(facts));
     }
@@ -68,34 +66,33 @@ fn rows(facts: &ScenarioFacts) -> Vec<Row<'_>> {
     tags.collect()
 }
 
-/// The share of requests that reused a connection, and the two times.
+/// The share of requests that waited for a new connection, and the two times.
 fn headline(facts: &ScenarioFacts) -> Option<Headline> {
     if facts.requests.ok > 0 && facts.errors.is_all() {
-        let caption = "is the status of every response";
-        return Headline::new(facts.errors.names(), Assessment::Bad, caption);
+        return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
     if facts.requests.ok == 0 {
-        let number = format!("0 of {}", Count(facts.requests.total));
-        return Headline::new(number, Assessment::Bad, "requests had a response");
+        return Headline::all_failed(no_response(facts.requests.total));
     }
-    let reuse = facts.reuse?;
+    let all: u64 = facts.populations.iter().map(|one| one.count).sum();
     let of = |reuse: Reuse| {
-        let one = facts
-            .populations
-            .iter()
-            .find(|one| one.reuse == Some(reuse))?;
-        Some(one.p50_ms.unwrap_or(one.mean_ms))
+        let mut populations = facts.populations.iter();
+        populations.find(|one| one.reuse == Some(reuse))
     };
-    let caption = match (of(Reuse::Fresh), of(Reuse::Reused)) {
+    let typical = |one: &intact_findings::Population| one.p50_ms.unwrap_or(one.mean_ms);
+    let new = of(Reuse::Fresh);
+    let share = new.map_or(0.0, |one| one.count as f64 / all.max(1) as f64);
+    let caption = match (new, of(Reuse::Reused)) {
         (Some(new), Some(reused)) => text!(
-            "of {} requests reused a connection: {}, against {} with a new one",
-            facts.requests.total,
-            Time(reused),
-            Time(new)
+            "of the requests waited for a new connection: {}, against {} on a reused one",
+            Time(typical(new)),
+            Time(typical(reused))
         ),
-        _ => text!("of {} requests reused a connection", facts.requests.total),
+        _ => "of the requests waited for a new connection".into(),
     };
-    Headline::new(RoundShare(reuse), Assessment::Neutral, caption)
+    (all > 0)
+        .then(|| Headline::new(RoundShare(share), Assessment::Neutral, caption))
+        .flatten()
 }
 
 fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
@@ -208,7 +205,11 @@ fn latency(facts: &ScenarioFacts) -> Section {
         let modes = modes.collect::<Vec<String>>().join(", ");
         text!("{}: {} on average.", &one.name, modes)
     });
-    let words = "Latency of complete requests of all sessions, setup included; further left is faster. A request is new if it waited for any part of its connection's setup.";
+    let words = text!(
+        "Latency of complete requests of all sessions, setup included; further left is faster. A request is new if it waited for any part of its connection's \
+         setup. {}",
+        populations::heights(&histogram, "requests")
+    );
     Section::new("latency", "Latency: new and reused connections")
         .summary(Chart::new("latency", title, histogram, words).notes(modes))
         .full(Chart::new(

@@ -1,24 +1,37 @@
 //! Connections over time, of a bench and of observed traffic.
 
+use super::common::time_axis;
 use crate::page::*;
 use intact_findings::timeline::{TimelineConnection, TimelineGroup};
-use intact_ledger::Side;
+use intact_ledger::{Run, Side};
 use intact_units::Quantity::{Count, Time};
 use intact_units::plural::counted;
 
 /// The chart of these lanes.
-pub(super) fn chart(lanes: &[TimelineGroup], note: impl Into<Text>) -> Chart {
+pub(super) fn chart(run: &Run, lanes: &[TimelineGroup], note: impl Into<Text>) -> Chart {
     let lives = lanes.iter().flat_map(|lane| &lane.connections);
     let end = lives.map(last_moment).fold(0.0, f64::max);
+    let x = time_axis(run, end / 1e3);
     let lane = |lane: &TimelineGroup| Lane {
         name: match lane.more {
             0 => lane.name.clone(),
             more => format!("{} (+{})", lane.name, Count(more)),
         },
-        lives: lane.connections.iter().map(|one| life(one, end)).collect(),
+        lives: lane
+            .connections
+            .iter()
+            .map(|one| life(one, end, x))
+            .collect(),
     };
-    let timeline = Timeline(lanes.iter().map(lane).collect());
-    Chart::new("timeline", "Connections over time", timeline, note).wide()
+    let timeline = Timeline {
+        lanes: lanes.iter().map(lane).collect(),
+        x,
+    };
+    let more = lanes.iter().any(|lane| lane.more > 0);
+    let more = more.then(|| "(+n): n more are not drawn.".into());
+    Chart::new("timeline", "Connections over time", timeline, note)
+        .wide()
+        .notes(more)
 }
 
 /// The last moment of a connection that is known.
@@ -28,7 +41,7 @@ fn last_moment(life: &TimelineConnection) -> f64 {
     moments.fold(life.from_ms, f64::max)
 }
 
-fn life(life: &TimelineConnection, end: f64) -> Life {
+fn life(life: &TimelineConnection, end: f64, x: Axis) -> Life {
     let carried = life.carried.map_or_else(String::new, |carried| {
         format!(", carried {}", counted(carried, "request"))
     });
@@ -49,6 +62,10 @@ fn life(life: &TimelineConnection, end: f64) -> Life {
         (None, None) if life.to_ms.is_some() => (None, "end not observed".to_owned()),
         (None, None) => (None, "open".to_owned()),
     };
+    let opened = match x {
+        Axis::Date { .. } => x.label(life.from_ms),
+        Axis::Time | Axis::Count => Time(life.from_ms).to_string(),
+    };
     Life {
         from: life.from_ms,
         ready: life.ready_ms,
@@ -66,6 +83,6 @@ fn life(life: &TimelineConnection, end: f64) -> Life {
         end: tone
             .filter(|_| rest.is_none())
             .map(|tone| (tone, how.clone())),
-        words: format!("opened at {}{carried}, {how}", Time(life.from_ms)),
+        words: format!("opened at {opened}{carried}, {how}"),
     }
 }

@@ -113,8 +113,8 @@ fn since(step: &LevelShift) -> Option<Headline> {
     let (number, caption) = match step.difference_ms {
         Some(difference) => (signed_time(difference.value).into(), "per request"),
         None => {
-            let reuse = populations::reuse(after.reuse, after.reuse_range).text()?;
-            (reuse, "of the requests reused a connection")
+            let not_reused = not_reused(after.reuse, after.reuse_range);
+            (not_reused.text()?, "of the requests reused no connection")
         }
     };
     let caption = format!("{caption} since {}", step.moment());
@@ -139,7 +139,7 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
         (false, true) => Assessment::Good,
         (false, false) => Assessment::Neutral,
     };
-    let wasted = totals.wasted_share.filter(|share| *share > 0.0);
+    let wasted = totals.wasted_share;
     let lost = totals
         .lost_share
         .filter(|share| *share > 0.0 && Some(*share) > wasted);
@@ -150,24 +150,30 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
     match (wasted, totals.reuse) {
         (Some(share), _) => {
             let caption = "of the time was setup of connections that were not needed";
+            // what else is wrong has its findings: nothing is lost here
+            let assessment = match assessment {
+                Assessment::Bad if share <= 0.0 => Assessment::Neutral,
+                other => other,
+            };
             Headline::new(RoundShare(share), assessment, caption)
         }
         (None, Some(reuse)) => {
-            let cell = Cell::ranged(Some(reuse), totals.reuse_range, RoundShare);
+            let cell = not_reused(Some(reuse), totals.reuse_range);
             let number = cell.inferred_if(!totals.inferred.is_empty()).text()?;
             let caption = text!(
-                "of {} reused a connection",
+                "of {} reused no connection",
                 counted(totals.requests.total, "request")
             );
             Headline::new(number, assessment, caption)
         }
-        (None, None) => {
-            let opened = totals.connections.opened;
-            let connections = plural::of(opened, "connection");
-            let caption = text!("{}; no reuse was observed", connections);
-            Headline::new(Count(opened), Assessment::Neutral, caption)
-        }
+        (None, None) => None,
     }
+}
+
+/// The share of requests that reused no connection, or its range.
+fn not_reused(reuse: Option<f64>, range: Option<[f64; 2]>) -> Cell {
+    let range = range.map(|[low, high]| [1.0 - high, 1.0 - low]);
+    Cell::ranged(reuse.map(|reuse| 1.0 - reuse), range, RoundShare)
 }
 
 fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {

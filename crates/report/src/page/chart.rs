@@ -71,7 +71,7 @@ impl ChartKind {
             ChartKind::Histogram(histogram) => histogram.populations().next().is_none(),
             ChartKind::Lines(lines) => lines.lines.iter().all(|line| line.points.len() < 2),
             ChartKind::Scatter(scatter) => scatter.0.iter().all(|one| one.points.is_empty()),
-            ChartKind::Timeline(timeline) => timeline.0.iter().all(|one| one.lives.is_empty()),
+            ChartKind::Timeline(timeline) => timeline.lanes.iter().all(|one| one.lives.is_empty()),
         }
     }
 }
@@ -317,8 +317,13 @@ pub struct Point {
 }
 
 /// Connections over time.
-#[derive(Clone, Debug, Default)]
-pub struct Timeline(pub Vec<Lane>);
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The subjects.
+    pub lanes: Vec<Lane>,
+    /// The unit of the horizontal axis.
+    pub x: Axis,
+}
 
 /// Connections of one subject.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::{Text, sentence, text};
 use intact_findings::{Finding, Severity};
-use intact_units::Quantity::{Share, Time};
+use intact_units::Quantity::{Count, Share, Time};
 
 /// Cases of one rule and severity from which on they are one group, whatever their remedies.
 const MANY: usize = 6;
@@ -91,7 +91,7 @@ impl Case {
         let costs: Vec<f64> = others.iter().filter_map(|one| one.cost_ms).collect();
         let cost: f64 = costs.iter().sum();
         Case {
-            subject: format!("{} others", others.len()),
+            subject: format!("{} others", Count(others.len() as u64)),
             claim: Text::plain("The same, in other numbers (`--json` has each)."),
             evidence: Text::default(),
             cost: (cost > 0.0).then(|| Time(cost).into()),

@@ -235,7 +235,10 @@ pub(crate) fn alarm(words: impl Into<Text>) -> Block {
     Block::Paragraph(Emphasis::Alarm, words.into())
 }
 
-/// The result as one number.
+/// The result as one number, with one meaning on every page: what connections cost.
+///
+/// A number without a sign is lost: a share of the time, of requests or of connections. A number with a minus is saved, by the change
+/// that was measured or by reuse. A page without such a number has no headline: its first sentence is the result.
 pub struct Headline {
     /// The number, with its unit.
     pub number: Text,
@@ -246,6 +249,11 @@ pub struct Headline {
 }
 
 impl Headline {
+    /// Everything was lost; `caption` says all of what.
+    pub(crate) fn all_failed(caption: impl Into<Text>) -> Option<Headline> {
+        Headline::new(Quantity::RoundShare(1.0), Assessment::Bad, caption)
+    }
+
     /// A number with its assessment and its caption.
     pub fn new(
         number: impl Into<Text>,
@@ -260,14 +268,14 @@ impl Headline {
     }
 }
 
-/// Whether a number is good news.
+/// What the colour of a headline means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assessment {
-    /// Good.
+    /// Something is saved, or nothing is lost.
     Good,
-    /// Bad.
+    /// Something is lost, and the page has a remedy.
     Bad,
-    /// Neither, or not known.
+    /// Not shown, or no judgement.
     Neutral,
 }
 

@@ -1,13 +1,15 @@
-//! Histograms: one panel per group over a common axis, two populations in each, on one scale, so that heights can be compared.
+//! Histograms: one panel per group over a common axis, its populations on one scale of counts, so that heights can be compared.
 
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
-use super::frame::{AXIS, Frame, LINE};
+use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
 use super::{Picture, Svg, tone_class};
-use crate::page::{Axis, Band, Histogram, Panel, Population, ScaleKind};
+use crate::page::{Axis, Band, Histogram, Panel, Population, Quantity, ScaleKind};
 
 /// Width of a bar.
 const BIN: f64 = 5.0;
+/// Width that is taken off for labels of the heights when bars are counted.
+const MARGIN: f64 = 30.0;
 /// Share of the values at either end that may lie beyond the axis, where a note counts them.
 const CUT: f64 = 0.002;
 /// Above this ratio of the ends the axis is logarithmic.
@@ -17,6 +19,13 @@ const WIDE: f64 = 12.0;
 struct Binned<'a> {
     population: &'a Population,
     bars: Vec<f64>,
+}
+
+/// The populations of a panel in bars.
+struct Bins<'a> {
+    populations: Vec<Binned<'a>>,
+    /// Values beyond the right end of the axis.
+    beyond: u64,
 }
 
 impl Histogram {
@@ -60,14 +69,26 @@ impl Picture for Histogram {
             canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
             return canvas.finish(2.0 * LINE, title, description);
         };
-        let bins = (width / BIN) as usize;
-        let scale = Scale::new(spread, ends, (1.0, width - 1.0));
         let panel_height = if self.0.len() == 1 { 150.0 } else { 72.0 };
+        let bins = ((width - MARGIN) / BIN) as usize;
+        let binned = |left: f64| -> (Scale, Vec<Bins<'_>>) {
+            let scale = Scale::new(spread, ends, (left, width - 1.0));
+            let panels = self.0.iter().map(|panel| Bins::of(panel, &scale, bins));
+            (scale, panels.collect())
+        };
+        // the number of bars is fixed, so the margin that the labels need does not change the heights
+        let (_, panels) = binned(MARGIN);
+        let labels = panels.iter().map(|bins| {
+            let heights = bins.scale((panel_height, 0.0));
+            y_axis_width(&heights, panel_height, Axis::Count)
+        });
+        let left = labels.fold(0.0, f64::max);
+        let (scale, panels) = binned(left);
         let mut top = 0.0;
-        for (nth, panel) in self.0.iter().enumerate() {
+        for (nth, (panel, bins)) in self.0.iter().zip(&panels).enumerate() {
             top = draw_heading(&mut canvas, panel, top);
             let frame = Frame {
-                left: 1.0,
+                left,
                 right: width - 1.0,
                 top,
                 bottom: top + panel_height,
@@ -84,9 +105,11 @@ impl Picture for Histogram {
                     (frame.right, frame.bottom),
                 );
             }
-            let beyond = draw_bars(&mut canvas, &frame, &scale, panel, bins);
-            if beyond > 0 {
-                let printed = format!("{beyond} beyond →");
+            let heights = bins.scale((frame.bottom, frame.top));
+            frame.y_axis(&mut canvas, &heights, Axis::Count);
+            bins.draw(&mut canvas, &frame, &heights);
+            if bins.beyond > 0 {
+                let printed = format!("{} beyond →", Quantity::Count(bins.beyond));
                 canvas.text(
                     "note",
                     (frame.right, frame.top + 10.0),
@@ -155,73 +178,81 @@ fn draw_band(canvas: &mut Canvas, frame: &Frame, scale: &Scale, band: &Band) {
     );
 }
 
-/// The bars of all populations of a panel at one height scale. Returns how many values lie beyond the right end.
-fn draw_bars(canvas: &mut Canvas, frame: &Frame, scale: &Scale, panel: &Panel, bins: usize) -> u64 {
-    let mut beyond = 0;
-    let width = (frame.right - frame.left) / bins as f64;
-    let mut all = Vec::new();
-    for population in &panel.populations {
-        let mut bars = vec![0.0f64; bins];
-        for &(low, high, count) in &population.buckets {
-            if low > scale.ends().1 {
-                beyond += count;
-                continue;
-            }
-            // a bucket may be wider than a bar: its values are spread over what it covers
-            let bar_of = |value: f64| (scale.place(value) - frame.left) / width;
-            let (from, to) = (bar_of(low), bar_of(high).max(bar_of(low) + 1e-9));
-            for (bar, sum) in bars
-                .iter_mut()
-                .enumerate()
-                .skip(from as usize)
-                .take_while(|(bar, _)| (*bar as f64) < to)
-            {
-                let covered = (to.min(bar as f64 + 1.0) - from.max(bar as f64)).max(0.0);
-                *sum += count as f64 * covered / (to - from);
-            }
-            if from as usize >= bins {
-                bars[bins - 1] += count as f64;
-            }
-        }
-        all.push(Binned { population, bars });
-    }
-    let tallest = all
-        .iter()
-        .flat_map(|binned| binned.bars.iter().copied())
-        .fold(0.0, f64::max);
-    if tallest <= 0.0 {
-        return beyond;
-    }
-    let height = frame.bottom - frame.top - 12.0;
-    for binned in &all {
-        let tone = tone_class(binned.population.tone);
-        let mut outline = Vec::new();
-        let mut flush = |outline: &mut Vec<(f64, f64)>| {
-            canvas.path(&format!("mode {tone}"), outline, true);
-            outline.clear();
-        };
-        for (nth, &count) in binned.bars.iter().enumerate() {
-            if count <= 0.0 {
-                if !outline.is_empty() {
-                    flush(&mut outline);
+impl<'a> Bins<'a> {
+    fn of(panel: &'a Panel, scale: &Scale, bins: usize) -> Bins<'a> {
+        let (from, to) = scale.places();
+        let width = (to - from) / bins as f64;
+        let mut beyond = 0;
+        let populations = panel.populations.iter().map(|population| {
+            let mut bars = vec![0.0f64; bins];
+            for &(low, high, count) in &population.buckets {
+                if low > scale.ends().1 {
+                    beyond += count;
+                    continue;
                 }
-                continue;
+                // a bucket may be wider than a bar: its values are spread over what it covers
+                let bar_of = |value: f64| (scale.place(value) - from) / width;
+                let (first, last) = (bar_of(low), bar_of(high).max(bar_of(low) + 1e-9));
+                for (bar, sum) in bars
+                    .iter_mut()
+                    .enumerate()
+                    .skip(first as usize)
+                    .take_while(|(bar, _)| (*bar as f64) < last)
+                {
+                    let covered = (last.min(bar as f64 + 1.0) - first.max(bar as f64)).max(0.0);
+                    *sum += count as f64 * covered / (last - first);
+                }
+                if first as usize >= bins {
+                    bars[bins - 1] += count as f64;
+                }
             }
-            let x = frame.left + nth as f64 * width;
-            // a single value among thousands must not vanish
-            let y = frame.bottom - (count / tallest * height).max(1.0);
-            if outline.is_empty() {
-                outline.push((x, frame.bottom));
-            } else {
-                outline.pop();
-            }
-            outline.extend([(x, y), (x + width, y), (x + width, frame.bottom)]);
-        }
-        if !outline.is_empty() {
-            flush(&mut outline);
+            Binned { population, bars }
+        });
+        Bins {
+            populations: populations.collect(),
+            beyond,
         }
     }
-    beyond
+
+    /// The common height scale of the populations: values in a bar.
+    fn scale(&self, places: (f64, f64)) -> Scale {
+        let bars = self.populations.iter().flat_map(|binned| &binned.bars);
+        let tallest = bars.copied().fold(0.0, f64::max).max(1.0);
+        let ticks = ((places.0 - places.1) / 28.0).max(1.0) as usize;
+        Scale::from_zero(tallest, places, ticks)
+    }
+
+    fn draw(&self, canvas: &mut Canvas, frame: &Frame, heights: &Scale) {
+        for binned in &self.populations {
+            let tone = tone_class(binned.population.tone);
+            let width = (frame.right - frame.left) / binned.bars.len() as f64;
+            let mut outline = Vec::new();
+            let mut flush = |outline: &mut Vec<(f64, f64)>| {
+                canvas.path(&format!("mode {tone}"), outline, true);
+                outline.clear();
+            };
+            for (nth, &count) in binned.bars.iter().enumerate() {
+                if count <= 0.0 {
+                    if !outline.is_empty() {
+                        flush(&mut outline);
+                    }
+                    continue;
+                }
+                let x = frame.left + nth as f64 * width;
+                // a single value among thousands must not vanish
+                let y = heights.place(count).min(frame.bottom - 1.0);
+                if outline.is_empty() {
+                    outline.push((x, frame.bottom));
+                } else {
+                    outline.pop();
+                }
+                outline.extend([(x, y), (x + width, y), (x + width, frame.bottom)]);
+            }
+            if !outline.is_empty() {
+                flush(&mut outline);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -75,6 +75,11 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
+    /// Where the ends lie.
+    pub(super) fn places(&self) -> (f64, f64) {
+        (self.from, self.to)
+    }
+
     pub(super) fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
     }

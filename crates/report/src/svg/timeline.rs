@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
 use super::{Picture, Svg, tone_class};
-use crate::page::{Axis, Lane, Life, ScaleKind, Timeline};
+use crate::page::{Lane, Life, ScaleKind, Timeline};
 
 /// Distance from one connection to the next.
 const PITCH: f64 = 12.0;
@@ -15,23 +15,23 @@ impl Picture for Timeline {
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let last = self
-            .0
+            .lanes
             .iter()
             .flat_map(|lane| &lane.lives)
             .map(|life| life.to)
             .fold(0.0, f64::max);
         let first_top = draw_legend(&mut canvas);
         let scale = Scale::new(ScaleKind::Linear, (0.0, last), (2.0, width - 8.0));
-        let height: f64 = self.0.iter().map(height_of).sum();
+        let height: f64 = self.lanes.iter().map(height_of).sum();
         let frame = Frame {
             left: 2.0,
             right: width - 8.0,
             top: first_top,
             bottom: first_top + height,
         };
-        frame.x_axis(&mut canvas, &scale, Axis::Time);
+        frame.x_axis(&mut canvas, &scale, self.x);
         let mut top = first_top;
-        for lane in &self.0 {
+        for lane in &self.lanes {
             let name = fit_bold(&lane.name, width);
             canvas.text("strong halo", (0.0, top + 12.0), Anchor::Start, &name);
             for (nth, life) in lane.lives.iter().enumerate() {

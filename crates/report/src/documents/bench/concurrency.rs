@@ -83,7 +83,12 @@ fn over_concurrency(sweeps: &[Sweep], chart: OverConcurrency) -> Chart {
         x: Axis::Count,
         y,
     };
-    Chart::new(id, title, lines, words).notes(first_of(GROUPS, sweeps.len(), "settings"))
+    let mut points = lines.lines.iter().flat_map(|line| &line.points);
+    let intervals = points.any(|point| point.interval.is_some());
+    let intervals = intervals.then(|| "Vertical strokes are 95 % intervals over rounds.".into());
+    Chart::new(id, title, lines, words)
+        .notes(intervals)
+        .notes(first_of(GROUPS, sweeps.len(), "settings"))
 }
 
 /// What is drawn of each point over concurrency: id and title of the chart, its value and interval in the unit of its axis, and words.
@@ -108,7 +113,7 @@ const OVER_CONCURRENCY: [OverConcurrency; 6] = [
             Some((point.seconds * 1e3, point.interval.map(scaled)))
         },
         Axis::Time,
-        "Time for 1,000 requests by the number of connections at once, with the 95 % interval over rounds.",
+        "Time for 1,000 requests by the number of connections at once.",
     ),
     (
         "sweep-rate",
@@ -122,7 +127,7 @@ const OVER_CONCURRENCY: [OverConcurrency; 6] = [
         "Typical latency by concurrency",
         |point| Some((point.typical_ms?, point.typical_interval)),
         Axis::Time,
-        "Typical latency by the number of connections at once, with the 95 % interval over rounds.",
+        "Typical latency by the number of connections at once.",
     ),
     (
         "sweep-p99",

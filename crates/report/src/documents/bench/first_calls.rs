@@ -41,7 +41,20 @@ pub(super) fn section(variants: &[VariantFacts]) -> Section {
         let tiers = one.tiers.as_ref()?;
         Some(text!("{}: {}.", &one.name, &tiers.sentence).into())
     });
-    let words = "◆ waited for a new connection, ● ran on a reused one, × failed. Hollow marks are warm-up, which is not in the latencies.";
+    let shown = || called.iter().take(GROUPS).flat_map(|one| &one.first_calls);
+    let has = |reuse: Reuse| shown().any(|call| call.ok && call.reuse == Some(reuse));
+    let marks = [
+        (has(Reuse::Fresh), "◆ waited for a new connection"),
+        (has(Reuse::Reused), "● ran on a reused one"),
+        (shown().any(|call| !call.ok), "× failed"),
+    ];
+    let marks = marks.iter().filter(|mark| mark.0).map(|mark| mark.1);
+    let marks = marks.collect::<Vec<&str>>().join(", ");
+    let warm_up = match shown().any(|call| call.warmup) {
+        true => ". Hollow marks are warm-up, which is not in the latencies.",
+        false => ".",
+    };
+    let words = marks + warm_up;
     let chart = Chart::new(
         "first-calls",
         "The first calls in their order",

@@ -1,6 +1,6 @@
 //! The part of a bench's page on rounds: variants compared round by round, and each round of each variant.
 
-use super::BenchRun;
+use super::{BenchRun, variant_tone};
 use crate::documents::common::{GROUPS, by_round, first_of, round_line, significance};
 use crate::page::*;
 use intact_findings::bench::{BenchFacts, TimeDifference};
@@ -62,7 +62,8 @@ fn over_rounds(one: BenchRun<'_>) -> Chart {
             }
         }
         if nth < GROUPS {
-            lines.push(round_line(nth, &variant.name, rounds.into_iter()));
+            let tone = variant_tone(variants, nth);
+            lines.push(round_line(tone, &variant.name, rounds.into_iter()));
         }
     }
     if changes.is_empty() {

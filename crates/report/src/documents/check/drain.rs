@@ -2,14 +2,15 @@
 
 use crate::page::*;
 use intact_findings::check::{DrainFacts, DrainRequests, DrainVersion, ProcessEnd};
-use intact_units::Quantity::{Count, Time, Timer};
+use intact_units::Quantity::{Share, Time, Timer};
+use intact_units::plural::counted;
 
 /// How it was measured.
 pub(super) const HOW: &str = "The server was started by the check. Before the signal it had connections that had carried a request. After the signal some stayed idle, each \
     of the others carried a request every 100 ms (500 ms after 3 s), and a new connection was tried as often. A request is lost if it was sent on a connection whose end had not \
     arrived, and got no complete response.";
 
-/// The number of lost requests.
+/// The share of requests that were lost.
 pub(super) fn headline(drain: &DrainFacts) -> Option<Headline> {
     let all = drain.all();
     let is_good = all.lost == 0 && drain.process.end == ProcessEnd::Ended;
@@ -18,12 +19,14 @@ pub(super) fn headline(drain: &DrainFacts) -> Option<Headline> {
     } else {
         Assessment::Bad
     };
-    let caption = format!(
-        "of {} requests were lost after {}",
-        Count(all.sent),
-        drain.signal
+    let caption = text!(
+        "of {} were lost after {}: {}",
+        counted(all.sent, "request"),
+        &drain.signal,
+        all.lost
     );
-    Headline::new(Count(all.lost).to_string(), assessment, caption)
+    let share = (all.sent > 0).then(|| Share(all.lost as f64 / all.sent as f64))?;
+    Headline::new(share, assessment, caption)
 }
 
 /// Requests by when they were sent, with the times of the process.

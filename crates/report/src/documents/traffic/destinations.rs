@@ -105,11 +105,10 @@ pub(super) fn connections(one: TrafficRun<'_>) -> Section {
         let words = "The end of connections was not observed: a line ends with its last request.";
         notes.push(words.into());
     }
-    let first =
-        "The first connections to each of the first destinations; (+n): n more are not drawn.";
+    let first = "The first connections to each of the first destinations.";
     Section::new("connections", "Connections")
         .full(waste(&one.facts.destinations))
-        .full(timeline::chart(&charts.timeline, first).notes(notes))
+        .full(timeline::chart(one.run, &charts.timeline, first).notes(notes))
         .full(setup(&one.facts.destinations))
         .full(per_connection(&one.facts.destinations))
 }

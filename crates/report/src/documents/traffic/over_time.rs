@@ -1,6 +1,6 @@
 //! Latency and openings over time, and what differed on both sides of a lasting change.
 
-use crate::documents::common::line;
+use crate::documents::common::{line, time_axis};
 use crate::documents::populations;
 use crate::page::*;
 use intact_findings::traffic::{Charts, LevelShift, StepSide};
@@ -9,16 +9,17 @@ use intact_units::Quantity::{self, Mean, RoundShare, Time};
 use intact_units::number::long_time;
 use std::time::Duration;
 
-/// A run at least so long, in seconds, has dates on its axes.
-const DATED_S: f64 = 120.0;
-
 /// Latency and openings over time, and what differed on both sides of a change.
 pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
     let section = Section::new("over-time", "Over time").summary(level_shifts(&charts.changes));
     if charts.periods.len() < 3 {
         return section;
     }
-    let x = time_axis(run, charts);
+    let ends = charts.periods.first().zip(charts.periods.last());
+    let x = time_axis(
+        run,
+        ends.map_or(0.0, |(first, last)| last.from_s - first.from_s),
+    );
     let lines = |lines, marks, y| Lines {
         lines,
         marks,
@@ -79,19 +80,6 @@ fn change(step: &LevelShift) -> String {
     latency
         .or_else(|| words(before.reuse.zip(after.reuse), RoundShare))
         .unwrap_or_default()
-}
-
-/// Dates where a run is long, and seconds since its beginning where it is short.
-fn time_axis(run: &Run, charts: &Charts) -> Axis {
-    let ends = charts.periods.first().zip(charts.periods.last());
-    let span_s = ends.map_or(0.0, |(first, last)| last.from_s - first.from_s);
-    match run.started.parse() {
-        Ok(zero) if span_s >= DATED_S => Axis::Date {
-            zero,
-            span_ms: (span_s * 1e3) as u64,
-        },
-        _ => Axis::Time,
-    }
 }
 
 fn level_shifts(changes: &[LevelShift]) -> Vec<Block> {

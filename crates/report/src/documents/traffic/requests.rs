@@ -27,6 +27,10 @@ pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
         )
     });
     let latency = Histogram(vec![populations::panel("", &charts.latency)]);
+    let words = text!(
+        "Latency of complete requests to all destinations, setup included. {}",
+        populations::heights(&latency, "requests")
+    );
     let bars = Bars(populations::bars("", &charts.latency));
     Section::new("latency", "Phases: mean over the requests that had them")
         .summary(phases)
@@ -34,7 +38,7 @@ pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
             "latency",
             "Latency: new and reused connections",
             latency,
-            "Latency of complete requests to all destinations, setup included.",
+            words,
         ))
         .full(Chart::new(
             "waterfall",
@@ -82,12 +86,20 @@ pub(super) fn idle_times(totals: &Figures, charts: &Charts) -> Section {
             gaps.count
         ))
     });
+    let heights = populations::heights(&histogram, "reuses");
+    let words = match histogram.0.iter().any(|panel| panel.band.is_some()) {
+        true => text!(
+            "In the band the server is about to close. A request that is sent then may be lost. {}",
+            heights
+        ),
+        false => heights,
+    };
     Section::new("idle", "Idle time before a connection was used again")
         .summary(Chart::new(
             "gaps",
             "Idle time before reuse",
             histogram,
-            "In the band the server is about to close. A request that is sent then may be lost.",
+            words,
         ))
         .summary(danger)
 }
