@@ -220,7 +220,7 @@ fn traffic(
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
     use intact_ledger::{
         Caveat, Event, Exchange, Nanos, Outcome, Producer, Protocol, Reuse, Run, Sink, Span, Tally,
         Vantage, Variant,
@@ -254,6 +254,7 @@ mod tests {
                     early_data: None,
                     concurrency: 1,
                     streams: 1,
+                    connection: ConnectionSettings::default(),
                     open_loop: None,
                 }
                 .axes(),

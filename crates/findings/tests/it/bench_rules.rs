@@ -1,6 +1,6 @@
 //! The findings of a bench: why connections end, and what reuse delays.
 
-use intact_experiment::{AxisValues, TlsChoice};
+use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
 use intact_findings::Finding;
 use intact_findings::bench::BenchFacts;
 use intact_ledger::{
@@ -27,6 +27,7 @@ fn run(keepalive: &[bool]) -> Run {
                 early_data: None,
                 concurrency: 1,
                 streams: 1,
+                connection: ConnectionSettings::default(),
                 open_loop: None,
             }
             .axes(),

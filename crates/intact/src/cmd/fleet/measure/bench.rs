@@ -6,7 +6,7 @@ use intact_bench::{
     Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
 };
 use intact_client::Clock;
-use intact_experiment::{Axes, AxisValues, Load};
+use intact_experiment::{Axes, AxisValues, ConnectionAxes, Load, Variation};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
@@ -104,7 +104,9 @@ fn config(message: &Message) -> Result<Config, String> {
             early_data: vec![false],
             concurrency: vec![concurrency],
             streams: vec![streams],
+            connection: ConnectionAxes::default(),
             load: Load::default(),
+            variation: Variation::default(),
         },
         length: Length::Time(Duration::from_millis(recipe.ms)),
         rounds: Some(1),
