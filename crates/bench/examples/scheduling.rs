@@ -22,7 +22,9 @@ mod linux {
     };
     use intact_client::tls::Credentials;
     use intact_client::{Clock, ConnectOverride};
-    use intact_experiment::{Axes, Load, NameLookup, RequestRate, TlsChoice};
+    use intact_experiment::{
+        Axes, ConnectionAxes, Load, NameLookup, RequestRate, TlsChoice, Variation,
+    };
     use intact_ledger::{Histogram, Protocol, Row, Tally};
     use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
     use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -148,10 +150,12 @@ mod linux {
                 dns: vec![NameLookup::System],
                 concurrency: vec![connections],
                 streams: vec![1],
+                connection: ConnectionAxes::default(),
                 load: Load {
                     rate: vec![RequestRate::constant(rate.into())],
                     ..Load::default()
                 },
+                variation: Variation::default(),
             },
             length: Length::Time(Duration::from_secs(seconds.into())),
             rounds: Some(1),

@@ -53,6 +53,11 @@ impl ClosedLoop {
         self
     }
 
+    /// Whether no measured exchange may start at `now` or later.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        self.left == Some(0) || self.until.is_some_and(|until| now >= until)
+    }
+
     /// Whether an exchange may start at `now`; [`Start::Now`] counts it as started.
     #[inline]
     pub(crate) fn next(&mut self, now: Nanos, next: NextExchange) -> Start {

@@ -4,13 +4,13 @@ use crate::endpoint::{by_scheme, is_own_name, names};
 use crate::engine::Pauses;
 use crate::io_backend::IoChoice;
 use crate::recorder::RowPolicy;
-use crate::variant_plan::VariantPlan;
+use crate::variant_plan::{ConnectionLife, VariantPlan};
 use intact_client::tls::{self, Credentials, Settings, Trust};
 use intact_client::{
     AddressError, ConnectOverride, Endpoint, Plan, Proxy, Request, RequestError, RequestSpec,
-    ServerUrl,
+    ServerUrl, SocketOptionError, SocketSettings,
 };
-use intact_experiment::{Axes, AxisValues, TlsChoice};
+use intact_experiment::{Axes, AxisValues, Period, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -61,6 +61,14 @@ pub enum ConfigError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] tls::SettingsError),
+    /// An option of TCP sockets cannot be used here.
+    #[error("{option}: {source}")]
+    Socket {
+        /// The option.
+        option: &'static str,
+        /// Why.
+        source: SocketOptionError,
+    },
     /// More descriptors are needed than the process may have.
     #[error(
         "{connections} connections need {needed} file descriptors, the limit is {allowed}: raise it with `ulimit -n {needed}` (as root, or in /etc/security/limits.conf), or lower -c"
@@ -195,6 +203,8 @@ impl Config {
             None
         };
         let request = self.request(&address, choice, through_proxy)?;
+        let connection = &choice.connection;
+        let nanos = |time: Duration| time.as_nanos() as u64;
         let plan_stamps = kernel_stamps && self.unix_socket.is_none();
         let plan = Plan {
             origin: address.origin(),
@@ -204,6 +214,11 @@ impl Config {
             tls,
             protocol: choice.http,
             stamps: plan_stamps,
+            socket: SocketSettings {
+                fast_open: connection.fast_open == Some(true),
+                congestion: connection.congestion.clone(),
+                keepalive: connection.tcp_keepalive.and_then(Period::time),
+            },
             local_address: matches!(self.keep, RowPolicy::Ledger(_)),
         };
         Ok(VariantPlan {
@@ -211,6 +226,12 @@ impl Config {
             plan: Arc::new(plan),
             request: Arc::new(request),
             keepalive: choice.keepalive,
+            life: ConnectionLife {
+                requests: connection.most_requests().map(|most| most.get().into()),
+                age: connection.max_age.and_then(Period::time).map(nanos),
+                pause: connection.idle.map(nanos),
+                ping: connection.ping.and_then(Period::time),
+            },
             concurrency: choice.concurrency as usize,
             streams: choice.streams as usize,
             timeout: self.timeout.as_nanos() as u64,
@@ -274,16 +295,9 @@ impl Config {
 }
 
 /// The client of a variant whose first requests go early.
-#[cfg(feature = "http3")]
 fn with_early_data(client: tls::Client, choice: &AxisValues) -> tls::Client {
     match choice.early_data {
         Some(true) => client.allowing_early_requests(),
         _ => client,
     }
-}
-
-/// Without HTTP/3 none does.
-#[cfg(not(feature = "http3"))]
-fn with_early_data(client: tls::Client, _: &AxisValues) -> tls::Client {
-    client
 }

@@ -12,6 +12,8 @@ const REMOTE_OPENING_PER_S: f64 = 10.0;
 const REMOTE_ROUNDS: u32 = 20;
 /// The least rounds that give an interval.
 const INTERVAL_ROUNDS: u64 = 8;
+/// Requests of each connection in a round with pauses between them.
+const PAUSED_REQUESTS: u64 = 2;
 /// The least time of a variant.
 const LEAST_TIME: Duration = Duration::from_secs(1);
 
@@ -24,6 +26,14 @@ impl Config {
         local: Duration,
     ) -> Result<(), ConfigError> {
         let variants = self.axes.choices().len().max(1) as u64;
+        if (is_ours || self.is_local()?) && !self.axes.connection.idle.is_empty() {
+            // a share of a time would be shorter than the pauses
+            let most = self.axes.concurrency.iter().max().copied().unwrap_or(1);
+            self.rounds = Some(self.rounds.unwrap_or(INTERVAL_ROUNDS as u32));
+            let rounds = u64::from(self.rounds.unwrap_or(1));
+            self.length = Length::Exchanges(PAUSED_REQUESTS * rounds * u64::from(most));
+            return Ok(());
+        }
         if is_ours || self.is_local()? {
             self.length = Length::Time((local / variants as u32).max(LEAST_TIME));
             return Ok(());

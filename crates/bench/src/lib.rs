@@ -5,6 +5,7 @@
 
 mod closed_loop;
 mod config;
+mod connection_checks;
 mod crew;
 mod default_length;
 mod endpoint;

@@ -50,6 +50,14 @@ impl Pace {
         }
     }
 
+    /// Whether no measured exchange may start at `now` or later. Counts nothing.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        match self {
+            Pace::Closed(closed) => closed.is_over(now),
+            Pace::Open(_) => false,
+        }
+    }
+
     /// The open loop, if this is one.
     #[inline]
     pub(crate) fn open(&mut self) -> Option<&mut OpenLoop> {

@@ -128,8 +128,9 @@ impl Bench {
                 (Length::Time(_), _) => return None,
             };
             let first = recipe.concurrency as u64 * u64::from(self.rounds);
+            let again = recipe.life.requests.map_or(0, |most| exchanges / most);
             let (warmup, opened) = if recipe.keepalive {
-                (first, first)
+                (first, first + again)
             } else {
                 (0, exchanges)
             };

@@ -1,6 +1,7 @@
 //! What is checked of a configuration before a bench sends anything, and the rounds that its length allows.
 
 use crate::config::{Config, ConfigError, Length};
+use crate::connection_checks;
 use crate::io_backend;
 use crate::machine;
 use intact_experiment::{AxisValues, RequestRate, TlsChoice, WhenBusy};
@@ -116,7 +117,9 @@ fn check_early_data(config: &Config) -> Result<(), ConfigError> {
     };
     let choices = config.axes.choices();
     if choices.iter().all(|one| one.early_data.is_none()) {
-        return refuse("only a resumed session of HTTP/3 sends it here; add --http 3 --resume on");
+        return refuse(
+            "only a resumed session of TLS 1.3 sends it; add --resume on, and TLS 1.3 (--tls 1.3, an https:// URL, or --http 3)",
+        );
     }
     if !matches!(config.method.as_str(), "GET" | "HEAD") {
         return refuse("a server may execute an early request twice; use GET or HEAD");
@@ -162,6 +165,7 @@ fn check_http3(config: &Config) -> Result<(), ConfigError> {
 pub(crate) fn check(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
     check_axes(config)?;
     check_open_loop(config, choices)?;
+    connection_checks::check(config, choices, rounds_for(config, choices))?;
     let positive = |option, value: u64| {
         if value > 0 {
             return Ok(());

@@ -5,6 +5,20 @@ use intact_client::{Plan, Request};
 use intact_experiment::{OpenLoop, WhenBusy};
 use intact_ledger::{Exchange, Nanos};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a connection is kept, and what happens on it between requests. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ConnectionLife {
+    /// Requests after which it is closed.
+    pub(crate) requests: Option<u64>,
+    /// Age from which it takes no more requests.
+    pub(crate) age: Option<u64>,
+    /// The pause after each response.
+    pub(crate) pause: Option<u64>,
+    /// Time without anything from the server after which HTTP/2 sends PING.
+    pub(crate) ping: Option<Duration>,
+}
 
 /// A variant, ready to run.
 #[derive(Clone, Debug)]
@@ -17,6 +31,8 @@ pub(crate) struct VariantPlan {
     pub(crate) request: Arc<Request>,
     /// Whether connections are kept.
     pub(crate) keepalive: bool,
+    /// The life of its connections.
+    pub(crate) life: ConnectionLife,
     /// Connections over all threads.
     pub(crate) concurrency: usize,
     /// Streams per connection (HTTP/2).
@@ -35,6 +51,18 @@ impl VariantPlan {
     pub(crate) fn warms_up(&self, round: u32) -> bool {
         let opens_when_busy = |open: OpenLoop| open.when_busy == WhenBusy::Open;
         self.keepalive && round > 0 && !self.open_loop.is_some_and(opens_when_busy)
+    }
+
+    /// Whether a connection that was opened `at` and carried so many exchanges takes no more at `now`.
+    #[inline]
+    pub(crate) fn is_used_up(&self, exchanges: u64, at: Nanos, now: Nanos) -> bool {
+        if exchanges == 0 {
+            return false;
+        }
+        let ConnectionLife { requests, age, .. } = self.life;
+        !self.keepalive
+            || requests.is_some_and(|most| exchanges >= most)
+            || age.is_some_and(|age| now.since(at) >= age)
     }
 
     /// What all its exchanges have in common.

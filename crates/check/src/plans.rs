@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use intact_client::tls::{Client, Settings, Trust};
-use intact_client::{Endpoint, Plan, Proxy, ServerUrl};
+use intact_client::{Endpoint, Plan, Proxy, ServerUrl, SocketSettings};
 use intact_ledger::{Protocol, Scheme, TlsVersion};
 use std::sync::Arc;
 
@@ -79,6 +79,7 @@ impl<'a> Plans<'a> {
             tls,
             protocol,
             stamps: true,
+            socket: SocketSettings::default(),
             local_address: true,
         })
     }

@@ -20,8 +20,18 @@ pub(crate) struct Channel {
     /// Plain bytes that the socket did not accept yet.
     unsent: Vec<u8>,
     bytes: ConnectionBytes,
+    /// What was sent before the end of the handshake; `None` after it.
+    early: Option<Box<EarlyBytes>>,
     /// Bytes of TLS records since the last plaintext.
     silent: usize,
+}
+
+/// Plain bytes that were sent before the end of the TLS handshake. They are kept, because the server may refuse them.
+#[derive(Default)]
+struct EarlyBytes {
+    plain: Vec<u8>,
+    /// How many of them went as early data; the rest exceeds the server's limit.
+    taken: usize,
 }
 
 /// The result of one read of the socket.
@@ -42,7 +52,10 @@ impl Channel {
         stamped: bool,
         bytes: ConnectionBytes,
     ) -> Channel {
+        let session_of = session.as_deref();
+        let is_handshaking = session_of.is_some_and(|session| session.is_handshaking());
         Channel {
+            early: is_handshaking.then(Box::default),
             stream,
             session,
             stamped,
@@ -97,11 +110,22 @@ impl Channel {
         None
     }
 
+    /// Whether data went with the SYN, and the server took it.
+    pub(crate) fn sent_with_syn(&self) -> Option<bool> {
+        #[cfg(target_os = "linux")]
+        return intact_sys::socket::sent_with_syn(&self.stream);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
     /// Sends bytes, and keeps the part that the socket does not accept.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Some(session) = &mut self.session {
-            session.writer().write_all(bytes)?;
+            match &mut self.early {
+                None => session.writer().write_all(bytes)?,
+                Some(early) => early.send(session, bytes)?,
+            }
             return self.flush();
         }
         if !self.unsent.is_empty() {
@@ -244,6 +268,49 @@ impl Channel {
         Ok(false)
     }
 
+    /// Whether the TLS handshake is not complete.
+    #[inline]
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// Reads bytes of the TLS handshake, up to its end. Returns the bytes after it, whose plaintext [`Channel::buffered`] and
+    /// [`Channel::decrypt`] have; `None`: the handshake is not complete.
+    ///
+    /// # Errors
+    /// Those of the handshake.
+    pub(crate) fn continue_handshake<'a>(
+        &mut self,
+        mut bytes: &'a [u8],
+    ) -> Result<Option<&'a [u8]>, rustls::Error> {
+        let Some(session) = &mut self.session else {
+            return Ok(None);
+        };
+        while !bytes.is_empty() && session.is_handshaking() {
+            let taken = session.read_tls(&mut bytes);
+            if taken.map_err(|error| rustls::Error::General(error.to_string()))? == 0 {
+                break;
+            }
+            if let Err(error) = session.process_new_packets() {
+                // sends the alert with the reason; a failure does not matter
+                let _ = session.write_tls(&mut &self.stream);
+                return Err(error);
+            }
+        }
+        if session.is_handshaking() {
+            return Ok(None);
+        }
+        if let Some(early) = self.early.take() {
+            let sent = match session.is_early_data_accepted() {
+                true => early.taken,
+                false => 0,
+            };
+            let again = session.writer().write_all(&early.plain[sent..]);
+            again.map_err(|error| rustls::Error::General(error.to_string()))?;
+        }
+        Ok(Some(bytes))
+    }
+
     /// Passes on the plaintext that is decrypted already, such as data that arrived with the
     /// handshake.
     pub(crate) fn buffered(&mut self, mut plaintext: impl FnMut(&[u8])) {
@@ -261,6 +328,21 @@ impl Channel {
             session.send_close_notify();
             let _ = self.flush();
         }
+    }
+}
+
+impl EarlyBytes {
+    /// Sends bytes as early data, as far as the server's limit goes, and keeps them.
+    fn send(&mut self, session: &mut ClientConnection, bytes: &[u8]) -> io::Result<()> {
+        if self.taken == self.plain.len()
+            && let Some(mut writer) = session.early_data()
+        {
+            let most = bytes.len().min(writer.bytes_left());
+            writer.write_all(&bytes[..most])?;
+            self.taken += most;
+        }
+        self.plain.extend_from_slice(bytes);
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@
 //! one by [`HttpConnection::timer`].
 
 mod exchange_record;
+mod heartbeat;
 mod http1;
 mod http2;
 #[cfg(feature = "http3")]
@@ -29,6 +30,7 @@ use intact_ledger::{
 use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use stream_connection::{StreamConnection, StreamFacts};
 
 /// What a connection can do next.
@@ -127,6 +129,7 @@ impl HttpConnection {
             stamped,
             handshake,
             is_tunnel,
+            early,
         } = established;
         blank.connection = Some(connection.id);
         HttpConnection(match transport {
@@ -136,6 +139,7 @@ impl HttpConnection {
                     stamped,
                     handshake,
                     is_tunnel,
+                    early,
                 };
                 let stream = (stream, session);
                 Kind::Stream(StreamConnection::new(
@@ -199,12 +203,30 @@ impl HttpConnection {
         each!(&self.0, open => open.moved())
     }
 
-    /// When [`HttpConnection::receive`] has to be called even if nothing arrived: QUIC repeats what
-    /// was lost. `None` for a byte stream, whose kernel does that.
+    /// Sends PING on an HTTP/2 connection after each `interval` without anything from the server. A
+    /// PING without a reply within the next interval ends the connection.
+    pub fn set_ping(&mut self, interval: Duration, now: Nanos) {
+        stream_only!(&mut self.0, open => open.set_ping(interval, now), ());
+    }
+
+    /// Whether data went with the SYN, and the server took it (TCP Fast Open); `None` where the
+    /// kernel does not report it.
+    pub fn sent_with_syn(&self) -> Option<bool> {
+        stream_only!(&self.0, open => open.sent_with_syn(), None)
+    }
+
+    /// Does what its timer asks for: HTTP/2 sends PING, or finds the server gone. QUIC does that in
+    /// [`HttpConnection::receive`].
+    pub fn keep_time(&mut self, now: Nanos, sink: &mut impl Sink) {
+        stream_only!(&mut self.0, open => open.keep_time(now, sink), ());
+    }
+
+    /// When [`HttpConnection::keep_time`] and [`HttpConnection::receive`] have to be called even if
+    /// nothing arrived: QUIC repeats what was lost, and HTTP/2 may send PING.
     #[inline]
     pub fn timer(&mut self) -> Option<Nanos> {
         match &mut self.0 {
-            Kind::Stream(_) => None,
+            Kind::Stream(open) => open.timer(),
             #[cfg(feature = "http3")]
             Kind::Quic(open) => open.timer(),
         }

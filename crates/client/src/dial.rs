@@ -9,8 +9,9 @@ use crate::plan::{Endpoint, Plan, Proxy};
 #[cfg(feature = "http3")]
 use crate::quic::QuicConnection;
 use crate::resolver::{LookupResult, Resolver};
+use crate::socket_settings::SocketSettings;
 use crate::stream::Stream;
-use crate::{failure, stamp};
+use crate::{failure, stamp, tls};
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, Protocol, SetupPhase, Span,
 };
@@ -54,6 +55,8 @@ pub struct Established {
     pub handshake: HandshakeFacts,
     /// Whether the peer is a proxy with a tunnel to the server.
     pub is_tunnel: bool,
+    /// The client of a TLS session whose handshake is not complete.
+    pub(crate) early: Option<tls::Client>,
 }
 
 impl Established {
@@ -61,7 +64,7 @@ impl Established {
     /// is recorded by [`crate::HttpConnection::receive`] when it is.
     pub fn is_early(&self) -> bool {
         match &self.transport {
-            Transport::Stream { .. } => false,
+            Transport::Stream { .. } => self.early.is_some(),
             #[cfg(feature = "http3")]
             Transport::Quic(quic) => !quic.is_connected(),
         }
@@ -371,7 +374,7 @@ impl Dial {
                 // a plain HTTP/1 request is one write, and Nagle's algorithm never delays a single
                 // write
                 let one_write = self.plan.tls.is_none() && self.plan.protocol != Protocol::Http2;
-                connect_tcp(address, !one_write).map(Stream::Tcp)
+                connect_tcp(&self.plan.socket, address, !one_write).map(Stream::Tcp)
             }
         };
         self.stage = DialStage::Connecting { since };
@@ -424,6 +427,13 @@ impl Dial {
             Err(error) => return self.next_or_fail(&error, since, registry, clock),
         }
         let now = clock.now();
+        if let Stream::Tcp(tcp) = stream
+            && let Err(error) = self.plan.socket.apply(tcp)
+        {
+            self.connection.setup.connect = Some(Span::new(since, now));
+            let words = format!("a socket option was refused: {}", failure::io_words(&error));
+            return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
+        }
         self.connection.setup.connect = Some(Span::new(since, now));
         if self.plan.local_address {
             self.connection.local = stream.local_addr();
@@ -544,9 +554,15 @@ impl Dial {
             return self.establish();
         };
         match tls.connect() {
-            Ok((session, early_sent)) => {
+            Ok((mut session, early_sent)) => {
                 self.handshake.early_sent = early_sent;
+                let is_early = tls.may_send_early(&mut session);
                 self.session = Some(Box::new(session));
+                if is_early {
+                    // the first request goes with the hello, so this ends the setup that it waits for
+                    self.connection.setup.ssl = Some(Span::new(since, clock.now()));
+                    return self.establish();
+                }
                 self.stage = DialStage::Handshaking { since };
                 self.handshake(clock)
             }
@@ -618,6 +634,9 @@ impl Dial {
         let Some(stream) = self.stream.take() else {
             return Progress::Pending;
         };
+        let session = self.session.as_ref();
+        let is_early = session.is_some_and(|session| session.is_handshaking());
+        let early = self.plan.tls.clone().filter(|_| is_early);
         Progress::Established(Box::new(Established {
             transport: Transport::Stream {
                 stream,
@@ -627,6 +646,7 @@ impl Dial {
             stamped: self.stamped,
             handshake: self.handshake,
             is_tunnel: matches!(self.plan.proxy, Proxy::Tunnel { .. }),
+            early,
         }))
     }
 
@@ -653,8 +673,12 @@ impl Dial {
 }
 
 /// Starts a non-blocking connect.
-fn connect_tcp(address: SocketAddr, nodelay: bool) -> io::Result<mio::net::TcpStream> {
-    let stream = mio::net::TcpStream::connect(address)?;
+fn connect_tcp(
+    settings: &SocketSettings,
+    address: SocketAddr,
+    nodelay: bool,
+) -> io::Result<mio::net::TcpStream> {
+    let stream = settings.connect(address)?;
     if nodelay {
         stream.set_nodelay(true)?;
     }

@@ -25,6 +25,7 @@ mod request;
 mod resolver;
 mod response_error;
 mod server_url;
+mod socket_settings;
 mod stopwatch;
 mod stream;
 mod verifier;
@@ -40,6 +41,9 @@ pub use plan::{Endpoint, Family, Plan, Proxy};
 pub use request::{CONNECTION_FIELDS, Request, RequestError, RequestSpec, is_redirect};
 pub use resolver::{LookupResult, Resolver};
 pub use server_url::{AddressError, ConnectOverride, ServerUrl};
+pub use socket_settings::{
+    SocketOptionError, SocketSettings, TcpEnd, accept_fast_open, check_congestion, check_fast_open,
+};
 pub use stream::Stream;
 
 pub(crate) use judge::{judge, names_tls_port};

@@ -1,7 +1,7 @@
 //! The target of a dial and the way to it; made once, and used for every dial of a variant.
 
 use crate::dns::StubResolver;
-use crate::tls;
+use crate::{SocketSettings, tls};
 use intact_ledger::{Origin, Protocol};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -79,6 +79,8 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Whether to request kernel receive timestamps.
     pub stamps: bool,
+    /// Options of its socket.
+    pub socket: SocketSettings,
     /// Read the local address of each connection from the kernel.
     pub local_address: bool,
 }

@@ -145,6 +145,8 @@ pub struct Client {
     required_alpn: Option<&'static [u8]>,
     resume: bool,
     early: Option<Arc<[u8]>>,
+    /// Connections send their first request before the handshake is complete.
+    is_early: bool,
 }
 
 impl Client {
@@ -198,6 +200,7 @@ impl Client {
             required_alpn,
             resume: settings.resume,
             early: None,
+            is_early: false,
         })
     }
 
@@ -215,15 +218,15 @@ impl Client {
         }
     }
 
-    /// The same client, with the same sessions, whose QUIC connections send their first request
-    /// before the server responds (0-RTT), if a session allows it. Servers may replay it, so use it
-    /// only for requests that are safe to repeat. A request that the server refused is sent again.
-    #[cfg(feature = "http3")]
+    /// The same client, with the same sessions, whose connections send their first request before
+    /// the server responds (0-RTT), if a session allows it. Servers may replay it, so use it only
+    /// for requests that are safe to repeat. A request that the server refused is sent again.
     pub fn allowing_early_requests(&self) -> Client {
         let mut config = ClientConfig::clone(&self.config);
         config.enable_early_data = true;
         Client {
             config: Arc::new(config),
+            is_early: true,
             ..self.clone()
         }
     }
@@ -251,6 +254,11 @@ impl Client {
             early_sent = early.write_all(request).is_ok();
         }
         Ok((session, early_sent))
+    }
+
+    /// Whether a new session takes the first request before its handshake is complete.
+    pub(crate) fn may_send_early(&self, session: &mut ClientConnection) -> bool {
+        self.is_early && session.early_data().is_some()
     }
 
     /// The settings and the name for a session inside QUIC.

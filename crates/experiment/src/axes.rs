@@ -1,5 +1,6 @@
 //! The axes of a bench and their product, the variants.
 
+use crate::connection_axes::{self, ConnectionAxes, ConnectionSettings, ReadAxis};
 use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion, Variant};
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,7 @@ pub struct Axes {
     pub tls: Vec<TlsChoice>,
     /// May TLS sessions be resumed?
     pub resume: Vec<bool>,
-    /// Is the first request of a resumed HTTP/3 connection sent before the server responds (0-RTT)?
+    /// Is the first request of a resumed connection sent before the server responds (0-RTT)?
     pub early_data: Vec<bool>,
     /// How names are resolved.
     pub dns: Vec<NameLookup>,
@@ -81,8 +82,23 @@ pub struct Axes {
     pub concurrency: Vec<u32>,
     /// Streams per connection.
     pub streams: Vec<u32>,
+    /// The life of connections.
+    pub connection: ConnectionAxes,
     /// When requests are due.
     pub load: Load,
+    /// Which combinations are measured.
+    pub variation: Variation,
+}
+
+/// Which combinations of the values are variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variation {
+    /// All.
+    #[default]
+    Product,
+    /// Under each load the first value of every axis, each other value alone (with the settings that it needs), and the last
+    /// value of every axis together.
+    OneAtATime,
 }
 
 /// When the requests of all variants are due. The default is a closed loop: each follows a response.
@@ -97,7 +113,7 @@ pub struct Load {
 }
 
 /// One value of each axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AxisValues {
     /// Whether connections are kept.
     pub keepalive: bool,
@@ -115,6 +131,8 @@ pub struct AxisValues {
     pub concurrency: u32,
     /// Streams per connection.
     pub streams: u32,
+    /// The life of connections.
+    pub connection: ConnectionSettings,
     /// The open loop; absent: a closed one.
     pub open_loop: Option<OpenLoop>,
 }
@@ -157,6 +175,7 @@ impl AxisValues {
     /// Reads the axes of the variant with this name.
     pub fn read(name: &str, axes: &BTreeMap<String, String>) -> Result<AxisValues, AxisError> {
         let axes = AxisReader { name, axes };
+        let connection = ConnectionSettings::read(&axes)?;
         Ok(AxisValues {
             keepalive: axes.on_off("keepalive")?,
             http: axes.one("http", "1.0, 1.1, 2 or 3", |value| {
@@ -182,6 +201,7 @@ impl AxisValues {
             },
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
+            connection,
             open_loop: axes.open_loop()?,
         })
     }
@@ -203,6 +223,7 @@ impl AxisValues {
         if let Some(dns) = self.dns {
             axes.insert(DNS.to_owned(), dns.as_str().to_owned());
         }
+        self.connection.write(&mut axes);
         if let Some(open) = &self.open_loop {
             axes.insert("rate".to_owned(), open.rate.to_string());
             let (arrivals, when_busy) = (open.arrivals.as_str(), open.when_busy.as_str());
@@ -274,9 +295,25 @@ impl AxisReader<'_> {
     }
 }
 
+impl ReadAxis for &AxisReader<'_> {
+    type Error = AxisError;
+
+    fn optional<T>(
+        &mut self,
+        axis: &'static str,
+        wanted: &'static str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, AxisError> {
+        match self.axes.contains_key(axis) {
+            true => self.one(axis, wanted, read).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
 impl TlsChoice {
-    /// Whether HTTP/3 can be spoken: QUIC contains TLS 1.3 (RFC 9001).
-    fn allows_quic(self) -> bool {
+    /// Whether TLS 1.3 can be negotiated. QUIC contains it (RFC 9001), and only it has early data.
+    fn allows_tls13(self) -> bool {
         matches!(self, TlsChoice::Any | TlsChoice::Version(TlsVersion::Tls13))
     }
 
@@ -326,9 +363,17 @@ impl Axes {
     /// combinations fall together and are measured once. HTTP/3 has no plain form and none over TLS 1.2: those are left out.
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();
+        // an A/A comparison names a value twice and wants it measured twice
         for open_loop in self.load.loops() {
-            for dns in self.name_lookups() {
-                self.add_choices(open_loop, dns, &mut choices);
+            for &concurrency in &self.concurrency {
+                let mut under_load = Vec::new();
+                for dns in self.name_lookups() {
+                    self.add_choices(open_loop, concurrency, dns, &mut under_load);
+                }
+                if self.variation == Variation::OneAtATime {
+                    retain_one_at_a_time(&mut under_load);
+                }
+                choices.append(&mut under_load);
             }
         }
         choices
@@ -345,39 +390,40 @@ impl Axes {
     fn add_choices(
         &self,
         open_loop: Option<OpenLoop>,
+        concurrency: u32,
         dns: Option<NameLookup>,
         choices: &mut Vec<AxisValues>,
     ) {
-        // an A/A comparison names a value twice and wants it measured twice
-        for &concurrency in &self.concurrency {
-            for &http in &self.http {
-                for &tls in &self.tls {
-                    if http == Protocol::Http3 && !tls.allows_quic() {
+        for &http in &self.http {
+            for &tls in &self.tls {
+                if http == Protocol::Http3 && !tls.allows_tls13() {
+                    continue;
+                }
+                for (nth, &resume) in self.resume.iter().enumerate() {
+                    if tls == TlsChoice::None && nth > 0 {
                         continue;
                     }
-                    for (nth, &resume) in self.resume.iter().enumerate() {
-                        if tls == TlsChoice::None && nth > 0 {
-                            continue;
-                        }
-                        let resume = resume && tls != TlsChoice::None;
-                        for early_data in self.early_choices(http, resume) {
-                            for (nth, &streams) in self.streams.iter().enumerate() {
-                                if !has_streams(http) && nth > 0 {
-                                    continue;
-                                }
-                                for &keepalive in &self.keepalive {
-                                    choices.push(AxisValues {
-                                        keepalive,
-                                        http,
-                                        tls,
-                                        resume,
-                                        early_data,
-                                        dns,
-                                        concurrency,
-                                        streams: if has_streams(http) { streams } else { 1 },
-                                        open_loop,
-                                    });
-                                }
+                    let resume = resume && tls != TlsChoice::None;
+                    for early_data in self.early_choices(tls, resume) {
+                        for (nth, &streams) in self.streams.iter().enumerate() {
+                            if !has_streams(http) && nth > 0 {
+                                continue;
+                            }
+                            let streams = if has_streams(http) { streams } else { 1 };
+                            for &keepalive in &self.keepalive {
+                                let lives = self.connection.choices(keepalive, http);
+                                choices.extend(lives.into_iter().map(|connection| AxisValues {
+                                    keepalive,
+                                    http,
+                                    tls,
+                                    resume,
+                                    early_data,
+                                    dns,
+                                    concurrency,
+                                    streams,
+                                    connection,
+                                    open_loop,
+                                }));
                             }
                         }
                     }
@@ -386,9 +432,9 @@ impl Axes {
         }
     }
 
-    /// The values of early data next to these: it takes a session that is resumed, and here HTTP/3.
-    fn early_choices(&self, http: Protocol, resume: bool) -> Vec<Option<bool>> {
-        let is_possible = http == Protocol::Http3 && resume;
+    /// The values of early data next to these: it takes a session of TLS 1.3 that is resumed.
+    fn early_choices(&self, tls: TlsChoice, resume: bool) -> Vec<Option<bool>> {
+        let is_possible = resume && tls.allows_tls13();
         if !is_possible || self.early_data == [false] {
             return vec![None];
         }
@@ -398,18 +444,17 @@ impl Axes {
     /// How many combinations there are, those included that fall together.
     pub fn product(&self) -> usize {
         let lengths = self.lengths().map(|(_, length)| length);
-        lengths.into_iter().fold(1, usize::saturating_mul)
+        lengths.fold(1, usize::saturating_mul)
     }
 
     /// The axes with more than one value, in the order of the command line's help.
     pub fn varied(&self) -> Vec<String> {
-        let lengths = self.lengths().into_iter();
-        let varied = lengths.filter(|(_, length)| *length > 1);
+        let varied = self.lengths().filter(|(_, length)| *length > 1);
         varied.map(|(axis, _)| axis.to_owned()).collect()
     }
 
-    fn lengths(&self) -> [(&'static str, usize); 9] {
-        [
+    fn lengths(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let of_http = [
             ("keepalive", self.keepalive.len()),
             ("http", self.http.len()),
             ("tls", self.tls.len()),
@@ -418,9 +463,51 @@ impl Axes {
             (DNS, self.dns.len()),
             ("c", self.concurrency.len()),
             ("streams", self.streams.len()),
-            ("rate", self.load.rate.len().max(1)),
-        ]
+        ];
+        let of_load = [("rate", self.load.rate.len().max(1))];
+        let of_connection = self.connection.lengths();
+        of_http.into_iter().chain(of_connection).chain(of_load)
     }
+}
+
+/// Settings that have no meaning without another one: what they need comes with them.
+const NEEDS: [(&str, &str); 5] = [
+    (EARLY_DATA, "resume"),
+    (connection_axes::REUSE, "keepalive"),
+    (connection_axes::MAX_AGE, "keepalive"),
+    (connection_axes::TCP_KEEPALIVE, "keepalive"),
+    (connection_axes::PING, "keepalive"),
+];
+
+/// The axes in which the settings differ from a reference. An axis that only one of them has, or that is switched off, is no
+/// difference: `resume` without early data is the same as with `early-data=off`.
+pub fn differing(axes: &BTreeMap<String, String>, from: &BTreeMap<String, String>) -> Vec<String> {
+    let value = |axes: &BTreeMap<String, String>, axis: &str| {
+        let value = axes.get(axis).filter(|value| *value != "off");
+        value.cloned()
+    };
+    let all = axes.keys();
+    let differing = all.filter(|axis| value(axes, axis) != value(from, axis));
+    differing.cloned().collect()
+}
+
+/// Keeps the first, the last, and those that differ from the first in one setting and what that needs.
+fn retain_one_at_a_time(choices: &mut Vec<AxisValues>) {
+    let Some(first) = choices.first().map(AxisValues::axes) else {
+        return;
+    };
+    let last = choices.len() - 1;
+    let mut nth = 0;
+    choices.retain(|one| {
+        let mut settings = differing(&one.axes(), &first);
+        for (setting, needed) in NEEDS {
+            if settings.iter().any(|one| one == setting) {
+                settings.retain(|one| one != needed);
+            }
+        }
+        nth += 1;
+        settings.len() <= 1 || nth - 1 == last
+    });
 }
 
 /// The variants as the ledger names them: by the axes in which they differ, a repeated one by its number.
@@ -458,7 +545,9 @@ mod tests {
             dns: vec![NameLookup::System],
             concurrency: vec![1],
             streams: vec![1],
+            connection: ConnectionAxes::default(),
             load: Load::default(),
+            variation: Variation::default(),
         }
     }
 

@@ -6,11 +6,15 @@
 //! caller passes one and records it in the run.
 
 mod axes;
+mod connection_axes;
 mod open_loop;
 pub mod order;
 mod rng;
 
-pub use axes::{Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, variants};
+pub use axes::{
+    Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, Variation, differing, variants,
+};
+pub use connection_axes::{ConnectionAxes, ConnectionSettings, Period, RequestLimit};
 pub use open_loop::{
     Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy,
 };

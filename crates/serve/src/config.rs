@@ -97,6 +97,10 @@ pub struct Config {
     pub name_server: Option<NameServerConfig>,
     /// What is called before each response.
     pub upstream: Option<UpstreamConfig>,
+    /// Congestion control of the connections; absent: the kernel's default, or that of the link.
+    pub congestion: Option<String>,
+    /// Whether data is taken with the SYN (TCP Fast Open, RFC 7413).
+    pub fast_open: bool,
     /// Threads that serve; connections go to them in turn.
     pub threads: usize,
     /// The seed of delays and faults; the sequence is repeatable with one thread.
@@ -143,6 +147,8 @@ impl Default for Config {
             http3: false,
             name_server: None,
             upstream: None,
+            congestion: None,
+            fast_open: false,
             threads: 1,
             seed: 0,
             body: 100,

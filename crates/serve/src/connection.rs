@@ -10,6 +10,8 @@ use intact_ledger::{
     CloseKind, Connection, DialFailure, Failure, Origin, Scheme, SetupPhase, Side, Span,
 };
 use rustls::ServerConfig;
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
 use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
@@ -69,6 +71,10 @@ pub(crate) async fn serve(
     });
     // what belongs together is one write; what is apart shall be apart at once
     let _ = tcp.set_nodelay(true);
+    if let Some(name) = &host.config.congestion {
+        // a link's route has replaced what the listener had
+        set_congestion(&tcp, name);
+    }
     match host.config.accept {
         Accept::Serve | Accept::Plain | Accept::Tls => {}
         Accept::Stall => return dismiss(&host, tcp, connection, Close::Silent).await,
@@ -94,6 +100,16 @@ pub(crate) async fn serve(
         }
     }
 }
+
+/// It was tried when the server started, so it does not fail here.
+#[cfg(target_os = "linux")]
+fn set_congestion(tcp: &TcpStream, name: &str) {
+    let _ = SockRef::from(tcp).set_tcp_congestion(name.as_bytes());
+}
+
+/// Refused when the server started.
+#[cfg(not(target_os = "linux"))]
+fn set_congestion(_: &TcpStream, _: &str) {}
 
 /// Why a handshake of TLS failed: the words of the library, unless the client took too long.
 pub(crate) fn failed_handshake<T, E: Display>(

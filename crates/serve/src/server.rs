@@ -13,6 +13,9 @@ use crate::thread_state::ThreadState;
 use crate::totals::Totals;
 use crate::upstream::Upstream;
 use crate::{connection, tls};
+use intact_client::{
+    SocketOptionError, TcpEnd, accept_fast_open, check_congestion, check_fast_open,
+};
 use intact_ledger::{Run, Sink};
 use rustls::ServerConfig;
 use socket2::{Domain, Socket, Type};
@@ -63,6 +66,14 @@ pub enum ServeError {
     /// HTTP/3 was asked for, and cannot be spoken.
     #[error("--http3: {0}")]
     Http3(&'static str),
+    /// An option of TCP sockets cannot be used here.
+    #[error("{option}: {source}")]
+    Socket {
+        /// The option.
+        option: &'static str,
+        /// Why.
+        source: SocketOptionError,
+    },
     /// rustls does not take the settings.
     #[error("TLS cannot be spoken so")]
     Tls(#[from] rustls::Error),
@@ -119,6 +130,7 @@ enum Handed {
 impl Server {
     /// Binds the ports; connections wait from here on.
     pub fn bind(config: Config) -> Result<Server, ServeError> {
+        check_sockets(&config)?;
         let plain = config.plain.map(listen).transpose()?;
         let (tls, secure) = match &config.tls {
             None => (None, None),
@@ -140,6 +152,11 @@ impl Server {
             }
             false => (tls, None),
         };
+        if config.fast_open {
+            for listener in [&plain, &tls].into_iter().flatten() {
+                accept_fast_open(listener, BACKLOG).map_err(ServeError::Runtime)?;
+            }
+        }
         let name_listener = match &config.name_server {
             None => None,
             Some(NameServerConfig { listen, .. }) => Some(NameListener::bind(*listen).map_err(
@@ -384,6 +401,23 @@ fn runtime() -> Result<Runtime, ServeError> {
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)
+}
+
+/// Whether this machine has what the sockets are to use.
+fn check_sockets(config: &Config) -> Result<(), ServeError> {
+    if let Some(name) = &config.congestion {
+        check_congestion(name).map_err(|source| ServeError::Socket {
+            option: "--congestion",
+            source,
+        })?;
+    }
+    if config.fast_open {
+        check_fast_open(TcpEnd::Server).map_err(|source| ServeError::Socket {
+            option: "--tcp-fastopen",
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, ServeError> {

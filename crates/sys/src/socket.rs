@@ -144,6 +144,37 @@ pub fn user_timeout(socket: &impl AsFd) -> Option<u32> {
     Some(limit).filter(|&limit| limit > 0)
 }
 
+/// What connect(2) of a non-blocking socket reports while the handshake is under way.
+pub const IN_PROGRESS: i32 = libc::EINPROGRESS;
+
+/// Lets connect(2) wait for the first data, which then goes with the SYN if the kernel has a cookie
+/// of the server (TCP_FASTOPEN_CONNECT, RFC 7413).
+///
+/// # Errors
+/// Those of setsockopt(2): the sysctl `net.ipv4.tcp_fastopen` does not allow it.
+pub fn defer_connect(socket: &impl AsFd) -> io::Result<()> {
+    socket_option::set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &1i32)
+}
+
+/// Lets a listener take data with the SYN, for at most `pending` connections whose handshake is not
+/// complete (TCP_FASTOPEN).
+///
+/// # Errors
+/// Those of setsockopt(2).
+pub fn accept_fast_open(listener: &impl AsFd, pending: i32) -> io::Result<()> {
+    socket_option::set(listener, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, &pending)
+}
+
+/// Whether data went with the SYN of a connection, and the server took it; `None` if the kernel does
+/// not report it.
+pub fn sent_with_syn(socket: &impl AsFd) -> Option<bool> {
+    // linux/tcp.h: tcpi_options, and TCPI_OPT_SYN_DATA
+    const OPTIONS: usize = 5;
+    const SYN_DATA: u8 = 32;
+    let info: [u8; OPTIONS + 1] = tcp_info(socket)?;
+    Some(info[OPTIONS] & SYN_DATA != 0)
+}
+
 /// Switches a deferred connect (TCP_FASTOPEN_CONNECT) off, which would wait for the first data.
 pub fn connect_at_once(socket: &impl AsFd) {
     let _ = socket_option::set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &0i32);

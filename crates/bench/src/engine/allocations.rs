@@ -12,7 +12,7 @@ use crate::pace::Pace;
 use crate::recorder::{Recorder, RowPolicy};
 use intact_client::tls::{Credentials, Trust, Verify};
 use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, AxisValues, Load, NameLookup, TlsChoice};
+use intact_experiment::{Axes, AxisValues, ConnectionAxes, Load, NameLookup, TlsChoice, Variation};
 use intact_ledger::{Protocol, TlsVersion};
 use intact_serve::{CertificateAuthority, TestServer, TlsConfig};
 use std::sync::Arc;
@@ -57,7 +57,9 @@ fn config(server: &TestServer, roots: &[u8], trial: Trial) -> Config {
             dns: vec![NameLookup::System],
             concurrency: vec![CONNECTIONS as u32],
             streams: vec![1],
+            connection: ConnectionAxes::default(),
             load: Load::default(),
+            variation: Variation::default(),
         },
         length: Length::Exchanges(EXCHANGES),
         rounds: Some(1),

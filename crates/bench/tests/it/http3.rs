@@ -7,7 +7,7 @@ use intact_client::clock::TimestampConverter;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{
     Clock, Detail, Dial, Endpoint, HttpConnection, Plan, Progress, Proxy, RequestSpec, Resolver,
-    ServerUrl,
+    ServerUrl, SocketSettings,
 };
 use intact_experiment::TlsChoice;
 use intact_ledger::{
@@ -447,6 +447,7 @@ impl Driven {
             tls: Some(client.clone()),
             protocol: Protocol::Http3,
             stamps: true,
+            socket: SocketSettings::default(),
             local_address: true,
         });
         let mut poll = Poll::new().unwrap();

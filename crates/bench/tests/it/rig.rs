@@ -5,7 +5,7 @@ use intact_bench::{
 };
 use intact_client::tls::Credentials;
 use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, Load, NameLookup, TlsChoice};
+use intact_experiment::{Axes, ConnectionAxes, Load, NameLookup, TlsChoice, Variation};
 use intact_ledger::{Group, Protocol, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -57,7 +57,9 @@ pub(crate) fn config(url: &str) -> Config {
             dns: vec![NameLookup::System],
             concurrency: vec![1],
             streams: vec![1],
+            connection: ConnectionAxes::default(),
             load: Load::default(),
+            variation: Variation::default(),
         },
         length: Length::Exchanges(20),
         rounds: Some(2),

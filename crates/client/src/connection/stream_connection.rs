@@ -12,14 +12,17 @@ use super::transport_end::TransportEnd;
 use super::{Detail, Ended, Received, ResponseInfo, State};
 use crate::channel::{Channel, ReadResult};
 use crate::clock::TimestampConverter;
-use crate::{Arrival, Clock, Due, HandshakeFacts, Request, ResponseError, Stream};
+use crate::connection::heartbeat::{Beat, Heartbeat};
+use crate::{Arrival, Clock, Due, HandshakeFacts, Request, ResponseError, Stream, failure, tls};
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos,
-    Probes, Protocol, Setup, Side, Sink, Span,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure, Event,
+    Exchange, Failure, Nanos, Probes, Protocol, Setup, SetupPhase, Side, Sink, Span,
 };
+use intact_wire::h2::writer;
 use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a dial reports of its stream.
 pub(super) struct StreamFacts {
@@ -31,6 +34,8 @@ pub(super) struct StreamFacts {
     pub(super) handshake: HandshakeFacts,
     /// Whether the peer is a proxy with a tunnel to the server.
     pub(super) is_tunnel: bool,
+    /// The client of a TLS session whose handshake is not complete.
+    pub(super) early: Option<tls::Client>,
 }
 
 /// A lost segment of a request is sent again after this time at the earliest, in nanoseconds: half
@@ -55,6 +60,10 @@ pub(super) struct StreamConnection {
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
+    /// The client of the TLS session until its handshake is complete and the connection is recorded.
+    early: Option<tls::Client>,
+    /// PINGs, if they are sent.
+    heartbeat: Option<Heartbeat>,
 }
 
 impl StreamConnection {
@@ -73,6 +82,7 @@ impl StreamConnection {
             stamped,
             handshake,
             is_tunnel,
+            early,
         } = facts;
         let mut out = Vec::new();
         let http = HttpState::new(protocol, detail, streams, blank, &mut out);
@@ -91,6 +101,50 @@ impl StreamConnection {
             is_tunnel,
             is_read_to_end: false,
             retransmissions: 0,
+            early,
+            heartbeat: None,
+        }
+    }
+
+    /// See [`super::HttpConnection::set_ping`].
+    pub(super) fn set_ping(&mut self, interval: Duration, now: Nanos) {
+        if let HttpState::Http2(_) = self.http {
+            self.heartbeat = Some(Heartbeat::new(interval, now));
+        }
+    }
+
+    /// See [`super::HttpConnection::sent_with_syn`].
+    pub(super) fn sent_with_syn(&self) -> Option<bool> {
+        self.channel.sent_with_syn()
+    }
+
+    /// See [`super::HttpConnection::timer`].
+    #[inline]
+    pub(super) fn timer(&self) -> Option<Nanos> {
+        let heartbeat = self.heartbeat.as_ref()?;
+        let is_open = self.ended.is_none() && self.state() != State::Over;
+        is_open.then(|| heartbeat.due())
+    }
+
+    /// See [`super::HttpConnection::keep_time`].
+    pub(super) fn keep_time(&mut self, now: Nanos, sink: &mut impl Sink) {
+        let (Some(heartbeat), None) = (&mut self.heartbeat, self.ended) else {
+            return;
+        };
+        match heartbeat.beat(now) {
+            Beat::Early => {}
+            Beat::Ping => {
+                writer::write_ping(&mut self.out, false, *b"intact\0\0");
+                // an error also shows in the next read
+                let _ = self.channel.send(&self.out);
+                self.out.clear();
+            }
+            Beat::Dead => {
+                self.note_end((CloseKind::Silent, Side::Server, now), now);
+                self.is_read_to_end = true;
+                self.fail_handshake(Failure::Timeout, "the server is silent", sink);
+                self.end_exchanges(Some(Failure::Timeout), now, sink);
+            }
         }
     }
 
@@ -250,7 +304,28 @@ impl StreamConnection {
 
     /// Reads bytes of the wire. Returns whether more can be read.
     #[inline]
-    fn take(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> bool {
+    fn take(&mut self, mut bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> bool {
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.hear(arrival.read);
+        }
+        if self.channel.is_handshaking() {
+            match self.channel.continue_handshake(bytes) {
+                Ok(None) => return true,
+                Ok(Some(rest)) => bytes = rest,
+                Err(error) => {
+                    let words = failure::tls_words(&error);
+                    return self.end_handshake(failure::of_tls(&error), &words, arrival, sink);
+                }
+            }
+            if !self.complete_handshake(sink) {
+                let words = "the server did not choose the protocol that was offered";
+                return self.end_handshake(Failure::TlsAlpn, words, arrival, sink);
+            }
+            self.take_buffered(arrival, sink);
+            if bytes.is_empty() {
+                return true;
+            }
+        }
         let (http, out) = (&mut self.http, &mut self.out);
         if self.channel.is_plain() {
             http.receive(bytes, arrival, sink, out);
@@ -277,10 +352,62 @@ impl StreamConnection {
         }
     }
 
+    /// Records a connection whose first request was sent before the end of the handshake. Returns whether the server chose a
+    /// protocol that we can use.
+    fn complete_handshake(&mut self, sink: &mut impl Sink) -> bool {
+        let (Some(client), Some(session)) = (&self.early, self.channel.session()) else {
+            return true;
+        };
+        if !client.accepts(session) {
+            return false;
+        }
+        self.connection.tls = Some(client.describe(session));
+        self.early = None;
+        sink.record(Event::Opened(&self.connection));
+        true
+    }
+
+    /// Records a connection that ends before its handshake is complete. Returns the kind of its end for the requests that
+    /// were sent early; `None` if the handshake is complete.
+    fn fail_handshake(
+        &mut self,
+        kind: Failure,
+        words: &str,
+        sink: &mut impl Sink,
+    ) -> Option<Failure> {
+        self.early.take()?;
+        self.connection.failed = Some(DialFailure {
+            phase: SetupPhase::Ssl,
+            kind,
+            detail: Some(words.into()),
+        });
+        sink.record(Event::Opened(&self.connection));
+        Some(kind)
+    }
+
+    /// Ends a connection whose handshake failed. Returns that no more can be read.
+    fn end_handshake(
+        &mut self,
+        kind: Failure,
+        words: &str,
+        arrival: Arrival,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let ended = (CloseKind::Fin, Side::Client, arrival.read);
+        self.note_end(ended, arrival.read);
+        self.is_read_to_end = true;
+        self.fail_handshake(kind, words, sink);
+        self.end_exchanges(Some(kind), arrival.read, sink);
+        false
+    }
+
     /// Reads the data that TLS decrypted with the handshake, for a caller whose exchange began
     /// before the end of the handshake.
     pub(super) fn receive_buffered(&mut self, clock: &Clock, sink: &mut impl Sink) {
-        let arrival = Arrival::new(None, clock.now());
+        self.take_buffered(Arrival::new(None, clock.now()), sink);
+    }
+
+    fn take_buffered(&mut self, arrival: Arrival, sink: &mut impl Sink) {
         let (http, out) = (&mut self.http, &mut self.out);
         self.channel
             .buffered(|plaintext| http.receive(plaintext, arrival, sink, out));
@@ -290,19 +417,25 @@ impl StreamConnection {
     pub(super) fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
         self.note_end((CloseKind::Fin, Side::Server, at), at);
         self.is_read_to_end = true;
-        self.end_exchanges(None, at, sink);
+        let words = "the peer closed the connection during the TLS handshake";
+        let failure = self.fail_handshake(Failure::Closed, words, sink);
+        self.end_exchanges(failure, at, sink);
     }
 
     /// Records the server's RST.
     pub(super) fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
         self.note_end((CloseKind::Rst, Side::Server, at), at);
         self.is_read_to_end = true;
-        self.end_exchanges(Some(Failure::Reset), at, sink);
+        let words = "the peer reset the connection during the TLS handshake";
+        let failure = self.fail_handshake(Failure::ConnectReset, words, sink);
+        self.end_exchanges(failure.or(Some(Failure::Reset)), at, sink);
     }
 
     /// Ends the exchanges in flight, with `failure` or like the end of the stream. No exchange may
     /// begin after that.
     pub(super) fn give_up(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
+        let kind = failure.unwrap_or(Failure::Timeout);
+        self.fail_handshake(kind, "gave up after --timeout", sink);
         self.end_exchanges(failure, at, sink);
     }
 
@@ -421,7 +554,18 @@ impl StreamConnection {
             HttpState::Http1(http1) => http1.announced_by.is_some(),
             HttpState::Http2(http2) => http2.announced_by == Some(Side::Server),
         };
-        self.ended.is_some() || server_closes && self.http.moment() == ClosePoint::AfterExchange
+        let closes = self.ended.is_some()
+            || server_closes && self.http.moment() == ClosePoint::AfterExchange;
+        closes || self.awaits_ticket()
+    }
+
+    /// Whether the server responded to an early request and its next session is still to come: it sends one when it has our end
+    /// of the handshake, which is a round trip later. Without it, the next connection could send nothing early.
+    fn awaits_ticket(&self) -> bool {
+        let session = self.channel.session();
+        session.is_some_and(|session| {
+            session.is_early_data_accepted() && session.tls13_tickets_received() == 0
+        })
     }
 
     /// Closes the connection; after the server, if that closed first. Returns the end for the

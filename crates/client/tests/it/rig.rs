@@ -4,7 +4,7 @@ use intact_client::clock::TimestampConverter;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{
     Clock, Detail, Dial, Endpoint, Established, HttpConnection, Plan, Progress, Proxy, Received,
-    Request, RequestSpec, Resolver, ServerUrl,
+    Request, RequestSpec, Resolver, ServerUrl, SocketSettings,
 };
 use intact_ledger::{ConnectionId, DialFailure, Event, Exchange, Method, Nanos, Protocol, Sink};
 use mio::{Events, Poll, Token, Waker};
@@ -122,6 +122,7 @@ impl Driver {
             tls: Some(Client::new(name, &settings, &trust).unwrap()),
             protocol,
             stamps: true,
+            socket: SocketSettings::default(),
             local_address: false,
         });
         let clock = Clock::start();

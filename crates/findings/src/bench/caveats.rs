@@ -169,7 +169,7 @@ fn about(id: &str, names: &[String], words: &str) -> Option<Caveat> {
 #[cfg(test)]
 mod tests {
     use crate::bench::{BenchFacts, Saturation};
-    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
     use intact_ledger::{
         Event, Exchange, Nanos, Producer, Protocol, Reuse, Round, Run, Sink, Span, Tally, Vantage,
         Variant,
@@ -187,6 +187,7 @@ mod tests {
             dns: None,
             concurrency,
             streams: 1,
+            connection: ConnectionSettings::default(),
             open_loop: None,
         }
     }

@@ -269,7 +269,7 @@ fn classes(exchanges: &Histogram) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
     use intact_ledger::{
         Event, Exchange, Nanos, Producer, Protocol, Reuse, Round, Sink, Span, Vantage, Variant,
     };
@@ -297,6 +297,7 @@ mod tests {
                     dns: None,
                     concurrency: c,
                     streams: 1,
+                    connection: ConnectionSettings::default(),
                     open_loop: None,
                 }
                 .axes(),

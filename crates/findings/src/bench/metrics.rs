@@ -221,7 +221,7 @@ fn traffic(
 mod tests {
     use super::*;
     use crate::requirement::Requirement;
-    use intact_experiment::{AxisValues, TlsChoice};
+    use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
     use intact_ledger::{
         Caveat, Event, Exchange, Nanos, Outcome, Producer, Protocol, Reuse, Run, Sink, Span, Tally,
         Vantage, Variant,
@@ -256,6 +256,7 @@ mod tests {
                     dns: None,
                     concurrency: 1,
                     streams: 1,
+                    connection: ConnectionSettings::default(),
                     open_loop: None,
                 }
                 .axes(),

@@ -106,7 +106,9 @@ impl OpenLoopFacts {
 mod tests {
     use super::super::{BenchFacts, Saturation};
     use crate::requirement::Requirement;
-    use intact_experiment::{Arrivals, AxisValues, OpenLoop, RequestRate, TlsChoice, WhenBusy};
+    use intact_experiment::{
+        Arrivals, AxisValues, ConnectionSettings, OpenLoop, RequestRate, TlsChoice, WhenBusy,
+    };
     use intact_ledger::{
         Event, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Round, RoundSchedule,
         Run, Sink, Span, Tally, Vantage, Variant,
@@ -128,6 +130,7 @@ mod tests {
             dns: None,
             concurrency: 10,
             streams: 1,
+            connection: ConnectionSettings::default(),
             open_loop: Some(OpenLoop {
                 rate: RequestRate::constant(1_000.0),
                 arrivals: Arrivals::Constant,

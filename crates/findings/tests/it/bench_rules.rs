@@ -1,6 +1,6 @@
 //! The findings of a bench: why connections end, and what reuse delays.
 
-use intact_experiment::{AxisValues, TlsChoice};
+use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
 use intact_findings::Finding;
 use intact_findings::bench::BenchFacts;
 use intact_ledger::{
@@ -28,6 +28,7 @@ fn run(keepalive: &[bool]) -> Run {
                 dns: None,
                 concurrency: 1,
                 streams: 1,
+                connection: ConnectionSettings::default(),
                 open_loop: None,
             }
             .axes(),

@@ -2,7 +2,7 @@
 
 use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
-use intact_experiment::{Axes, Load, NameLookup, TlsChoice};
+use intact_experiment::{Axes, ConnectionAxes, Load, NameLookup, TlsChoice, Variation};
 use intact_ledger::{Protocol, TlsVersion, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
@@ -310,6 +310,7 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         ("1.0", Protocol::Http10),
         ("1.1", Protocol::Http11),
         ("2", Protocol::Http2),
+        ("3", Protocol::Http3),
     ];
     const TLS: &[(&str, TlsChoice)] = &[
         ("none", TlsChoice::None),
@@ -333,10 +334,20 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         })?,
         concurrency: values("c", &source.c, 1, count)?,
         streams: values("streams", &source.streams, 1, count)?,
+        connection: ConnectionAxes::default(),
         load: Load::default(),
+        variation: Variation::default(),
     };
     if axes.product() > MOST_VARIANTS {
         return Err(format!("more than {MOST_VARIANTS} variants"));
+    }
+    if axes.http.contains(&Protocol::Http3) {
+        if !intact_client::HAS_HTTP3 {
+            return Err("http = 3: this build was made without it; cargo build --release --features fleet,http3 has it".to_owned());
+        }
+        if !axes.choices().iter().any(|one| one.http == Protocol::Http3) {
+            return Err("http = 3 contains TLS 1.3: use https URLs, or tls = \"1.3\"".to_owned());
+        }
     }
     let varied = axes.varied();
     Ok((

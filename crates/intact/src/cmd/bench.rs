@@ -18,11 +18,11 @@ use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
-use args::{Coalesce, Io, RowChoice, Switch};
+use args::{Coalesce, Io, RowChoice, Switch, on};
 use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_experiment::{Axes, TlsChoice};
+use intact_experiment::{Axes, TlsChoice, Variation};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_findings::stored::StoredBench;
@@ -231,10 +231,7 @@ fn bench_config(
         requests_per_s: None,
         most: None,
         timeout: args.request.timeout,
-        method: args.request.method.clone().unwrap_or_else(|| {
-            let has_body = args.request.data.is_some() || args.request.body_file.is_some();
-            if has_body { "POST" } else { "GET" }.to_owned()
-        }),
+        method: args.request.method().to_owned(),
         headers: args.request.headers.iter().cloned().chain(kind).collect(),
         body: body(args)?,
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -321,40 +318,63 @@ fn speaks_http3(args: &Args) -> bool {
 
 /// The built-in server that the variants need.
 pub(super) fn server_config(args: &Args) -> serve::Config {
-    let mut early = args.axes.early_data.iter();
-    let sends_early = early.any(|one| matches!(one, Switch::On));
-    serve::Config::of_builtin().with_http3(speaks_http3(args), sends_early)
+    let is_on = |switches: &[Switch]| on(switches).contains(&true);
+    let sends_early = is_on(&args.axes.early_data) || args.axes.remedies;
+    serve::Config::of_builtin()
+        .with_http3(speaks_http3(args), sends_early)
+        .with_fast_open(is_on(&args.axes.connection.tcp_fastopen))
 }
 
 /// The variants; without `--tls` as the URL says.
 fn axes(args: &Args, secure: bool) -> Axes {
-    let on = |switches: &[Switch]| {
-        let switches = switches.iter();
-        switches.map(|one| matches!(one, Switch::On)).collect()
-    };
     let mut tls = args.axes.tls.clone();
     let is_builtin = args.url.is_none();
     if tls.is_empty() {
         // of our own server both ports are known
-        tls.push(if secure || is_builtin && speaks_http3(args) {
-            TlsChoice::Any
-        } else {
-            TlsChoice::None
-        });
+        tls.push(
+            if secure || is_builtin && (speaks_http3(args) || args.axes.remedies) {
+                TlsChoice::Any
+            } else {
+                TlsChoice::None
+            },
+        );
     }
+    // the first value of each is that of the baseline
+    let remedy = |given: &[Switch]| match args.axes.remedies {
+        true => vec![false, true],
+        false => on(given),
+    };
+    let has_tls = tls.iter().any(|&tls| tls != TlsChoice::None);
+    let of_tls = |given: &[Switch]| match has_tls {
+        true => remedy(given),
+        false => on(given),
+    };
+    let http = match (args.axes.http.is_empty(), args.axes.remedies && has_tls) {
+        (true, true) => vec![Protocol::Http11, Protocol::Http2],
+        (true, false) => vec![Protocol::Http11],
+        (false, _) => args.axes.http.clone(),
+    };
     Axes {
-        keepalive: on(&args.axes.keepalive),
-        http: args.axes.http.clone(),
+        keepalive: remedy(&args.axes.keepalive),
+        http,
         tls,
-        resume: on(&args.axes.resume),
-        early_data: on(&args.axes.early_data),
+        resume: of_tls(&args.axes.resume),
+        early_data: match args.request.is_repeatable() {
+            true => of_tls(&args.axes.early_data),
+            false => on(&args.axes.early_data),
+        },
         dns: args.axes.dns.clone(),
         concurrency: match args.axes.concurrency.is_empty() {
             true => vec![1],
             false => args.axes.concurrency.clone(),
         },
         streams: args.axes.streams.clone(),
+        connection: args.axes.connection.axes(),
         load: args.open_loop.load(),
+        variation: match args.axes.remedies {
+            true => Variation::OneAtATime,
+            false => Variation::Product,
+        },
     }
 }
 

@@ -54,9 +54,10 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         {
             Failed::wrapper(exit::NOT_PERMITTED, error)
         }
-        ServeError::Listen { .. } | ServeError::NameServer { .. } | ServeError::Authority(_) => {
-            Failed::usage(error)
-        }
+        ServeError::Listen { .. }
+        | ServeError::Socket { .. }
+        | ServeError::NameServer { .. }
+        | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
     let run = run_header::head(Producer::Serve, Vantage::Server, &config.words);

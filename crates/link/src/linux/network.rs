@@ -169,10 +169,12 @@ fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Devices), StepError> {
         // else a connection inherits the round trip and the losses of earlier ones
         ("tcp_no_metrics_save", "1"),
         ("ping_group_range", "0 2147483647"),
+        // for programs that ask for TCP Fast Open; others are not affected
+        ("tcp_fastopen", "3"),
     ];
     for (name, value) in settings {
         if fs::write(format!("/proc/sys/net/ipv4/{name}"), value).is_err()
-            && name != "ping_group_range"
+            && !matches!(name, "ping_group_range" | "tcp_fastopen")
         {
             caveats.push(format!("net.ipv4.{name} could not be set to {value} on the link (/proc/sys is read-only here)"));
         }

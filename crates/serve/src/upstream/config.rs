@@ -3,6 +3,7 @@
 use intact_client::tls::{Client, Settings, SettingsError, Trust, Verify};
 use intact_client::{
     AddressError, ConnectOverride, Plan, Proxy, Request, RequestError, RequestSpec, ServerUrl,
+    SocketSettings,
 };
 use intact_ledger::{Method, Protocol, Scheme};
 use std::sync::Arc;
@@ -75,6 +76,7 @@ impl UpstreamConfig {
                 tls,
                 protocol: Protocol::Http11,
                 stamps: false,
+                socket: SocketSettings::default(),
                 local_address: false,
             }),
             request: Arc::new(request.format(Protocol::Http11)),

@@ -138,6 +138,9 @@ impl<B: Backend> Round<'_, B> {
         ));
         let id = self.engine.id();
         open.begin(request, id, granted.due, granted.warmup);
+        if let Some(ping) = recipe.life.ping {
+            open.set_ping(ping, self.now());
+        }
         let token = self.token(index);
         self.backend.open(token, &open);
         let slot = &mut self.slots[index];

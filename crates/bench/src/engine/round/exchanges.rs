@@ -171,6 +171,9 @@ impl<B: Backend> Round<'_, B> {
 
     pub(super) fn close(&mut self, token: Token, open: HttpConnection, now: Nanos) {
         self.backend.forget(token);
+        if self.recipe.plan.socket.fast_open {
+            self.with_syn += u64::from(open.sent_with_syn() == Some(true));
+        }
         // one that failed in its handshake never was open
         let has_failed = open.connection().failed.is_some();
         let closed = open.close(now);
@@ -191,6 +194,8 @@ impl<B: Backend> Round<'_, B> {
                 .backend
                 .receive(token, open, &engine.clock, bridge, recorder);
             match received {
+                // it may have waited for a session only
+                Received::Bytes { .. } if !open.awaits_fin() => break,
                 Received::Bytes { .. } => {}
                 Received::Nothing => return,
                 Received::Ended => break,

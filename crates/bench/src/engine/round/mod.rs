@@ -92,6 +92,8 @@ pub(super) struct Round<'a, B> {
     measured: Option<Span>,
     cpu_from: Option<u64>,
     exchanges: u64,
+    /// Connections whose first data went with the SYN, where that was asked for.
+    with_syn: u64,
 }
 
 impl<'a, B: Backend> Round<'a, B> {
@@ -142,6 +144,7 @@ impl<'a, B: Backend> Round<'a, B> {
             measured: None,
             cpu_from: None,
             exchanges: 0,
+            with_syn: 0,
         }
     }
 
@@ -177,6 +180,7 @@ impl<'a, B: Backend> Round<'a, B> {
             }
             self.begin_measuring();
         }
+        self.check_fast_open();
         Ok(self.summary())
     }
 
@@ -196,6 +200,18 @@ impl<'a, B: Backend> Round<'a, B> {
                 .clients
                 .take()
                 .map_or_else(Vec::new, |clients| clients.counts),
+        }
+    }
+
+    /// Reports a round in which no connection used TCP Fast Open although it was asked for.
+    fn check_fast_open(&mut self) {
+        let dials: u32 = self.slots.iter().map(|slot| slot.dials).sum();
+        // the first connection gets the cookie
+        if self.round > 0 && self.recipe.plan.socket.fast_open && dials > 0 && self.with_syn == 0 {
+            self.engine.recorder.caveat(
+                "fast-open-unused",
+                "--tcp-fastopen: in a round or more no connection sent data with its SYN. The server or a box on the way does not take it (serve needs --tcp-fastopen and net.ipv4.tcp_fastopen=3)",
+            );
         }
     }
 
@@ -310,12 +326,17 @@ impl<'a, B: Backend> Round<'a, B> {
             let slot = &self.slots[index];
             let next = match &slot.phase {
                 Phase::Open(open) => {
-                    let used = !self.recipe.keepalive && open.exchanges() > 0;
+                    let (carried, since) = (open.exchanges(), open.connection().at);
+                    let used = self.recipe.is_used_up(carried, since, now);
                     match open.state() {
                         State::Busy => return self.send(index),
                         State::Over => {
                             self.put_away(index, now);
                             continue;
+                        }
+                        // the exchanges in flight come back here
+                        State::Ready if used && open.oldest().is_some() => {
+                            return self.send(index);
                         }
                         State::Ready if used => {
                             self.put_away(index, now);
@@ -346,6 +367,12 @@ impl<'a, B: Backend> Round<'a, B> {
                     return;
                 }
                 self.begin_schedule(now);
+                if let Some(wake) = self.end_of_pause(index, now)
+                    && !stopped
+                {
+                    self.wake_at(index, wake);
+                    return self.send(index);
+                }
             }
             let start = if stopped {
                 Start::Never
@@ -373,6 +400,14 @@ impl<'a, B: Backend> Round<'a, B> {
                 Start::Due(due) => self.begin(index, next, due),
             }
         }
+    }
+
+    /// Until when the slot pauses after its last response; `None`: it does not, or will have nothing to do then.
+    fn end_of_pause(&self, index: usize, now: Nanos) -> Option<Nanos> {
+        let pause = self.recipe.life.pause?;
+        let slot = &self.slots[index];
+        let wake = slot.free_since.after(pause);
+        (slot.dials > 0 && wake > now && !self.pace.is_over(wake)).then_some(wake)
     }
 
     fn begin(&mut self, index: usize, next: NextExchange, due: Due) {

@@ -2,6 +2,7 @@
 //!
 //! A timer that moves later keeps its place in the heap, and is put there again when its old time comes.
 
+use super::counting_sink::CountingSink;
 use super::{Round, parts_of};
 use crate::engine::backend::{Backend, Hint};
 use crate::engine::slot::Phase;
@@ -62,7 +63,11 @@ impl<B: Backend> Round<'_, B> {
         if timer.is_none_or(|timer| timer > now) {
             return self.arm(index);
         }
-        if let Phase::Open(_) = slot.phase {
+        if let Phase::Open(open) = &mut slot.phase {
+            let mut tap = CountingSink::new(&mut self.engine.recorder);
+            open.keep_time(now, &mut tap);
+            let seen = tap.seen;
+            self.count(seen);
             self.drive_open(index, Hint::Open, bridge);
         } else {
             self.drive_dial(index, false);

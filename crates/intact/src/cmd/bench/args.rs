@@ -7,7 +7,10 @@ use crate::cmd::gates::Gates;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use clap::ValueEnum;
-use intact_experiment::{Arrivals, Load, NameLookup, RequestRate, TlsChoice, WhenBusy};
+use intact_experiment::{
+    Arrivals, ConnectionAxes, Load, NameLookup, Period, RequestLimit, RequestRate, TlsChoice,
+    WhenBusy,
+};
 use intact_findings::requirement::Document;
 use intact_ledger::{Protocol, TlsVersion};
 use intact_units::rate::RateError;
@@ -115,8 +118,8 @@ pub(crate) struct AxisOptions {
         default_value = "on,off"
     )]
     pub(in crate::cmd) keepalive: Vec<Switch>,
-    /// HTTP version; 3 is QUIC, and contains TLS 1.3 (feature http3)
-    #[arg(long, value_name = "1.0,1.1,2,3", value_delimiter = ',', value_parser = bench_version, default_value = "1.1")]
+    /// HTTP version; 3 is QUIC, and contains TLS 1.3 (feature http3) [default: 1.1]
+    #[arg(long, value_name = "1.0,1.1,2,3", value_delimiter = ',', value_parser = bench_version)]
     pub(in crate::cmd) http: Vec<Protocol>,
     /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
     #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice)]
@@ -129,7 +132,7 @@ pub(crate) struct AxisOptions {
         default_value = "off"
     )]
     pub(in crate::cmd) resume: Vec<Switch>,
-    /// Send the first request of a resumed HTTP/3 connection before the server responds (0-RTT); only GET and HEAD, because it may be replayed
+    /// Send the first request of a resumed connection of TLS 1.3 or HTTP/3 before the server responds (0-RTT); only GET and HEAD, because it may be replayed
     #[arg(
         long,
         value_name = "off,on",
@@ -149,6 +152,62 @@ pub(crate) struct AxisOptions {
     /// Streams at once on each connection of HTTP/2 and HTTP/3
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1")]
     pub(in crate::cmd) streams: Vec<u32>,
+    #[command(flatten)]
+    pub(in crate::cmd) connection: ConnectionOptions,
+    /// Compare remedies with a new connection per request and a full handshake: each alone, and the best combination
+    #[arg(long, conflicts_with_all = ["keepalive", "resume", "early_data"])]
+    pub(in crate::cmd) remedies: bool,
+}
+
+/// The values of the axes about the life of connections.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct ConnectionOptions {
+    /// Close a connection after N requests
+    #[arg(long, value_name = "N,..|unlimited", value_delimiter = ',', value_parser = request_limit)]
+    pub(in crate::cmd) reuse: Vec<RequestLimit>,
+    /// Close a connection that is older than this, after its response
+    #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
+    pub(in crate::cmd) max_age: Vec<Period>,
+    /// Pause after each response of a connection, to meet idle limits
+    #[arg(long, value_name = "TIME,..", value_delimiter = ',', value_parser = time)]
+    pub(in crate::cmd) idle: Vec<Duration>,
+    /// Send the first data with the SYN to servers that gave a cookie (RFC 7413)
+    #[arg(long, value_name = "off,on", value_delimiter = ',')]
+    pub(in crate::cmd) tcp_fastopen: Vec<Switch>,
+    /// Congestion control of the client's sockets, by the kernel's name; for what the server sends: `serve --congestion`
+    #[arg(long, value_name = "cubic,bbr", value_delimiter = ',')]
+    pub(in crate::cmd) congestion: Vec<String>,
+    /// Let the kernel probe the server when a connection idles for TIME
+    #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
+    pub(in crate::cmd) tcp_keepalive: Vec<Period>,
+    /// Send PING when a connection of HTTP/2 idles for TIME; one without a reply ends the connection
+    #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
+    pub(in crate::cmd) ping: Vec<Period>,
+}
+
+impl ConnectionOptions {
+    /// The values that they name.
+    pub(in crate::cmd) fn axes(&self) -> ConnectionAxes {
+        ConnectionAxes {
+            reuse: self.reuse.clone(),
+            max_age: self.max_age.clone(),
+            idle: self.idle.clone(),
+            fast_open: on(&self.tcp_fastopen),
+            congestion: self
+                .congestion
+                .iter()
+                .map(|name| name.as_str().into())
+                .collect(),
+            tcp_keepalive: self.tcp_keepalive.clone(),
+            ping: self.ping.clone(),
+        }
+    }
+}
+
+/// Which of these are on.
+pub(in crate::cmd) fn on(switches: &[Switch]) -> Vec<bool> {
+    let switches = switches.iter();
+    switches.map(|one| matches!(one, Switch::On)).collect()
 }
 
 /// When requests are due in an open loop.
@@ -193,7 +252,7 @@ pub(crate) struct ScenarioOptions {
 }
 
 /// What a scenario says itself, or what would have no effect in one.
-const NOT_IN_SCENARIOS: [&str; 16] = [
+const NOT_IN_SCENARIOS: [&str; 24] = [
     "when_busy",
     "rounds",
     "coalesce",
@@ -201,6 +260,14 @@ const NOT_IN_SCENARIOS: [&str; 16] = [
     "tls",
     "resume",
     "streams",
+    "reuse",
+    "max_age",
+    "idle",
+    "tcp_fastopen",
+    "congestion",
+    "tcp_keepalive",
+    "ping",
+    "remedies",
     "method",
     "data",
     "body_file",
@@ -243,10 +310,26 @@ pub(crate) struct RequestOptions {
     pub(in crate::cmd) expect: Expect,
 }
 
+impl RequestOptions {
+    /// The method; without one by whether there is a body.
+    pub(in crate::cmd) fn method(&self) -> &str {
+        let has_body = self.data.is_some() || self.body_file.is_some();
+        let default = if has_body { "POST" } else { "GET" };
+        self.method.as_deref().unwrap_or(default)
+    }
+
+    /// Whether a server may execute the request twice.
+    pub(in crate::cmd) fn is_repeatable(&self) -> bool {
+        matches!(self.method(), "GET" | "HEAD")
+    }
+}
+
 const EXAMPLES: &str = "Examples:
   intact bench https://my.server/health          keep-alive on against off, polite: 200 requests at most
   intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
   intact bench https://my.server/ --keepalive off --resume off,on
+  intact bench https://my.server/ --remedies     what each remedy saves there, and its risk
+  intact bench --http 2 --idle 4s --ping off,1s -n 32 --rounds 8 --link rtt=30ms,nat-idle=3s    what a heartbeat saves
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
   intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
   intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
@@ -316,6 +399,16 @@ pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
         "2" | "2.0" => Ok(Protocol::Http2),
         _ => Err("one of 1.0, 1.1, 2".to_owned()),
     }
+}
+
+fn request_limit(word: &str) -> Result<RequestLimit, String> {
+    word.parse()
+        .map_err(|_| "a number from 1 on, or unlimited".to_owned())
+}
+
+fn period(word: &str) -> Result<Period, String> {
+    word.parse()
+        .map_err(|error| format!("off or a time; {error}"))
 }
 
 fn rate(word: &str) -> Result<RequestRate, RateError> {

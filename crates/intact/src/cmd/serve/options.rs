@@ -34,6 +34,12 @@ pub(crate) struct Args {
     /// Speak HTTP/3 too, on the UDP port with the number of the TLS port, and announce it there by `Alt-Svc` (feature http3)
     #[arg(long)]
     http3: bool,
+    /// Congestion control of the connections, by the kernel's name (cubic, bbr): it acts on what the server sends
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Take data with the SYN from clients that have a cookie (RFC 7413); needs net.ipv4.tcp_fastopen=3, which a link has
+    #[arg(long)]
+    tcp_fastopen: bool,
     /// Threads that serve; connections go to them in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
@@ -266,6 +272,12 @@ impl Config {
         self
     }
 
+    /// The same, which takes data with the SYN or does not.
+    pub(crate) fn with_fast_open(mut self, on: bool) -> Config {
+        self.options.tcp_fastopen = on;
+        self
+    }
+
     /// The same with these options.
     pub(crate) fn with_options(words: &[&str]) -> Result<Config, clap::Error> {
         let mut config = Config::of_builtin();
@@ -305,6 +317,8 @@ impl Config {
             tls: Some((address(args.tls_listen, 443), args.tls.config()?)),
             http3: args.http3,
             upstream: args.upstream.config()?,
+            congestion: args.congestion.clone(),
+            fast_open: args.tcp_fastopen,
             threads: args.threads,
             seed: args.wrongs.seed,
             body: args.answers.body,

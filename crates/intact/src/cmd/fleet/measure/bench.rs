@@ -6,7 +6,7 @@ use intact_bench::{
     Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
 };
 use intact_client::Clock;
-use intact_experiment::{Axes, AxisValues, Load};
+use intact_experiment::{Axes, AxisValues, ConnectionAxes, Load, Variation};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
 use intact_ledger::{Row, Rows, Tally};
 use std::sync::Arc;
@@ -105,7 +105,9 @@ fn config(message: &Message) -> Result<Config, String> {
             dns: vec![values.dns.unwrap_or_default()],
             concurrency: vec![concurrency],
             streams: vec![streams],
+            connection: ConnectionAxes::default(),
             load: Load::default(),
+            variation: Variation::default(),
         },
         length: Length::Time(Duration::from_millis(recipe.ms)),
         rounds: Some(1),
