@@ -11,6 +11,7 @@ mod measured_rounds;
 mod metrics;
 mod open_loop;
 mod populations;
+mod remedies;
 mod saturation;
 mod variant;
 
@@ -50,8 +51,13 @@ pub(crate) const RULES: &[&str] = &[
 pub struct BenchFacts {
     /// The comparison of typical latencies that matters most, and up to two more, in sentences; or why nothing succeeded.
     pub verdict: Vec<String>,
-    /// What each setting saves, the largest share first; empty if each comparison has a sentence of `verdict`.
+    /// What each setting saves, the largest share first; empty if each comparison has a sentence of `verdict`. In a run with remedies
+    /// other than keep-alive: what each variant saves against the baseline.
     pub effects: Vec<Effect>,
+    /// The variants that `effects` are compared with: a new connection per request, with a full handshake. Empty where `effects` are of
+    /// single settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects_baseline: Vec<String>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
     /// Variants that differ in one axis.
@@ -91,6 +97,12 @@ impl BenchFacts {
             .collect::<Result<Vec<VariantFacts>, AxisError>>()?;
         let comparisons = compare(run, &variants);
         let effects = effects::effects(run, &variants, &comparisons);
+        let mut baselines: Vec<usize> = remedies::pairs(run).iter().map(|pair| pair.0).collect();
+        baselines.dedup();
+        let baselines = baselines.into_iter();
+        let effects_baseline = baselines
+            .map(|index| variants[index].name.clone())
+            .collect();
         let mut requests = Requests::default();
         let mut connections = Connections::default();
         for variant in &variants {
@@ -125,6 +137,7 @@ impl BenchFacts {
         Ok(BenchFacts {
             verdict: verdicts,
             effects,
+            effects_baseline,
             findings: findings::findings(&variants, run, tally),
             errors,
             variants,

@@ -58,6 +58,8 @@ pub(crate) struct Slot {
     pub(crate) is_free: bool,
     /// Since when it could take one: the arrival of the response that made room.
     pub(crate) free_since: Nanos,
+    /// When the pause after its last response began.
+    pub(crate) pauses_since: Option<Nanos>,
     /// Events in a row on its connection that moved nothing.
     pub(crate) idle_turns: u32,
     /// When its connection wants to be looked at, if nothing happens before.
@@ -80,6 +82,7 @@ impl Slot {
             is_opening: false,
             is_free: false,
             free_since: Nanos(0),
+            pauses_since: None,
             idle_turns: 0,
             timer: None,
         }

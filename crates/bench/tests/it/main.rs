@@ -1,7 +1,9 @@
 //! The engine against scripted peers and real servers: what it counts is what they saw.
 
 mod back_ends;
+mod connection_life;
 mod counting;
+mod early_data;
 mod failures;
 mod fault_kinds;
 mod hostile;

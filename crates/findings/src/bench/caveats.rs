@@ -26,7 +26,7 @@ type Rule = (
     &'static str,
 );
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     (
         "client-saturated",
         |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
@@ -109,6 +109,11 @@ const RULES: [Rule; 11] = [
             (share > QUEUED).then(|| whole_percent(share))
         },
         "that share of the requests was due while every connection was busy; the wait is in the latency (a larger -c shows whether the connections were the limit)",
+    ),
+    (
+        "limit-unreached",
+        |variant| variant.unreached_limit.clone(),
+        "no connection got that far in a round, so the setting had no effect (raise -n or -z, or lower --rounds)",
     ),
     (
         "closed-loop",

@@ -1,5 +1,6 @@
 //! Variants that differ in one axis, compared round by round, and the sentences about them.
 
+use super::remedies;
 use super::saturation::Saturation;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
@@ -10,7 +11,7 @@ use intact_units::plural::counted;
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
-    axis: String,
+    axis: Option<String>,
     a: usize,
     b: usize,
 }
@@ -25,7 +26,23 @@ pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
             .collect();
         time_difference::times(statistic, &pairs)
     });
-    of_each.into_iter().flatten().collect()
+    let mut all: Vec<TimeDifference> = of_each.into_iter().flatten().collect();
+    all.extend(with_baseline(run, variants));
+    all
+}
+
+/// Compares the remedies with the baseline: a family of its own. Those that differ from it in one axis are compared already, but not
+/// with each other.
+fn with_baseline(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
+    let partners = remedies::pairs(run)
+        .into_iter()
+        .map(|(a, b)| Partners { axis: None, a, b });
+    let partners: Vec<Partners> = partners.collect();
+    let (statistic, of) = STATISTICS[0];
+    let pairs = partners
+        .iter()
+        .filter_map(|one| pair(one, statistic, of, variants));
+    time_difference::times(statistic, &pairs.collect::<Vec<Pair<'_>>>())
 }
 
 type Statistic = fn(&RoundFigures) -> Option<f64>;
@@ -52,13 +69,16 @@ fn partners(run: &Run) -> Vec<Partners> {
                 .filter(|index| *index == b || same_rest(index))
                 .collect();
             // keep-alive and resumption are remedies: they are compared with doing without
-            let off = matches!(axis.as_str(), "keepalive" | "resume" | "early-data")
-                .then(|| {
-                    family
-                        .iter()
-                        .find(|&&index| value(index).as_deref() == Some("off"))
-                })
-                .flatten();
+            let off = matches!(
+                axis.as_str(),
+                "keepalive" | "resume" | "early-data" | "tcp-fastopen" | "tcp-keepalive" | "ping"
+            )
+            .then(|| {
+                family
+                    .iter()
+                    .find(|&&index| value(index).as_deref() == Some("off"))
+            })
+            .flatten();
             let reference = *off.unwrap_or(&family[0]);
             if reference == b {
                 continue;
@@ -71,7 +91,7 @@ fn partners(run: &Run) -> Vec<Partners> {
                     || family.iter().all(|&index| value(index) == value(b)))
             {
                 pairs.push(Partners {
-                    axis: axis.clone(),
+                    axis: Some(axis.clone()),
                     a: reference,
                     b,
                 });
@@ -100,7 +120,7 @@ fn pair<'a>(
     (had > 0 && whole).then(|| Pair {
         a: &a.name,
         b: &b.name,
-        axis: Some(&partners.axis),
+        axis: partners.axis.as_deref(),
         indices: (partners.a, partners.b),
         values,
     })
@@ -192,7 +212,10 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     let (a, b) = (&variants[of_a], &variants[of_b]);
     let axis = compared.axis.as_deref().unwrap_or_default();
     let what = setting(run, compared);
-    let place = place(run, of_b, b, axis);
+    let place = match compared.axis {
+        Some(_) => place(run, of_b, b, axis),
+        None => format!("At -c {}, ", b.concurrency),
+    };
     if let Some(kept) = without_reuse(compared, variants) {
         return format!(
             "{place}no request of {} reused a connection: what keep-alive saves here is unknown",
@@ -236,7 +259,9 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
 
 /// The setting that a comparison is about, such as `keep-alive` or `http=2 instead of 1.1`.
 pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
-    let axis = compared.axis.as_deref().unwrap_or_default();
+    let Some(axis) = compared.axis.as_deref() else {
+        return remedies::names(run, compared.indices);
+    };
     let value = |index: usize| {
         let axes = &run.variants[index].axes;
         axes.get(axis).map_or("", String::as_str)
@@ -247,6 +272,7 @@ pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
         "keepalive" => "keep-alive".to_owned(),
         "resume" => "resuming TLS sessions".to_owned(),
         "early-data" => "sending early data (0-RTT)".to_owned(),
+        "tcp-fastopen" => "TCP Fast Open".to_owned(),
         axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     }
 }

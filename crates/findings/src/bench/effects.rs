@@ -1,11 +1,13 @@
 //! What each setting of a bench saves per request, ordered by effect: the verdict of a run with many variants. Must not compare.
 
 use super::compare::{by_weight, other_settings, setting, without_reuse};
+use super::remedies;
 use super::variant::VariantFacts;
 use crate::stats::Interval;
 use crate::time_difference::TimeDifference;
 use intact_ledger::Run;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Comparisons that have a sentence each. More are in the table.
 const SENTENCES: usize = 3;
@@ -14,13 +16,13 @@ const SENTENCES: usize = 3;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
-    /// The setting, such as `keep-alive` or `http=2 instead of 1.1`.
+    /// The setting, such as `keep-alive` or `http=2 instead of 1.1`; of a remedy what it has that the baseline has not, such as `keep-alive + HTTP/2`.
     pub setting: String,
     /// The other settings, such as `-c 10 http=2`.
     pub at: String,
     /// Whether a saving was shown.
     pub result: EffectResult,
-    /// Typical latency without the setting, in milliseconds; the mean of the rounds.
+    /// Typical latency without the setting, or of the baseline, in milliseconds; the mean of the rounds.
     pub reference_ms: f64,
     /// What the setting saves, in milliseconds; negative if it costs.
     pub saved_ms: f64,
@@ -28,6 +30,12 @@ pub struct Effect {
     pub interval_ms: Option<Interval>,
     /// `saved_ms` as a share of `reference_ms`.
     pub saved_share: Option<Interval>,
+    /// The risk of each remedy of the setting; empty where settings are compared, and not remedies with a baseline.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub risks: BTreeMap<&'static str, &'static str>,
+    /// What a remedy was to do, and never did in this run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inactive: Vec<&'static str>,
 }
 
 /// Whether a setting was shown to save time.
@@ -54,13 +62,21 @@ pub(super) fn effects(
     comparisons: &[TimeDifference],
 ) -> Vec<Effect> {
     let mut compared = by_weight(variants, comparisons);
+    let of_remedies = remedies::effects(run, variants, comparisons);
+    if !of_remedies.is_empty() {
+        return order(of_remedies);
+    }
     // the number of connections is a load, no setting to choose
     compared.retain(|one| one.axis.as_deref() != Some("c"));
     if compared.len() <= SENTENCES {
         return Vec::new();
     }
     let compared = compared.into_iter();
-    let mut effects: Vec<Effect> = compared.map(|one| effect(run, variants, one)).collect();
+    order(compared.map(|one| effect(run, variants, one)).collect())
+}
+
+/// Those that were shown first, the largest share first.
+fn order(mut effects: Vec<Effect>) -> Vec<Effect> {
     let share = |one: &Effect| one.saved_ms / one.reference_ms;
     effects.sort_by(|a, b| {
         let by_result = a.result.cmp(&b.result);
@@ -78,20 +94,48 @@ fn effect(run: &Run, variants: &[VariantFacts], one: &TimeDifference) -> Effect 
     let concurrency = format!("-c {}", variants[of_b].concurrency);
     let mut at = other_settings(run, of_b, axis);
     at.insert(0, concurrency);
-    let saved_ms = one.a_ms - one.b_ms;
+    let result = match without_reuse(one, variants) {
+        Some(_) => EffectResult::NothingReused,
+        None => EffectResult::of(one),
+    };
     Effect {
-        setting: setting(run, one),
         at: at.join(" "),
-        result: match one.significant {
-            _ if without_reuse(one, variants).is_some() => EffectResult::NothingReused,
+        ..Effect::new(setting(run, one), result, one)
+    }
+}
+
+/// The result of a variant that is compared with the baseline.
+pub(super) fn result_of(one: &TimeDifference, variant: &VariantFacts) -> EffectResult {
+    match variant.keepalive && variant.requests.ok > 0 && variant.reused == 0 {
+        true => EffectResult::NothingReused,
+        false => EffectResult::of(one),
+    }
+}
+
+impl EffectResult {
+    fn of(one: &TimeDifference) -> EffectResult {
+        match one.significant {
             None => EffectResult::NoInterval,
             Some(false) => EffectResult::NotShown,
-            Some(true) if saved_ms >= 0.0 => EffectResult::Saves,
+            Some(true) if one.a_ms >= one.b_ms => EffectResult::Saves,
             Some(true) => EffectResult::Costs,
-        },
-        reference_ms: one.a_ms,
-        saved_ms,
-        interval_ms: one.saved_ms,
-        saved_share: one.saved_share,
+        }
+    }
+}
+
+impl Effect {
+    /// The effect of a setting by its comparison.
+    pub(super) fn new(setting: String, result: EffectResult, one: &TimeDifference) -> Effect {
+        Effect {
+            setting,
+            at: String::new(),
+            result,
+            reference_ms: one.a_ms,
+            saved_ms: one.a_ms - one.b_ms,
+            interval_ms: one.saved_ms,
+            saved_share: one.saved_share,
+            risks: BTreeMap::new(),
+            inactive: Vec::new(),
+        }
     }
 }

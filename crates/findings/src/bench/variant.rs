@@ -207,6 +207,9 @@ pub struct VariantFacts {
     pub saturation: Option<Saturation>,
     /// The most requests that one connection carried; absent where the server ended one, so that its limit shows.
     pub reuse_seen_up_to: Option<u64>,
+    /// The limit of `--reuse` or `--max-age` that no connection reached, if there is one.
+    #[serde(skip)]
+    pub unreached_limit: Option<String>,
     /// Name lookups.
     pub lookups: u64,
     /// Lookups that failed.
@@ -317,6 +320,7 @@ impl VariantFacts {
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: all.lookups.count() + all.lookups_failed,
             lookups_failed: all.lookups_failed,
+            unreached_limit: unreached_limit(&axes, all, measured.rounds.len()),
             open_loop,
             counts: TrafficCounts {
                 reuse: share(reused, measured.reuse_known()),
@@ -341,6 +345,19 @@ fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
         .exchanges_until_server_closed
         .is_empty()
         .then_some(most)
+}
+
+/// The limit of a connection's life that none reached: none carried so many requests, or none was replaced within a round.
+fn unreached_limit(axes: &AxisValues, all: &Cell, rounds: usize) -> Option<String> {
+    let connections = &all.connections;
+    if let Some(most) = axes.connection.most_requests() {
+        let carried = connections.exchanges.max().unwrap_or(0);
+        return (carried < u64::from(most.get())).then(|| format!("reuse={most}"));
+    }
+    let age = axes.connection.max_age?;
+    age.time()?;
+    let at_start = u64::from(axes.concurrency) * rounds as u64;
+    (connections.opened <= at_start).then(|| format!("max-age={age}"))
 }
 
 impl FirstCall {

@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Header field, may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
+    /// Compare remedies with a new connection per request and a full handshake: each alone, and the best combination
+    #[arg(long)]
+    remedies: bool,
     #[command(flatten)]
     expect: Expect,
     #[command(flatten)]
@@ -27,6 +30,7 @@ pub(crate) struct Args {
 pub(crate) struct Config {
     url: String,
     headers: Vec<String>,
+    remedies: bool,
     expect: Expect,
     reach: ConnectOptions,
 }
@@ -36,6 +40,7 @@ impl From<Args> for Config {
         Config {
             url: args.url,
             headers: args.headers,
+            remedies: args.remedies,
             expect: args.expect,
             reach: args.reach,
         }
@@ -68,6 +73,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     console::print("\n");
     let mut options = bench::Args::defaults();
     options.url = Some(config.url);
+    options.axes.remedies = config.remedies;
     options.request.headers = config.headers;
     options.request.expect = config.expect;
     options.reach = config.reach;

@@ -402,20 +402,28 @@ fn phases(one: BenchRun<'_>) -> Section {
         )
 }
 
-/// What each setting saves. Settings without a difference that was shown share a line.
+/// What each setting saves, or each remedy against the baseline. Settings without a difference that was shown share a line.
 fn effects(facts: &BenchFacts) -> Section {
+    let is_of_remedies = !facts.effects_baseline.is_empty();
     let of = |result: EffectResult| facts.effects.iter().filter(move |one| one.result == result);
     let effects = facts.effects.iter();
     let shown = effects.filter(|one| one.result <= EffectResult::NoInterval);
     let shown: Vec<_> = shown.collect();
     let table = Rows::of(&shown)
-        .column("setting", |one| &one.setting)
+        .column(if is_of_remedies { "remedy" } else { "setting" }, |one| {
+            &one.setting
+        })
         .column("at", |one| &one.at)
         .ranked(1, "without", |one| Time(one.reference_ms))
+        .ranked(2, "with", |one| Time(one.reference_ms - one.saved_ms))
         .column("saves", |one| Time(one.saved_ms))
         .column("share", |one| match one.saved_share {
             Some(share) => Cell::interval(Some(share), RoundShare),
             None => Cell::from("no interval"),
+        })
+        .if_any("did not act", |one| match one.inactive.is_empty() {
+            true => None,
+            false => Some(one.inactive.join(", ")),
         })
         .table();
     let line = |result: EffectResult, words: &str| {
@@ -432,7 +440,23 @@ fn effects(facts: &BenchFacts) -> Section {
         let each: Vec<String> = each.collect();
         (!each.is_empty()).then(|| note(format!("{words}: {}.", each.join(", "))))
     };
-    Section::new("effects", "What each setting saves per request")
+    let baseline = is_of_remedies.then(|| {
+        note(format!(
+            "Compared with a new connection per request and a full handshake: {}.",
+            facts.effects_baseline.join("; ")
+        ))
+    });
+    let risks = facts.effects.iter().flat_map(|one| &one.risks);
+    let risks: std::collections::BTreeMap<_, _> = risks.collect();
+    let risks = risks
+        .into_iter()
+        .map(|(name, risk)| note(format!("Risk of {name}: {risk}.")));
+    let title = match is_of_remedies {
+        true => "What each remedy saves here per request",
+        false => "What each setting saves per request",
+    };
+    Section::new("effects", title)
+        .summary(baseline)
         .summary(table)
         .summary(line(
             EffectResult::NotShown,
@@ -442,6 +466,7 @@ fn effects(facts: &BenchFacts) -> Section {
             EffectResult::NothingReused,
             "Unknown, because no request reused a connection",
         ))
+        .summary(risks.collect::<Vec<Block>>())
 }
 
 fn lives(run: &Run, charts: &Charts) -> Section {

@@ -128,6 +128,9 @@ impl<B: Backend> Round<'_, B> {
         if let Some(end) = seen.last_end.filter(|_| was_busy) {
             slot.free_since = end;
         }
+        if was_busy && seen.exchanges > 0 && slot.recipe.life.pause.is_some() {
+            slot.pauses_since = Some(engine.clock.now());
+        }
         self.count(seen);
         if more {
             let generation = self.slots[index].generation;

@@ -406,8 +406,8 @@ impl<'a, B: Backend> Round<'a, B> {
     fn end_of_pause(&self, index: usize, now: Nanos) -> Option<Nanos> {
         let pause = self.recipe.life.pause?;
         let slot = &self.slots[index];
-        let wake = slot.free_since.after(pause);
-        (slot.dials > 0 && wake > now && !self.pace.is_over(wake)).then_some(wake)
+        let wake = slot.pauses_since?.after(pause);
+        (wake > now && !self.pace.is_over(wake)).then_some(wake)
     }
 
     fn begin(&mut self, index: usize, next: NextExchange, due: Due) {
