@@ -50,6 +50,7 @@ impl WorkSummary {
             variant,
             round,
             span: self.span.unwrap_or(Span::new(start, end)),
+            load: None,
             schedule: self.scheduled.map(|due| RoundSchedule {
                 due,
                 at_once: self.used as u32,

@@ -1,6 +1,7 @@
 //! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is shared between threads;
 //! rows leave by a channel in batches.
 
+use crate::load_steps::BegunWindows;
 use intact_ledger::sample::Sampler;
 use intact_ledger::{Caveat, Connection, ConnectionId, Event, Row, Rows, Sink, Tally};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,7 @@ pub(crate) struct Recorder {
     followed: BTreeSet<ConnectionId>,
     batch: Vec<Row>,
     rows: SyncSender<Vec<Row>>,
+    windows: Option<BegunWindows>,
 }
 
 impl Recorder {
@@ -46,7 +48,13 @@ impl Recorder {
             followed: BTreeSet::new(),
             batch: Vec::new(),
             rows,
+            windows: None,
         }
+    }
+
+    /// From now on exchanges belong to the windows in which they were due, until the round ends.
+    pub(crate) fn begin_windows(&mut self, windows: BegunWindows) {
+        self.windows = Some(windows);
     }
 
     /// Notes something that limits what the run can show.
@@ -60,6 +68,7 @@ impl Recorder {
         for exchange in sampled {
             self.hand_over(Row::Exchange(Box::new(exchange)));
         }
+        self.windows = None;
         self.flush();
         self.connections.clear();
         self.followed.clear();
@@ -101,6 +110,22 @@ impl Recorder {
 impl Sink for Recorder {
     #[inline]
     fn record(&mut self, event: Event<'_>) {
+        if let (Event::Exchange(exchange), Some(windows)) = (event, &self.windows)
+            && !exchange.warmup
+            && let Some((round, warmup)) = windows.of(exchange.at)
+        {
+            let mut exchange = exchange.clone();
+            exchange.round = Some(round);
+            exchange.warmup = warmup;
+            return self.take(Event::Exchange(&exchange));
+        }
+        self.take(event);
+    }
+}
+
+impl Recorder {
+    #[inline]
+    fn take(&mut self, event: Event<'_>) {
         self.tally.record(event);
         let wanted = match event {
             Event::Exchange(exchange) => match self.keep {

@@ -72,8 +72,8 @@ pub trait BenchObserver {
 
 /// A bench that is ready to run.
 pub struct Bench {
-    config: Config,
-    recipes: Vec<Arc<VariantPlan>>,
+    pub(crate) config: Config,
+    pub(crate) recipes: Vec<Arc<VariantPlan>>,
     variants: Vec<Variant>,
     rounds: u32,
     gauge: Arc<Gauge>,
@@ -162,6 +162,15 @@ impl Bench {
 
     /// Measures. Network failures are in the tally; an error means that we could not observe.
     pub fn run(self, clock: Clock, observer: &mut dyn BenchObserver) -> Result<Tally, BenchError> {
+        self.runner(clock, observer)?.run()
+    }
+
+    /// The runner of this bench, with engines for its variants.
+    pub(crate) fn runner<'a, O: BenchObserver + ?Sized>(
+        &'a self,
+        clock: Clock,
+        observer: &'a mut O,
+    ) -> Result<RoundRunner<'a, O>, BenchError> {
         let threads = self
             .recipes
             .iter()
@@ -173,8 +182,8 @@ impl Bench {
         let config = &self.config;
         let policy = (config.keep, config.seed);
         let crew = Crew::new(threads, self.io.0, policy, clock, &self.gauge)?;
-        let mut conductor = RoundRunner {
-            bench: &self,
+        Ok(RoundRunner {
+            bench: self,
             clock,
             observer,
             crew,
@@ -183,18 +192,17 @@ impl Bench {
             measuring_since: None,
             turn_since: Nanos(0),
             exchanges: 0,
-        };
-        conductor.run()
+        })
     }
 }
 
 /// Leads the threads through the rounds.
-struct RoundRunner<'a> {
-    bench: &'a Bench,
-    clock: Clock,
-    observer: &'a mut dyn BenchObserver,
-    crew: Crew,
-    tally: Tally,
+pub(crate) struct RoundRunner<'a, O: ?Sized> {
+    pub(crate) bench: &'a Bench,
+    pub(crate) clock: Clock,
+    pub(crate) observer: &'a mut O,
+    pub(crate) crew: Crew,
+    pub(crate) tally: Tally,
     turns: (u32, u32),
     /// When the first turn of the first round began; absent during the preflight.
     measuring_since: Option<Nanos>,
@@ -203,7 +211,7 @@ struct RoundRunner<'a> {
     exchanges: u64,
 }
 
-impl RoundRunner<'_> {
+impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     fn run(&mut self) -> Result<Tally, BenchError> {
         self.count_sockets();
         let able = self.preflight()?;
@@ -243,12 +251,12 @@ impl RoundRunner<'_> {
         Ok(std::mem::take(&mut self.tally))
     }
 
-    fn stopped(&self) -> bool {
+    pub(crate) fn stopped(&self) -> bool {
         self.bench.gauge.stop.load(Ordering::Relaxed)
     }
 
     /// One exchange of each variant, up to three times, to find out before the load what cannot work.
-    fn preflight(&mut self) -> Result<Vec<usize>, BenchError> {
+    pub(crate) fn preflight(&mut self) -> Result<Vec<usize>, BenchError> {
         let mut able = Vec::new();
         for variant in 0..self.bench.recipes.len() {
             let mut failure = None;
@@ -362,6 +370,7 @@ impl RoundRunner<'_> {
             pace: self.pace(recipe, round, (thread, threads)),
             warm_up: warm_up.clone(),
             clients: None,
+            windows: None,
         };
         let tasks = (0..threads).map(task).collect();
         let work = self.crew.start(tasks)?;
@@ -418,7 +427,7 @@ impl RoundRunner<'_> {
     }
 
     /// Adds the limits on rates, which the threads share.
-    fn limited(&self, mut closed: ClosedLoop, threads: usize) -> ClosedLoop {
+    pub(crate) fn limited(&self, mut closed: ClosedLoop, threads: usize) -> ClosedLoop {
         let config = &self.bench.config;
         let now = self.clock.now();
         if let Some(per_second) = config.opening_per_s {
@@ -430,10 +439,15 @@ impl RoundRunner<'_> {
         closed
     }
 
-    fn look(&mut self, round: u32, variant: u32) {
+    pub(crate) fn look(&mut self, round: u32, variant: u32) {
         if let Some(batch) = self.crew.rows(TICK / 4) {
             self.hand_on(&batch);
         }
+        self.tick_at(round, variant);
+    }
+
+    /// Shows the observer where the run is.
+    pub(crate) fn tick_at(&mut self, round: u32, variant: u32) {
         self.observer.tick(Position {
             round,
             rounds: self.bench.rounds,
@@ -454,7 +468,7 @@ impl RoundRunner<'_> {
         time_left(self.turns, begun, in_turn, planned)
     }
 
-    fn take_rows(&mut self) {
+    pub(crate) fn take_rows(&mut self) {
         while let Some(batch) = self.crew.rows(Duration::ZERO) {
             self.hand_on(&batch);
         }
@@ -465,18 +479,18 @@ impl RoundRunner<'_> {
         self.observer.rows(batch);
     }
 
-    fn record(&mut self, event: Event<'_>) {
+    pub(crate) fn record(&mut self, event: Event<'_>) {
         self.tally.record(event);
         self.observer.rows(&[event.to_row()]);
     }
 
-    fn count_sockets(&mut self) {
+    pub(crate) fn count_sockets(&mut self) {
         if let Some(sockets) = machine::sockets(self.clock.now()) {
             self.record(Event::Sockets(&sockets));
         }
     }
 
-    fn caveat(&mut self, id: &str, words: String) {
+    pub(crate) fn caveat(&mut self, id: &str, words: String) {
         let id = id.to_owned();
         self.record(Event::Caveat(&Caveat::new(id, words)));
     }

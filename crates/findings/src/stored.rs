@@ -1,6 +1,7 @@
 //! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed. Must not print: the caller does.
 
 use crate::bench::{self, BenchFacts};
+use crate::capacity::CapacityFacts;
 use crate::check::CheckFacts;
 use crate::compare::{CompareFacts, Comparison};
 use crate::fault::{FaultAnalysis, FaultFacts};
@@ -51,6 +52,8 @@ pub enum Stored {
     Bench(Box<StoredBench>),
     /// A scenario.
     Scenario(Box<StoredRun<ScenarioFacts>>),
+    /// A search for a capacity.
+    Capacity(Box<StoredRun<CapacityFacts>>),
     /// A check.
     Check(Box<StoredRun<CheckFacts>>),
     /// Observed traffic.
@@ -85,6 +88,11 @@ impl Stored {
                 let record = bench_record(reader)?;
                 let facts = ScenarioFacts::new(reader.run(), &record.tally, &record.first);
                 Stored::Scenario(stored(reader, facts, ()))
+            }
+            Document::Capacity => {
+                let record = bench_record(reader)?;
+                let facts = CapacityFacts::new(reader.run(), &record.tally);
+                Stored::Capacity(stored(reader, facts, ()))
             }
             Document::Check => Stored::Check(stored(reader, check(reader)?, ())),
             Document::Fault => {
@@ -133,6 +141,7 @@ pub fn bench(folder: &Path) -> Result<StoredBench, StoredError> {
     if Document::of(run) != Document::Bench {
         let command = match run.scenario {
             Some(_) => "bench --scenario".to_owned(),
+            None if run.capacity.is_some() => "bench --find-max".to_owned(),
             None => run.producer.to_string(),
         };
         return Err(StoredError::NotABench {

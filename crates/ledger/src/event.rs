@@ -7,6 +7,7 @@ use crate::connection::{Close, Connection, ConnectionId};
 use crate::exchange::Exchange;
 use crate::fault::FaultEvent;
 use crate::invocation::Invocation;
+use crate::load_step::LoadStep;
 use crate::lookup::Lookup;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ pub struct RoundSchedule {
 }
 
 /// The bounds and the cost of one round of one variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// Index into the run's variants.
@@ -51,6 +52,9 @@ pub struct Round {
     /// The schedule of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<RoundSchedule>,
+    /// Its load, where a search or an overload chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadStep>,
     /// CPU time of the client, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu: Option<u64>,

@@ -21,6 +21,7 @@ mod fault;
 mod fingerprint;
 mod histogram;
 mod invocation;
+mod load_step;
 mod lookup;
 mod origin;
 mod producer;
@@ -49,6 +50,7 @@ pub use fault::{
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
+pub use load_step::{CapacityTerms, LoadPurpose, LoadStep, OverloadTerms, SearchTerms};
 pub use lookup::Lookup;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;

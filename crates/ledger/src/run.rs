@@ -1,6 +1,7 @@
 //! The run: the producer, its vantage, the machine, and the variants.
 
 use crate::expected::ExpectedStatus;
+use crate::load_step::CapacityTerms;
 use crate::producer::Producer;
 use crate::redact;
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ pub struct EngineIo {
 }
 
 /// The header of a ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// 128 random bits in hexadecimal; the key of a merged ledger is (run, id).
@@ -118,6 +119,9 @@ pub struct Run {
     /// The file of the scenario that was run. The variants are then its sessions, which ran at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
+    /// What was looked for, where the results of rounds chose the next ones. The rounds of a variant then have different loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityTerms>,
     /// The command line, redacted.
     pub argv: Vec<String>,
     /// The statuses that count as ok, if the user named them (`--expect`).
@@ -182,6 +186,7 @@ impl Run {
             variants: Vec::new(),
             varied: Vec::new(),
             scenario: None,
+            capacity: None,
             argv: redact::argv(argv),
             expect: None,
             rows: Rows::All,

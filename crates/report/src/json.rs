@@ -3,6 +3,7 @@
 use crate::documents::InputFacts;
 use intact_findings::bench::BenchFacts;
 use intact_findings::body_arrival::BodyArrivalFacts;
+use intact_findings::capacity::CapacityFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::FaultFacts;
@@ -21,6 +22,8 @@ use std::time::Duration;
 pub const BENCH_SCHEMA: &str = "intact.bench/1";
 /// The schema of a scenario's document.
 pub const SCENARIO_SCHEMA: &str = "intact.scenario/1";
+/// The schema of a capacity's document.
+pub const CAPACITY_SCHEMA: &str = "intact.capacity/1";
 /// The schema of a comparison's document.
 pub const COMPARE_SCHEMA: &str = "intact.compare/1";
 /// The schema of the card of `watch --fault`.
@@ -93,6 +96,11 @@ pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
 /// The document of a scenario.
 pub fn scenario(run: &Run, facts: &ScenarioFacts) -> serde_json::Result<String> {
     of_run(SCENARIO_SCHEMA, run, facts)
+}
+
+/// The document of a search for a capacity.
+pub fn capacity(run: &Run, facts: &CapacityFacts) -> serde_json::Result<String> {
+    of_run(CAPACITY_SCHEMA, run, facts)
 }
 
 /// The document of observed traffic: `intact.watch/1`, `intact.audit/1` and so on after its producer.

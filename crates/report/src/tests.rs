@@ -101,10 +101,11 @@ fn the_page_of_rules_is_made_from_the_rules() {
     hold("rules.md", &wrapped(&rules()));
 }
 
-const DOCUMENTS: [Document; 8] = [
+const DOCUMENTS: [Document; 9] = [
     Document::Check,
     Document::Bench,
     Document::Scenario,
+    Document::Capacity,
     Document::Watch,
     Document::Compare,
     Document::Audit,
@@ -136,6 +137,7 @@ Without a selector, a requirement applies to
 
 - `bench`: every variant, except those that fix the metric (`keepalive=off` fixes `reuse`) and, of `saved`, the baseline; the output names these
 - `bench --scenario`: the whole run; `session` and `tag` select parts of it
+- `bench --find-max`: every variant
 - `watch`, `audit`, `report`: all destinations together
 - `watch --fault`: each kind of fault at each destination, except kinds that its connections cannot have
 - `compare`: each program except the baseline; counts are of one run

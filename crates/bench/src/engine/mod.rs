@@ -18,6 +18,7 @@ pub(crate) use coalescer::{LEAST_IN_FLIGHT, Pauses};
 pub(crate) use warm_up::WarmUp;
 
 use crate::io_backend::IoBackend;
+use crate::load_steps::Windows;
 use crate::pace::Pace;
 use crate::recorder::Recorder;
 use crate::scenario::Clients;
@@ -53,6 +54,8 @@ pub(crate) struct RoundTask {
     pub(crate) warm_up: Arc<WarmUp>,
     /// The clients of a scenario, whose arrivals the pace has; absent outside of scenarios.
     pub(crate) clients: Option<Box<Clients>>,
+    /// The windows of a step, each a round of its own; absent where all exchanges are of one round.
+    pub(crate) windows: Option<Windows>,
 }
 
 /// What one thread did in one round.

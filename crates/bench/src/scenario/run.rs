@@ -274,6 +274,7 @@ impl Scenario {
             pace: self.pace(thread),
             warm_up: warm_up.clone(),
             clients: Some(Box::new(clients)),
+            windows: None,
         }
     }
 

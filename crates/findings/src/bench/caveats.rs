@@ -242,6 +242,7 @@ mod tests {
             round: 1,
             span: Span::new(Nanos(0), Nanos(100_000 * US)),
             schedule: None,
+            load: None,
             client_cpu: Some(client_cpu * US),
             client_threads: Some(threads),
             server_cpu: Some(server_cpu * US),

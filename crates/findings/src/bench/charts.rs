@@ -327,6 +327,7 @@ mod tests {
                     round,
                     span: Span::new(Nanos(begin), Nanos(begin + 1000 * MS / u64::from(c))),
                     schedule: None,
+                    load: None,
                     client_cpu: None,
                     client_threads: None,
                     server_cpu: None,

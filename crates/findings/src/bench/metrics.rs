@@ -131,6 +131,9 @@ impl BenchFacts {
             Metric::Load(LoadMetric::Queued) => open_loop(variant)?
                 .queued_share()
                 .ok_or(NoData::NothingHappened),
+            Metric::Load(LoadMetric::Capacity | LoadMetric::Recovery) => {
+                Err(NoData::NOT_IN_DOCUMENT)
+            }
             Metric::CpuPerRequest => variant
                 .cpu_us_per_request
                 .map(each)
@@ -285,6 +288,7 @@ mod tests {
                     round,
                     span: Span::new(Nanos(0), Nanos(100_000_000)),
                     schedule: None,
+                    load: None,
                     client_cpu: None,
                     client_threads: None,
                     server_cpu: None,

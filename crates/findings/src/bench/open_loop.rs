@@ -96,7 +96,7 @@ impl OpenLoopFacts {
     }
 
     /// Whether the client's own lateness is a large part of the latency.
-    pub(super) fn client_is_late(&self) -> bool {
+    pub(crate) fn client_is_late(&self) -> bool {
         self.scheduling_error_share
             .is_some_and(|share| share > LATE)
     }
@@ -159,6 +159,7 @@ mod tests {
             variant: 0,
             round: 1,
             span: Span::new(Nanos(0), Nanos(took)),
+            load: None,
             schedule: Some(RoundSchedule {
                 due: Span::new(Nanos(0), Nanos(2 * SECOND)),
                 at_once: 10,

@@ -6,7 +6,7 @@ use super::metric::{
     PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
-use crate::{bench, check, fault, rules, scenario};
+use crate::{bench, capacity, check, fault, rules, scenario};
 use intact_ledger::{Failure, Phase, Producer, Run};
 
 /// The documents that a requirement can be checked against, one per command that measures.
@@ -18,6 +18,8 @@ pub enum Document {
     Bench,
     /// `intact bench --scenario`
     Scenario,
+    /// `intact bench --find-max`
+    Capacity,
     /// `intact watch`
     Watch,
     /// `intact watch --fault`
@@ -35,13 +37,14 @@ pub enum Document {
 impl Document {
     /// Every document.
     pub const ALL: &[Document] = &[
-        Check, Bench, Scenario, Watch, Fault, Compare, Audit, Lambda, Fleet,
+        Check, Bench, Scenario, Capacity, Watch, Fault, Compare, Audit, Lambda, Fleet,
     ];
 
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
     pub fn of(run: &Run) -> Document {
         match &run.producer {
             Producer::Watch | Producer::Lambda if fault::is_of_faults(run) => Self::Fault,
+            Producer::Bench if run.capacity.is_some() => Self::Capacity,
             Producer::Bench if run.scenario.is_some() => Self::Scenario,
             Producer::Bench => Self::Bench,
             Producer::Check => Self::Check,
@@ -63,6 +66,7 @@ impl Document {
             Self::Check => checked,
             Self::Bench => bench::RULES.to_vec(),
             Self::Scenario => scenario::RULES.to_vec(),
+            Self::Capacity => capacity::RULES.to_vec(),
             Self::Fault => fault::RULES.to_vec(),
             Self::Fleet => [checked, bench::RULES.to_vec()].concat(),
             Self::Watch | Self::Compare | Self::Audit | Self::Lambda => rules::ids().collect(),
@@ -88,6 +92,7 @@ impl Document {
             Self::Check => "check",
             Self::Bench => "bench",
             Self::Scenario => "bench --scenario",
+            Self::Capacity => "bench --find-max",
             Self::Watch => "watch",
             Self::Fault => "watch --fault",
             Self::Compare => "compare",
@@ -198,7 +203,7 @@ impl SelectorEntry {
 }
 
 use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
-use Document::{Audit, Bench, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch};
+use Document::{Audit, Bench, Capacity, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch};
 use MetricKey::{Family, One};
 
 const ALL: &[Document] = Document::ALL;
@@ -212,6 +217,8 @@ const FAULTS: &[Document] = &[Fault];
 const LOAD: &[Document] = &[Bench, Lambda, Fleet];
 const LOADS: &[Document] = &[Bench, Scenario, Lambda, Fleet];
 const SCHEDULED: &[Document] = &[Bench, Scenario];
+const VARIANTS: &[Document] = &[Bench, Capacity, Compare, Lambda, Fleet];
+const PACED: &[Document] = &[Bench, Capacity, Lambda, Fleet];
 const CARDS: &[Document] = &[Check, Fleet];
 const EXPERIMENTS: &[Document] = &[Bench, Compare, Lambda, Fleet];
 const NO_REUSE: &[(&str, &str)] = &[("keepalive", "off")];
@@ -276,6 +283,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever their outcome"),
     row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges that got a complete response of any status"),
     row("failed", traffic(TrafficMetric::Failed), Count, FAILURES, "exchanges that did not, in `bench` warm-up too; under a fault, requests that got no complete response in the end"),
+    row("failed-share", traffic(TrafficMetric::FailedShare), Share, TRAFFIC, "exchanges that did not, as a share of all; `failed < 0.1 %` is read as this"),
     row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges that failed in this way"),
     row("status.<code>", Family(Parameter::Status), Count, TRAFFIC, "responses with this status, or of this class"),
     row("connections", traffic(TrafficMetric::Connections), Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE),
@@ -322,6 +330,8 @@ pub static METRICS: &[MetricEntry] = &[
     row("schedule.achieved", load(LoadMetric::Achieved), Share, &[Bench], "requests completed per second as a share of those that fell due per second (`--rate`)"),
     row("schedule.error", load(LoadMetric::SchedulingError), Time, SCHEDULED, "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)"),
     row("schedule.queued", load(LoadMetric::Queued), Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)"),
+    row("capacity", load(LoadMetric::Capacity), Rate, &[Capacity], "highest rate at which fresh runs met the conditions of `--find-max`; up to the lowest at which they did not"),
+    row("recovery", load(LoadMetric::Recovery), Time, &[Capacity], "from the end of `--overload` until the conditions held again"),
     row("bytes-per-request", traffic(TrafficMetric::BytesPerRequest), Bytes, REQUESTS, "bytes on the wire for each exchange, both ways"),
     row("header-bytes-per-request", traffic(TrafficMetric::HeaderBytesPerRequest), Bytes, REQUESTS, "bytes of headers for each exchange, both ways"),
     row("resumed-share", traffic(TrafficMetric::ResumedShare), Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),
@@ -357,7 +367,7 @@ pub(super) static OTHER_NAMES: &[(&str, &str)] = &[
     ("latency", "mean"), ("average", "mean"), ("avg", "mean"), ("duration", "mean"), ("response-time", "mean"),
     ("median", "p50"), ("p95", "p90"), ("p99.9", "p999"), ("slowest", "max"), ("ttfb", "wait.p50"),
     ("rps", "throughput"), ("qps", "throughput"), ("rate", "throughput"), ("requests-per-second", "throughput"),
-    ("error-rate", "failed"), ("failures", "failed"), ("failure-rate", "failed"), ("timeouts", "failed.timeout"),
+    ("error-rate", "failed-share"), ("failures", "failed"), ("failure-rate", "failed-share"), ("timeouts", "failed.timeout"),
     ("conns", "connections"), ("sockets", "connections"), ("opened", "connections"), ("handshakes", "connections"),
     ("reuse-rate", "reuse"), ("wasted", "avoidable"), ("waste", "avoidable"), ("resumption", "resumed-share"),
     ("cpu", "cpu-per-request"), ("keep-alive", "idle-timeout"), ("keepalive-timeout", "idle-timeout"),
@@ -366,13 +376,13 @@ pub(super) static OTHER_NAMES: &[(&str, &str)] = &[
 /// Every key that subjects are selected by.
 #[rustfmt::skip] // as above
 pub static SELECTORS: &[SelectorEntry] = &[
-    SelectorEntry::of("variant", EXPERIMENTS, "the variant's name"),
-    SelectorEntry::of("keepalive", LOAD, "on or off"),
+    SelectorEntry::of("variant", VARIANTS, "the variant's name"),
+    SelectorEntry::of("keepalive", PACED, "on or off"),
     SelectorEntry::of("http", VERSIONS, "the version: 1.0, 1.1, 2, 3"),
     SelectorEntry::of("tls", VERSIONS, "the version: none, 1.2, 1.3"),
     SelectorEntry::of("resume", LOAD, "on or off"),
-    SelectorEntry::of("concurrency", LOAD, "exchanges at a time (-c)"),
     SelectorEntry::of("dns", &[Bench], "system, cached, per-connection"),
+    SelectorEntry::of("concurrency", PACED, "exchanges at a time (-c)"),
     SelectorEntry::of("streams", LOAD, "streams on one connection"),
     SelectorEntry::of("rate", &[Bench], "the requested rate as given (--rate 500/s), or closed"),
     SelectorEntry::of("host", HOSTS, "the host that was called, with its port if that is unusual"),

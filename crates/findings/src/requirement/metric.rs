@@ -47,6 +47,8 @@ pub enum TrafficMetric {
     Ok,
     /// `failed`
     Failed,
+    /// `failed-share`
+    FailedShare,
     /// `failed.<kind>`
     FailedWith(Failure),
     /// `stale`
@@ -116,6 +118,10 @@ pub enum LoadMetric {
     SchedulingError,
     /// `schedule.queued`
     Queued,
+    /// `capacity`
+    Capacity,
+    /// `recovery`
+    Recovery,
 }
 
 /// Invocations of a function.

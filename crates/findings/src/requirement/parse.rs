@@ -36,6 +36,9 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
         find_metric(name).ok_or_else(|| fault(metric_span.clone(), unknown_metric(name)))?;
 
     let rest = trim(expression, metric_span.end..rest.end);
+    let (entry, metric) = as_share(&expression[rest.clone()])
+        .filter(|_| name == FAILED)
+        .unwrap_or((entry, metric));
     let op_span = leading(expression, rest.clone(), is_sign);
     let written = &expression[op_span.clone()];
     let op = Op::ALL
@@ -53,6 +56,18 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
         op,
         value,
     })
+}
+
+/// The count of which a share may be asked: `failed < 0.1 %`.
+const FAILED: &str = "failed";
+/// The metric that this is.
+const FAILED_SHARE: &str = "failed-share";
+
+/// The share of failed requests, if the value is one.
+fn as_share(rest: &str) -> Option<(&'static MetricEntry, Metric)> {
+    rest.trim_end()
+        .ends_with('%')
+        .then(|| find_metric(FAILED_SHARE))?
 }
 
 pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result<(), ParseError> {

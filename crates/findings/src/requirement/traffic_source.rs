@@ -46,6 +46,16 @@ impl TrafficSource<'_> {
             TrafficMetric::Requests => of_requests(total),
             TrafficMetric::Ok => of_requests(requests.ok),
             TrafficMetric::Failed => of_requests(requests.failures()),
+            TrafficMetric::FailedShare => {
+                let failed = of_requests(requests.failures())?;
+                if total == 0 {
+                    return Err(NoData::NothingHappened);
+                }
+                return Ok(match failed.is_exact() {
+                    true => failed.divided_by(total as f64),
+                    false => Measured::between(0.0, 1.0),
+                });
+            }
             TrafficMetric::FailedWith(kind) => failed_with(kind),
             TrafficMetric::Stale => failed_with(Failure::Stale),
             TrafficMetric::Status(status) => of_requests(requests.of_status(status)),

@@ -49,6 +49,7 @@ fn facts(change: impl Fn(&mut Exchange, u64)) -> ScenarioFacts {
             round: 1,
             span: Span::new(Nanos(0), Nanos(10_000 * MS)),
             schedule: None,
+            load: None,
             client_cpu: Some(100 * MS),
             client_threads: Some(1),
             server_cpu: None,

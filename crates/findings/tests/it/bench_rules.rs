@@ -43,6 +43,7 @@ fn round(tally: &mut Tally, variant: u32) {
         round: 1,
         span: Span::new(Nanos(0), Nanos(1_000 * MS)),
         schedule: None,
+        load: None,
         client_cpu: None,
         client_threads: None,
         server_cpu: None,

@@ -88,6 +88,7 @@ impl Measure for Fake {
             round: 1,
             span: Span::new(Nanos(0), Nanos(100_000_000)),
             schedule: None,
+            load: None,
             client_cpu: None,
             client_threads: None,
             server_cpu: None,

@@ -1,6 +1,8 @@
 //! `intact bench`: variants side by side.
 
 mod args;
+mod capacity;
+mod capacity_options;
 mod scenario;
 
 use super::builtin::{Builtin, Ready};
@@ -90,6 +92,9 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     let args = &config.options;
     if args.scenario.scenario.is_some() {
         return scenario::measure(config, near);
+    }
+    if args.capacity.is_any() {
+        return capacity::measure(config, near);
     }
     let Some(requirements) = args.gates.begin(Document::Bench)? else {
         return Ok(ExitCode::from(exit::FINE));

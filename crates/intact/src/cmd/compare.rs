@@ -161,6 +161,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         let remedy = match Document::of(reader.run()) {
             Document::Bench => Some("`intact bench --baseline DIR` compares two benches"),
             Document::Scenario => Some("`intact report DIR` shows a scenario"),
+            Document::Capacity => Some("`intact report DIR` shows a capacity"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
             Document::Fault => Some("`intact report DIR` shows a card of faults"),
             Document::Check

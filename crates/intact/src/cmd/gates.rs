@@ -7,6 +7,7 @@ use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_findings::bench::BenchFacts;
+use intact_findings::capacity::CapacityFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::{self, FaultFacts};
@@ -160,6 +161,16 @@ impl GateInput for ScenarioFacts {
 
     fn json(&self, run: &Run) -> serde_json::Result<String> {
         intact_report::json::scenario(run, self)
+    }
+}
+
+impl GateInput for CapacityFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::capacity(run, self)
     }
 }
 

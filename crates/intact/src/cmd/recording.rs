@@ -27,6 +27,8 @@ pub(crate) struct Recording {
     bar: ProgressBar,
     interrupt: Interrupt,
     gauge: Arc<intact_bench::Gauge>,
+    /// What is being done, instead of the round and its variant.
+    step: Option<String>,
 }
 
 /// What a recording leaves in addition to its files.
@@ -59,7 +61,13 @@ impl Recording {
             bar,
             interrupt,
             gauge,
+            step: None,
         })
+    }
+
+    /// Shows these words instead of the round and its variant.
+    pub(crate) fn describe(&mut self, step: String) {
+        self.step = Some(step);
     }
 
     /// Ends the recording.
@@ -135,10 +143,11 @@ impl BenchObserver for Recording {
             format!(", {:.0} s left", left.as_secs_f64())
         });
         let requests = counted(position.exchanges, "request");
-        let words = match &self.run.scenario {
+        let words = match (&self.step, &self.run.scenario) {
+            (Some(step), _) => format!("{step}, {requests} in all"),
             // its sessions run at the same time
-            Some(_) => format!("{requests}{left}"),
-            None => format!("{round}, {variant}, {requests}{left}"),
+            (None, Some(_)) => format!("{requests}{left}"),
+            (None, None) => format!("{round}, {variant}, {requests}{left}"),
         };
         self.bar.set_message(escape(&words));
     }

@@ -75,6 +75,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
 fn parts(stored: &Stored) -> (&Run, &dyn GateInput) {
     match stored {
         Stored::Bench(one) => (&one.run, &one.facts),
+        Stored::Capacity(one) => (&one.run, &one.facts),
         Stored::Scenario(one) => (&one.run, &one.facts),
         Stored::Observed(one) => (&one.run, &one.facts),
         Stored::Compared(one) => (&one.run, &one.facts),

@@ -21,7 +21,7 @@ fn add(sum: &mut u64, more: u64) {
 }
 
 /// The tally of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// One cell per variant and round with events, in order of appearance.
     pub cells: Vec<Cell>,

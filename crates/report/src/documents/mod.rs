@@ -1,6 +1,7 @@
 //! Fills pages: a module for each document. Must not compute, and must not know a writer.
 
 mod bench;
+mod capacity;
 mod check;
 mod common;
 mod compare;
@@ -15,6 +16,7 @@ mod timeline;
 mod traffic;
 
 pub use bench::{BenchRun, demonstration};
+pub use capacity::CapacityRun;
 pub use check::{CheckPart, CheckRun, page as check};
 pub use compare::CompareRun;
 pub use fault::FaultCard;
@@ -35,6 +37,8 @@ pub enum Source<'a> {
     Bench(BenchRun<'a>),
     /// A scenario.
     Scenario(ScenarioRun<'a>),
+    /// A search for a capacity.
+    Capacity(CapacityRun<'a>),
     /// A comparison of programs.
     Compare(CompareRun<'a>),
     /// The card of a program under faults.
@@ -53,6 +57,7 @@ impl<'a> Source<'a> {
         match self {
             Source::Bench(one) => bench::page(one),
             Source::Scenario(one) => scenario::page(one),
+            Source::Capacity(one) => capacity::page(one),
             Source::Compare(one) => compare::page(one),
             Source::Fault(one) => fault::page(one),
             Source::Check(one) => check::page(one, CheckPart::All),
@@ -73,6 +78,10 @@ impl<'a> From<&'a Stored> for Source<'a> {
             Stored::Scenario(one) => {
                 let (run, facts) = (&one.run, &one.facts);
                 Source::Scenario(ScenarioRun { run, facts })
+            }
+            Stored::Capacity(one) => {
+                let (run, facts) = (&one.run, &one.facts);
+                Source::Capacity(CapacityRun { run, facts })
             }
             Stored::Observed(one) => Source::Traffic(TrafficRun {
                 run: &one.run,

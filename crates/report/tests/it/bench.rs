@@ -112,6 +112,7 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 round,
                 span: Span::new(Nanos(0), Nanos(3_000 * MS)),
                 schedule: None,
+                load: None,
                 client_cpu: Some(3 * MS),
                 client_threads: None,
                 server_cpu: Some(6 * MS),

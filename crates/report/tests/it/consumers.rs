@@ -28,6 +28,7 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
     let facts: &dyn MetricSource = match &stored {
         Stored::Bench(one) => &one.facts,
         Stored::Scenario(one) => &one.facts,
+        Stored::Capacity(one) => &one.facts,
         Stored::Observed(one) => &one.facts,
         Stored::Compared(one) => &one.facts,
         Stored::Faults(one) => &one.facts,
@@ -81,6 +82,7 @@ fn requirements() -> Vec<Requirement> {
 fn document(stored: &Stored) {
     let text = match stored {
         Stored::Bench(one) => json::bench(&one.run, &one.facts),
+        Stored::Capacity(one) => json::capacity(&one.run, &one.facts),
         Stored::Scenario(one) => json::scenario(&one.run, &one.facts),
         Stored::Observed(one) => json::observed(&one.run, &one.facts),
         Stored::Compared(one) => json::compare(&one.run, &one.facts),

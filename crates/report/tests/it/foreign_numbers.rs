@@ -127,6 +127,7 @@ fn in_rounds(lines: &[Value]) -> Vec<Row> {
             round,
             span: Span::new(Nanos(0), Nanos(3_000 * MS)),
             schedule: None,
+            load: None,
             client_cpu: Some(3 * MS),
             client_threads: Some(2),
             server_cpu: Some(6 * MS),

@@ -250,6 +250,7 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
                 round,
                 span: Span::new(Nanos(begin as u64), Nanos(end as u64)),
                 schedule: None,
+                load: None,
                 client_cpu: Some(3_000_000),
                 client_threads: None,
                 server_cpu: Some(6_000_000),

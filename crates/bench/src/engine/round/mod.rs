@@ -18,6 +18,7 @@ use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
 use super::{EngineState, RoundTask, WarmUp};
+use crate::load_steps::Windows;
 use crate::machine;
 use crate::pace::{NextExchange, Pace, Start};
 use crate::scenario::Clients;
@@ -61,6 +62,8 @@ pub(super) struct Round<'a, B> {
     round: u32,
     pace: Pace,
     warm_up: Arc<WarmUp>,
+    /// The windows of a step, until its schedule begins.
+    windows: Option<Windows>,
     /// The clients of a scenario.
     clients: Option<Box<Clients>>,
     blank: Exchange,
@@ -109,6 +112,7 @@ impl<'a, B: Backend> Round<'a, B> {
             pace,
             warm_up,
             clients,
+            windows,
         } = task;
         let streams = recipe.streams.max(1) as u64;
         let pauses = recipe.gather;
@@ -127,6 +131,7 @@ impl<'a, B: Backend> Round<'a, B> {
             round,
             pace,
             warm_up,
+            windows,
             clients,
             gather,
             warming_up: if warms_up { connections } else { 0 },

@@ -5,6 +5,7 @@
 use super::Round;
 use crate::engine::backend::Backend;
 use crate::engine::slot::Phase;
+use crate::load_steps::BegunWindows;
 use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ impl<B: Backend> Round<'_, B> {
         if !open.has_begun() {
             let start = self.warm_up.agree_start(now);
             open.begin(start);
+            if let Some(windows) = self.windows.take() {
+                let begun = BegunWindows::new(windows, start);
+                self.engine.recorder.begin_windows(begun);
+            }
             self.begin_span(start);
         }
     }

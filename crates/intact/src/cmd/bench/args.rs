@@ -1,5 +1,6 @@
 //! The options of `intact bench`.
 
+use super::capacity_options::CapacityOptions;
 use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
@@ -52,6 +53,8 @@ pub(crate) struct Args {
     pub(in crate::cmd) axes: AxisOptions,
     #[command(flatten)]
     pub(in crate::cmd) open_loop: OpenLoopOptions,
+    #[command(flatten)]
+    pub(in crate::cmd) capacity: CapacityOptions,
     #[command(flatten)]
     pub(in crate::cmd) scenario: ScenarioOptions,
     #[command(flatten)]
@@ -334,6 +337,9 @@ const EXAMPLES: &str = "Examples:
   intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
   intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
   intact bench http://api.internal/ --dns system,cached,per-connection    what a cache of names saves, with and without reuse
+  intact bench http://localhost:8080/ --find-max 'p99 < 100ms, failed < 0.1 %'    the highest rate, with and without reuse
+  intact bench http://localhost:8080/ --find-max 'p99 < 100ms' --overload 1.2x --for 20s    and how it recovers from more
+  intact bench http://localhost:8080/ --rate 500/s --holds 'p99 < 100ms' --overload 1.2x --keepalive on
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
   intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
@@ -373,6 +379,7 @@ impl Args {
     pub(in crate::cmd) fn document(&self) -> Document {
         match self.scenario.scenario {
             Some(_) => Document::Scenario,
+            None if self.capacity.is_any() => Document::Capacity,
             None => Document::Bench,
         }
     }
@@ -411,7 +418,7 @@ fn period(word: &str) -> Result<Period, String> {
         .map_err(|error| format!("off or a time; {error}"))
 }
 
-fn rate(word: &str) -> Result<RequestRate, RateError> {
+pub(super) fn rate(word: &str) -> Result<RequestRate, RateError> {
     intact_units::rate::read(word).map(RequestRate::constant)
 }
 

@@ -122,6 +122,7 @@ impl Rounds<'_> {
             round,
             span: outcome.span,
             schedule: None,
+            load: None,
             client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
             client_threads: None,
             server_cpu: None,

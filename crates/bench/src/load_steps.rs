@@ -1,0 +1,265 @@
+//! Steps of an open loop whose loads are chosen one after another by their results: a search for capacity, an overload.
+//!
+//! A step has its own connections and one or more windows, each of which is a round of its own: an exchange belongs to the window in
+//! which it was due. Must not choose a load or judge one: the [`LoadObserver`] does.
+
+use crate::closed_loop::ClosedLoop;
+use crate::crew::share;
+use crate::engine::{RoundTask, WarmUp};
+use crate::machine;
+use crate::open_loop::OpenLoop;
+use crate::pace::Pace;
+use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner};
+use intact_client::Clock;
+use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries};
+use intact_ledger::{Event, LoadPurpose, LoadStep, Nanos, Round, RoundSchedule, Span, Tally};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A part of a step at one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadWindow {
+    /// Its purpose.
+    pub purpose: LoadPurpose,
+    /// Requests that fall due a second.
+    pub rate: f64,
+    /// How long they fall due.
+    pub length: Duration,
+    /// Whether its requests are warm-up. They belong to the round of the window that follows.
+    pub warmup: bool,
+}
+
+/// What is run next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadTurn {
+    /// Index into the run's variants.
+    pub variant: u32,
+    /// Time without traffic before it.
+    pub pause: Duration,
+    /// The windows, one after another without a gap.
+    pub windows: Vec<LoadWindow>,
+}
+
+/// Chooses the steps of a run, and takes what it records.
+pub trait LoadObserver: BenchObserver {
+    /// The next step, by what was counted so far; `None` ends the run.
+    fn next_turn(&mut self, tally: &Tally) -> Option<LoadTurn>;
+}
+
+/// Where the windows of a step end, and their rounds, for the threads that record.
+#[derive(Clone, Debug)]
+pub(crate) struct Windows {
+    /// End in nanoseconds after the start, round, warm-up.
+    ends: Arc<[(u64, u32, bool)]>,
+}
+
+impl Windows {
+    /// The round and whether it is warm-up, of a request that was due this many nanoseconds after the start.
+    pub(crate) fn of(&self, offset: u64) -> Option<(u32, bool)> {
+        let within = self.ends.iter().find(|(end, ..)| offset < *end);
+        let (_, round, warmup) = within.or(self.ends.last())?;
+        Some((*round, *warmup))
+    }
+}
+
+impl Bench {
+    /// Measures the steps that the observer chooses. Each variant has an open loop; its rate and the length of the configuration have
+    /// no effect. Network failures are in the tally; an error means that we could not observe.
+    pub fn run_steps(
+        self,
+        clock: Clock,
+        observer: &mut dyn LoadObserver,
+    ) -> Result<Tally, BenchError> {
+        let mut runner = self.runner(clock, observer)?;
+        runner.count_sockets();
+        let able = runner.preflight()?;
+        let mut next_round = 1;
+        let mut step = 0;
+        while !runner.stopped() && !able.is_empty() {
+            let Some(turn) = runner.observer.next_turn(&runner.tally) else {
+                break;
+            };
+            if !able.contains(&(turn.variant as usize)) {
+                break;
+            }
+            step += 1;
+            runner.pause(turn.pause);
+            next_round = runner.step(&turn, step, next_round)?;
+            runner.observer.round_over(&runner.tally);
+        }
+        if runner.stopped() {
+            let words = "the run was interrupted: its last step is in no figure";
+            runner.caveat("interrupted", words.to_owned());
+        }
+        runner.count_sockets();
+        runner.observer.round_over(&runner.tally);
+        Ok(std::mem::take(&mut runner.tally))
+    }
+}
+
+impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
+    /// Waits without traffic, until the run is stopped.
+    fn pause(&mut self, length: Duration) {
+        let end = Instant::now() + length;
+        while !self.stopped() && Instant::now() < end {
+            let left = end.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+            self.tick_at(0, 0);
+        }
+    }
+
+    /// Runs one step, and returns the round of the next one.
+    fn step(&mut self, turn: &LoadTurn, step: u32, first: u32) -> Result<u32, BenchError> {
+        let bench = self.bench;
+        let variant = turn.variant as usize;
+        let recipe = bench.recipes[variant].clone();
+        let windows = windows(&turn.windows, first);
+        let connections = recipe.concurrency;
+        let threads = self.crew.len().min(connections);
+        let warms_up = recipe.warms_up(first);
+        let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
+        let server_before = bench.config.server_pid.and_then(machine::process_cpu);
+        let began = self.clock.now();
+        let task = |thread: usize| RoundTask {
+            recipe: recipe.clone(),
+            round: first,
+            connections: share(connections as u64, thread, threads) as usize,
+            pace: self.pace_of(turn, (thread, threads), u64::from(step)),
+            warm_up: warm_up.clone(),
+            clients: None,
+            windows: Some(windows.clone()),
+        };
+        let tasks = (0..threads).map(task).collect();
+        let work = self.crew.start(tasks)?;
+        while !work.is_finished() {
+            self.look(first, turn.variant);
+        }
+        let done = self.crew.finish(work, &mut self.tally, |_| ())?;
+        self.take_rows();
+        let server_after = bench.config.server_pid.and_then(machine::process_cpu);
+        let cpu = [done.cpu, machine::cpu_between(server_before, server_after)];
+        let whole = done.span.unwrap_or(Span::new(began, self.clock.now()));
+        let start = done.scheduled.map_or(whole.start, |due| due.start);
+        let last = turn.windows.iter().rposition(|window| !window.warmup);
+        let mut round = first;
+        let mut begin = 0;
+        // one that was interrupted has no figures
+        for (nth, window) in turn.windows.iter().enumerate() {
+            let end = begin + window.length.as_nanos() as u64;
+            if !window.warmup && !self.stopped() {
+                let due = Span::new(start.after(begin), start.after(end));
+                let span = match Some(nth) == last {
+                    true => Span::new(due.start, due.end.max(whole.end)),
+                    false => due,
+                };
+                let part = |cpu: Option<u64>| {
+                    let share = span.nanos() as f64 / whole.nanos().max(1) as f64;
+                    cpu.map(|cpu| (cpu as f64 * share) as u64)
+                };
+                let record = Round {
+                    variant: turn.variant,
+                    round,
+                    span,
+                    load: Some(LoadStep {
+                        step,
+                        purpose: window.purpose,
+                        rate: window.rate,
+                    }),
+                    schedule: Some(RoundSchedule {
+                        due,
+                        at_once: done.used as u32,
+                    }),
+                    client_cpu: part(cpu[0]),
+                    client_threads: Some(threads as u32),
+                    server_cpu: part(cpu[1]),
+                };
+                self.record(Event::Round(&record));
+            }
+            if !window.warmup {
+                self.tally.cell(Some(turn.variant), Some(round)).pack();
+                round += 1;
+            }
+            begin = end;
+        }
+        Ok(round)
+    }
+
+    fn pace_of(&self, turn: &LoadTurn, thread: (usize, usize), step: u64) -> Pace {
+        let config = &self.bench.config;
+        let arrivals = config.axes.load.arrivals;
+        let mut begin = 0;
+        let mut series = Vec::new();
+        for (nth, window) in turn.windows.iter().enumerate() {
+            let nanos = window.length.as_nanos() as u64;
+            let seed = config
+                .seed
+                .wrapping_add((step << 32) + ((nth as u64) << 16));
+            let rate = RequestRate::constant(window.rate);
+            let length = ScheduleLength::Nanos(nanos);
+            series.push((begin, Schedule::new(rate, arrivals, length, thread, seed)));
+            begin += nanos;
+        }
+        let limits = self.limited(ClosedLoop::new(None, None), thread.1);
+        let series = ScheduleSeries::new(series);
+        Pace::Open(Box::new(OpenLoop::new(series, begin, limits)))
+    }
+}
+
+/// The windows as threads use them; the first measured one is round `first`.
+fn windows(windows: &[LoadWindow], first: u32) -> Windows {
+    let (mut end, mut round) = (0, first);
+    let ends = windows.iter().map(|window| {
+        end += window.length.as_nanos() as u64;
+        let of = round;
+        round += u32::from(!window.warmup);
+        (end, of, window.warmup)
+    });
+    Windows {
+        ends: ends.collect(),
+    }
+}
+
+/// Where a schedule began, for the recorder of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct BegunWindows {
+    windows: Windows,
+    start: Nanos,
+}
+
+impl BegunWindows {
+    /// The windows of a schedule that begins at `start`.
+    pub(crate) fn new(windows: Windows, start: Nanos) -> BegunWindows {
+        BegunWindows { windows, start }
+    }
+
+    /// The round of a request that was due then, and whether it is warm-up; absent before the start.
+    pub(crate) fn of(&self, due: Nanos) -> Option<(u32, bool)> {
+        let offset = due.0.checked_sub(self.start.0)?;
+        self.windows.of(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_belongs_to_the_window_in_which_it_was_due() {
+        let window = |ms, warmup| LoadWindow {
+            purpose: LoadPurpose::Search,
+            rate: 100.0,
+            length: Duration::from_millis(ms),
+            warmup,
+        };
+        let all = [window(10, true), window(20, false), window(20, false)];
+        let begun = BegunWindows::new(windows(&all, 7), Nanos(1_000));
+        let of = |ms: f64| begun.of(Nanos(1_000 + (ms * 1e6) as u64));
+        assert_eq!(begun.of(Nanos(999)), None);
+        assert_eq!(of(0.0), Some((7, true)));
+        assert_eq!(of(9.9), Some((7, true)));
+        assert_eq!(of(10.0), Some((7, false)));
+        assert_eq!(of(29.9), Some((7, false)));
+        assert_eq!(of(30.0), Some((8, false)));
+        assert_eq!(of(60.0), Some((8, false)));
+    }
+}

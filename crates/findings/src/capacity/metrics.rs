@@ -1,0 +1,81 @@
+//! A capacity's figures as requirements ask for them: subjects are the variants.
+
+use super::CapacityFacts;
+use crate::requirement::{LoadMetric, Measured, Metric, MetricSource, NoData, Subject};
+use crate::unobserved::Unobserved;
+
+/// Why there is no figure where nothing succeeded.
+const NO_SUCCESS: NoData = NoData::CannotSee("no request succeeded");
+
+impl MetricSource for CapacityFacts {
+    fn subjects(&self) -> Vec<Subject> {
+        let on_off = |on| if on { "on" } else { "off" }.to_owned();
+        let variants = self.variants.iter();
+        let subject = |one: &super::VariantCapacity| Subject {
+            name: one.name.clone(),
+            labels: vec![
+                ("variant", one.name.clone()),
+                ("keepalive", on_off(one.keepalive)),
+                ("concurrency", one.concurrency.to_string()),
+            ],
+        };
+        variants.map(subject).collect()
+    }
+
+    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
+        let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
+        if !self.any_success() {
+            return Err(NO_SUCCESS);
+        }
+        match metric {
+            Metric::Load(LoadMetric::Capacity) => {
+                if variant.steps.is_empty() {
+                    return Err(NoData::NotMeasured("name the conditions with --find-max"));
+                }
+                let found = variant.capacity_per_s;
+                let found = found.ok_or(NoData::CannotSee("no rate met the conditions"))?;
+                if !variant.confirmed {
+                    return Err(NoData::CannotSee(
+                        "no fresh runs confirmed it: the search ended before",
+                    ));
+                }
+                Ok(match found.high {
+                    Some(high) => Measured::between(found.low, high),
+                    None => Measured::at_least(found.low),
+                })
+            }
+            Metric::Load(LoadMetric::Recovery) => {
+                let recovery = variant.recovery.as_ref();
+                let recovery = recovery.ok_or(NoData::NotMeasured("add --overload"))?;
+                if !recovery.held_before {
+                    return Err(NoData::CannotSee(
+                        "the conditions did not hold before the overload either",
+                    ));
+                }
+                if !recovery.broke {
+                    return Err(NoData::CannotSee(
+                        "the overload broke no condition; raise --overload",
+                    ));
+                }
+                Ok(match recovery.recovered_after_s {
+                    Some(seconds) => Measured::exactly(seconds * 1e9),
+                    None => Measured::at_least(recovery.watched_s * 1e9),
+                })
+            }
+            Metric::Findings(selector) => {
+                let findings = self.findings.iter();
+                let of_variant = findings.filter(|one| one.subject == variant.name);
+                selector.count(of_variant, &self.unobserved())
+            }
+            _ => Err(NoData::NOT_IN_DOCUMENT),
+        }
+    }
+
+    fn unobserved(&self) -> Unobserved {
+        let mut all = Unobserved::by_caveats(&self.caveats);
+        if !self.any_success() {
+            all.add(&Unobserved::because("no request succeeded"));
+        }
+        all
+    }
+}

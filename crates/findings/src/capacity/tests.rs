@@ -1,0 +1,303 @@
+//! Facts of made tallies: a server with a sharp limit, and one that is overloaded.
+
+use super::{CapacityFacts, Conditions, judge};
+use crate::requirement::Requirement;
+use intact_experiment::{AxisValues, RateSearch, TlsChoice};
+use intact_ledger::{
+    CapacityTerms, Event, Exchange, Failure, LoadPurpose, LoadStep, Nanos, Outcome, OverloadTerms,
+    Producer, Protocol, Reuse, Round, RoundSchedule, Run, SearchTerms, Sink, Span, Tally, Vantage,
+    Variant,
+};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+fn run(search: bool) -> Run {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
+    let axes = AxisValues {
+        keepalive: true,
+        http: Protocol::Http11,
+        tls: TlsChoice::None,
+        resume: false,
+        early_data: None,
+        dns: None,
+        connection: intact_experiment::ConnectionSettings::default(),
+        concurrency: 64,
+        streams: 1,
+        open_loop: Some(intact_experiment::OpenLoop {
+            rate: intact_experiment::RequestRate::constant(100.0),
+            arrivals: intact_experiment::Arrivals::Constant,
+            when_busy: intact_experiment::WhenBusy::Queue,
+        }),
+    };
+    run.variants.push(Variant {
+        name: "kept".to_owned(),
+        axes: axes.axes(),
+    });
+    run.capacity = Some(CapacityTerms {
+        conditions: vec!["p90 < 100ms".to_owned(), "failed-share < 1%".to_owned()],
+        search: search.then_some(SearchTerms {
+            start: 100.0,
+            least: 10.0,
+            most: 10_000.0,
+            ratio: 1.05,
+        }),
+        overload: (!search).then_some(OverloadTerms {
+            factor: 1.2,
+            rate: Some(500.0),
+            share: 0.8,
+            lasts: Nanos(2 * SECOND),
+            follows: Nanos(4 * SECOND),
+        }),
+    });
+    run
+}
+
+/// Records a window of a second in which 200 requests fell due. `change` gets the number of a request.
+fn window(
+    tally: &mut Tally,
+    round: u32,
+    (step, purpose, rate): (u32, LoadPurpose, f64),
+    change: impl Fn(&mut Exchange, u64),
+) {
+    let start = Nanos(u64::from(round) * SECOND);
+    for nth in 0..200 {
+        let mut one = Exchange::new(u64::from(round) * 1_000 + nth, start.after(nth * 5 * MS));
+        (one.variant, one.round) = (Some(0), Some(round));
+        (one.reuse, one.status) = (Some(Reuse::Reused), Some(200));
+        one.end = one.at.after(MS);
+        one.scheduling_error = Some(Span::new(one.at, one.at.after(10_000)));
+        change(&mut one, nth);
+        tally.record(Event::Exchange(&one));
+    }
+    let span = Span::new(start, start.after(SECOND));
+    tally.record(Event::Round(&Round {
+        variant: 0,
+        round,
+        span,
+        load: Some(LoadStep {
+            step,
+            purpose,
+            rate,
+        }),
+        schedule: Some(RoundSchedule {
+            due: span,
+            at_once: 64,
+        }),
+        client_cpu: Some(SECOND / 10),
+        client_threads: Some(1),
+        server_cpu: None,
+    }));
+}
+
+fn slow(one: &mut Exchange, _: u64) {
+    one.end = one.at.after(200 * MS);
+}
+
+fn late(one: &mut Exchange, _: u64) {
+    one.end = one.at.after(200 * MS);
+    one.scheduling_error = Some(Span::new(one.at, one.at.after(190 * MS)));
+}
+
+/// Runs the search that the terms describe to its end, or for a number of steps.
+fn searched(most: u32, change: impl Fn(f64, &mut Exchange, u64)) -> (Run, Tally) {
+    let run = run(true);
+    let mut tally = Tally::new();
+    let terms = run.capacity.as_ref().unwrap();
+    let mut search = RateSearch::new(terms.search.unwrap());
+    let conditions = Conditions::of(terms.conditions.iter().map(String::as_str)).unwrap();
+    let mut step = 0;
+    while let Some(next) = search.next().filter(|_| step < most) {
+        step += 1;
+        let purpose = match next.confirms {
+            true => LoadPurpose::Confirm,
+            false => LoadPurpose::Search,
+        };
+        window(&mut tally, step, (step, purpose, next.rate), |one, nth| {
+            change(next.rate, one, nth);
+        });
+        let figures = judge(&run, &tally, &conditions, step).unwrap();
+        search.record(figures.step_outcome());
+    }
+    (run, tally)
+}
+
+fn passes(facts: &CapacityFacts, expression: &str) -> bool {
+    let requirement: Requirement = expression.parse().unwrap();
+    requirement.evaluate(facts).passed()
+}
+
+#[test]
+fn the_facts_of_a_ledger_are_those_of_the_search() {
+    let (run, tally) = searched(100, |rate, one, nth| {
+        if rate > 480.0 {
+            slow(one, nth);
+        }
+    });
+    let facts = CapacityFacts::new(&run, &tally);
+    let kept = &facts.variants[0];
+    let found = kept.capacity_per_s.unwrap();
+    assert!(found.low <= 480.0 && found.high.unwrap() > 480.0);
+    assert!(found.high.unwrap() / found.low < 1.06, "{found:?}");
+    assert_eq!((kept.bounded_by, kept.confirmed), ("server", true));
+    assert_eq!((kept.fresh_at_low.met, kept.fresh_at_low.runs), (5, 5));
+    assert!(passes(&facts, "capacity >= 450/s"));
+    assert!(passes(&facts, "keepalive=on: capacity <= 510/s"));
+    // inside the interval nothing is decided
+    assert!(!passes(&facts, "capacity >= 480/s"));
+    assert!(!passes(&facts, "capacity < 480/s"));
+    assert!(!passes(&facts, "recovery < 1h"));
+    assert_eq!(facts.requests.total, 200 * kept.steps.len() as u64);
+    assert!(
+        facts.verdict[0].contains("fresh runs"),
+        "{:?}",
+        facts.verdict
+    );
+}
+
+#[test]
+fn a_client_that_is_late_is_never_called_the_capacity_of_the_server() {
+    let (run, tally) = searched(100, |rate, one, nth| {
+        if rate > 480.0 {
+            late(one, nth);
+        }
+    });
+    let facts = CapacityFacts::new(&run, &tally);
+    let kept = &facts.variants[0];
+    assert_eq!(kept.bounded_by, "client");
+    assert_eq!(kept.capacity_per_s.unwrap().high, None);
+    assert!(
+        facts.verdict[0].contains("the client's limit, not the server's"),
+        "{:?}",
+        facts.verdict
+    );
+    assert!(passes(&facts, "capacity >= 450/s"));
+    assert!(!passes(&facts, "capacity <= 10000/s"));
+}
+
+#[test]
+fn a_search_that_was_cut_off_passes_no_requirement() {
+    let (run, tally) = searched(9, |rate, one, nth| {
+        if rate > 480.0 {
+            slow(one, nth);
+        }
+    });
+    let facts = CapacityFacts::new(&run, &tally);
+    assert!(facts.variants[0].capacity_per_s.is_some());
+    assert!(!facts.variants[0].confirmed);
+    assert!(!passes(&facts, "capacity >= 1/s"));
+    let ids = facts.caveats.iter().map(|one| &*one.id);
+    assert_eq!(ids.collect::<Vec<_>>(), ["not-confirmed"]);
+}
+
+#[test]
+fn failures_and_error_responses_miss_although_the_rest_is_fast() {
+    for (change, why) in [
+        (
+            (|one: &mut Exchange, nth| {
+                if nth % 20 == 0 {
+                    one.outcome = Outcome::Failed(Failure::Reset);
+                }
+            }) as fn(&mut Exchange, u64),
+            "failed-share is 5 %",
+        ),
+        (
+            |one, nth| {
+                if nth % 20 == 0 {
+                    one.status = Some(503);
+                }
+            },
+            "5.0 % of the requests failed or had an error status",
+        ),
+    ] {
+        let run = run(true);
+        let mut tally = Tally::new();
+        window(&mut tally, 1, (1, LoadPurpose::Search, 200.0), change);
+        let terms = run.capacity.as_ref().unwrap();
+        let conditions = Conditions::of(terms.conditions.iter().map(String::as_str)).unwrap();
+        let figures = judge(&run, &tally, &conditions, 1).unwrap();
+        assert_eq!(figures.outcome, "missed");
+        let reason = figures.reason.unwrap();
+        assert!(reason.contains(why), "{reason}");
+    }
+}
+
+#[test]
+fn a_latency_that_grows_misses_before_it_reaches_the_limit() {
+    let run = run(true);
+    let mut tally = Tally::new();
+    let step = (1, LoadPurpose::Search, 200.0);
+    window(&mut tally, 1, step, |one, nth| {
+        one.end = one.at.after((1 + nth / 8) * MS);
+    });
+    window(&mut tally, 2, step, |one, nth| {
+        one.end = one.at.after((25 + nth / 8) * MS);
+    });
+    let conditions = Conditions::read("p90 < 100ms").unwrap();
+    let figures = judge(&run, &tally, &conditions, 1).unwrap();
+    assert_eq!((figures.outcome, figures.requests), ("missed", 400));
+    assert!(figures.reason.unwrap().contains("longer and longer"));
+}
+
+/// Before, two seconds of overload, then windows that hold or do not.
+fn overloaded(after: &[bool]) -> (Run, Tally) {
+    let run = run(false);
+    let mut tally = Tally::new();
+    window(&mut tally, 1, (1, LoadPurpose::Before, 400.0), |_, _| {});
+    for round in 2..4 {
+        window(&mut tally, round, (1, LoadPurpose::Overload, 600.0), slow);
+    }
+    for (round, holds) in (4..).zip(after) {
+        window(
+            &mut tally,
+            round,
+            (1, LoadPurpose::After, 400.0),
+            |one, nth| {
+                if !holds {
+                    slow(one, nth);
+                }
+            },
+        );
+    }
+    (run, tally)
+}
+
+#[test]
+fn the_recovery_takes_until_the_conditions_hold_for_good() {
+    let (run, tally) = overloaded(&[false, true, false, true, true]);
+    let facts = CapacityFacts::new(&run, &tally);
+    let recovery = facts.variants[0].recovery.as_ref().unwrap();
+    assert_eq!(recovery.recovered_after_s, Some(3.0));
+    assert!(recovery.held_before && recovery.broke);
+    assert!(passes(&facts, "recovery <= 3s"));
+    assert!(!passes(&facts, "recovery < 3s"));
+    assert!(!passes(&facts, "capacity >= 1/s"));
+    assert!(facts.findings.is_empty());
+    assert!(
+        facts.verdict[0].contains("held again 3.00 s later"),
+        "{:?}",
+        facts.verdict
+    );
+}
+
+#[test]
+fn a_server_that_does_not_recover_is_an_error_and_passes_no_requirement() {
+    let (run, mut tally) = overloaded(&[false, false, false]);
+    let restart = (2, LoadPurpose::Restart, 400.0);
+    window(&mut tally, 9, restart, |_, _| {});
+    let facts = CapacityFacts::new(&run, &tally);
+    let recovery = facts.variants[0].recovery.as_ref().unwrap();
+    assert_eq!(recovery.recovered_after_s, None);
+    assert_eq!(
+        (recovery.watched_s, recovery.held_after_pause),
+        (3.0, Some(true))
+    );
+    assert!(!passes(&facts, "recovery < 1h"));
+    assert!(!passes(&facts, "findings.did-not-recover == 0"));
+    assert!(
+        facts.verdict[0].contains("did not recover within 3.00 s"),
+        "{:?}",
+        facts.verdict
+    );
+}

@@ -1,0 +1,116 @@
+//! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must not compute figures.
+
+use super::{CapacityFacts, CapacityInterval, CapacityRatio, Recovery, VariantCapacity};
+use crate::bench::unmeasured;
+use intact_ledger::Tally;
+use intact_units::number::{per_second, time};
+
+/// The sentences, the one that matters most first.
+pub(super) fn sentences(facts: &CapacityFacts, tally: &Tally) -> Vec<String> {
+    if facts.requests.ok == 0 {
+        return vec![unmeasured(tally, &[])];
+    }
+    let mut sentences: Vec<String> = facts.ratios.iter().map(ratio).collect();
+    let conditions = facts.conditions.join(", ");
+    for one in &facts.variants {
+        if !one.steps.is_empty() {
+            sentences.push(capacity(one, &conditions));
+        }
+        if let Some(recovery) = &one.recovery {
+            sentences.push(recovered(one, recovery));
+        }
+    }
+    sentences
+}
+
+fn rate(per_s: f64) -> String {
+    format!("{} requests/s", per_second(per_s))
+}
+
+fn ratio(one: &CapacityRatio) -> String {
+    let range = match one.high {
+        Some(high) => format!("{:.1} to {high:.1} times", one.low),
+        None => format!("at least {:.1} times", one.low),
+    };
+    let CapacityRatio { a, b, value, .. } = one;
+    format!("{b} carries {value:.1} times as many requests as {a} ({range}).")
+}
+
+fn capacity(one: &VariantCapacity, conditions: &str) -> String {
+    let name = &one.name;
+    let Some(CapacityInterval { low, high, .. }) = one.capacity_per_s else {
+        let lowest = one.steps.iter().map(|step| step.rate_per_s);
+        let lowest = lowest.fold(f64::INFINITY, f64::min);
+        return match one.bounded_by {
+            "client" => format!(
+                "{name}: the client's limit, not the server's: from {} on our client was late or busy, and no lower rate met {conditions}.",
+                rate(lowest)
+            ),
+            _ => format!(
+                "{name}: no rate from {} on met {conditions}; a lower rate takes --step with a longer time.",
+                rate(lowest)
+            ),
+        };
+    };
+    let runs = |one: super::FreshRuns, is_met: bool| {
+        let count = if is_met { one.met } else { one.runs - one.met };
+        format!("{count} of {} fresh runs", one.runs)
+    };
+    let held = match one.fresh_at_low.runs {
+        0 => String::new(),
+        _ => format!(" in {}", runs(one.fresh_at_low, true)),
+    };
+    let begin = format!("{name}: {} met {conditions}{held}", rate(low));
+    match (one.bounded_by, high) {
+        ("server", Some(high)) => {
+            let missed = match one.fresh_at_high.runs {
+                0 => String::new(),
+                _ => format!(" in {}", runs(one.fresh_at_high, false)),
+            };
+            format!("{begin}; {} did not{missed}.", rate(high))
+        }
+        ("client", _) => format!(
+            "{begin}; above it is the client's limit, not the server's: the server may carry more (--threads, or another machine)."
+        ),
+        ("most-rate", _) => format!("{begin}; no higher rate was tried (--max-rate)."),
+        _ => format!("{begin}; the search ended before a higher rate was known to miss them."),
+    }
+}
+
+fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
+    let name = &one.name;
+    let overload = format!(
+        "{} for {}",
+        rate(recovery.overload_per_s),
+        time(recovery.overload_s * 1e3)
+    );
+    let lower = rate(recovery.rate_per_s);
+    if !recovery.held_before {
+        return format!(
+            "{name}: the conditions did not hold at {lower} even before the overload, so nothing is known of a recovery."
+        );
+    }
+    let Some(after) = recovery.recovered_after_s else {
+        let paused = match recovery.held_after_pause {
+            Some(true) => "; after a pause without traffic they held again",
+            Some(false) => "; they did not hold after a pause without traffic either",
+            None => "",
+        };
+        return format!(
+            "{name}: after {overload} the server did not recover within {} at {lower}, until the traffic stopped{paused}.",
+            time(recovery.watched_s * 1e3)
+        );
+    };
+    if !recovery.broke {
+        return format!(
+            "{name}: {overload} broke no condition, so there was nothing to recover from."
+        );
+    }
+    match after {
+        0.0 => format!("{name}: after {overload} the conditions held at once at {lower}."),
+        after => format!(
+            "{name}: after {overload} the conditions held again {} later, at {lower}.",
+            time(after * 1e3)
+        ),
+    }
+}

@@ -1,0 +1,322 @@
+//! The page of a capacity: the highest rates that met the conditions, each step of the search, and the recovery after an overload.
+
+use super::common::{caveats, findings, line, method, page as start, sentences};
+use crate::json;
+use crate::page::*;
+use intact_findings::capacity::{CapacityFacts, FreshRuns, Recovery, StepFigures, VariantCapacity};
+use intact_ledger::{LoadPurpose, Run};
+use intact_units::Quantity::{Mean, Rate, Share, Time};
+
+/// A search for capacity, as findings understand it.
+#[derive(Clone, Copy)]
+pub struct CapacityRun<'a> {
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// Its facts.
+    pub facts: &'a CapacityFacts,
+}
+
+/// A step with its variant.
+type Row<'a> = (&'a str, &'a StepFigures);
+
+/// Rows of the terminal's table of steps.
+const BRIEF: usize = 14;
+
+pub(super) fn page(one: CapacityRun<'_>) -> Page<'_> {
+    let CapacityRun { run, facts } = one;
+    let mut page = start(run, || "the built-in server".to_owned());
+    page.headline = headline(facts);
+    page.verdict = sentences(&facts.verdict);
+    page.facts = totals(facts);
+    page.intro = vec![text!("conditions: {}", facts.conditions.join(", "))];
+    let searched = facts.variants.iter().any(|one| !one.steps.is_empty());
+    if searched {
+        page.section(
+            Section::new(
+                "capacity",
+                "Capacity: the highest rate that met the conditions",
+            )
+            .summary(capacities(&facts.variants)),
+        );
+        let rows = steps(facts);
+        page.section(
+            Section::new("steps", "Steps of the search")
+                .full(latency_by_rate(facts))
+                .summary(step_table(&rows).brief(BRIEF)),
+        );
+    }
+    for one in &facts.variants {
+        if let Some(recovery) = &one.recovery {
+            page.section(recovery_section(one, recovery));
+        }
+    }
+    page.section(findings(&facts.findings, ""));
+    page.caveats = caveats(&facts.caveats);
+    page.method = Some(method(
+        run,
+        &how(facts),
+        vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
+    ));
+    page.files = vec![
+        File::json("capacity.json", "everything as JSON", move || {
+            json::capacity(run, facts)
+        }),
+        File::csv("steps.csv", "the steps as CSV", move || {
+            step_table(&steps(facts))
+        }),
+    ];
+    page
+}
+
+fn headline(facts: &CapacityFacts) -> Option<Headline> {
+    let lost = facts
+        .variants
+        .iter()
+        .filter_map(|one| one.recovery.as_ref())
+        .find(|one| one.held_before && one.recovered_after_s.is_none());
+    if lost.is_some() {
+        let caption = "from the overload until the traffic stopped";
+        return Headline::new("no recovery", Assessment::Bad, caption);
+    }
+    let known = facts
+        .variants
+        .iter()
+        .filter_map(|one| Some((one, one.capacity_per_s?)));
+    let best = known.max_by(|a, b| a.1.low.total_cmp(&b.1.low));
+    if let Some((variant, best)) = best {
+        let name = &variant.name;
+        let caption = match (variant.bounded_by, best.high) {
+            ("client", _) => text!(
+                "or more ({}): above it the client was the limit, not the server",
+                name
+            ),
+            (_, Some(high)) => text!(
+                "met the conditions ({}); {} requests/s did not",
+                name,
+                Rate(high)
+            ),
+            _ => text!("met the conditions ({}); no higher limit is known", name),
+        };
+        let number = text!("{} requests/s", Rate(best.low));
+        return Headline::new(number, Assessment::Neutral, caption);
+    }
+    let recoveries = facts
+        .variants
+        .iter()
+        .filter_map(|one| one.recovery.as_ref());
+    let recovered = recoveries.filter_map(|one| one.recovered_after_s);
+    let longest = recovered.fold(None, |all: Option<f64>, one| {
+        Some(all.unwrap_or(one).max(one))
+    });
+    if let Some(seconds) = longest {
+        let caption = "from the end of the overload until the conditions held again";
+        return Headline::new(
+            text!("{}", Time(seconds * 1e3)),
+            Assessment::Neutral,
+            caption,
+        );
+    }
+    let caption = "met the conditions";
+    Headline::new("no rate", Assessment::Bad, caption)
+}
+
+fn totals(facts: &CapacityFacts) -> Vec<Fact> {
+    let counts = [
+        Some(Fact::counted(facts.requests.total, "request")),
+        Some(Fact::counted_as(
+            facts.connections.opened,
+            "connection",
+            "opened",
+        )),
+        Fact::failures(facts.requests.failures(), "request"),
+    ];
+    counts.into_iter().flatten().collect()
+}
+
+fn capacities(variants: &[VariantCapacity]) -> Table {
+    let runs = |one: FreshRuns, met: u32| match one.runs {
+        0 => String::new(),
+        all => format!("{met} of {all}"),
+    };
+    let at = |one: &VariantCapacity| one.at_capacity.clone();
+    Rows::of(variants)
+        .column("variant", |one| &one.name)
+        .column("met, req/s", |one| {
+            one.capacity_per_s.map(|one| Rate(one.low))
+        })
+        .about("the highest rate at which fresh runs met the conditions")
+        .ranked(3, "fresh runs", move |one| {
+            runs(one.fresh_at_low, one.fresh_at_low.met)
+        })
+        .about("runs with new connections, and in how many of them the conditions held")
+        .column("missed, req/s", |one| {
+            one.capacity_per_s.and_then(|one| one.high).map(Rate)
+        })
+        .about("the lowest rate at which fresh runs missed them")
+        .ranked(3, "fresh runs", move |one| {
+            runs(
+                one.fresh_at_high,
+                one.fresh_at_high.runs - one.fresh_at_high.met,
+            )
+        })
+        .about("in how many of them the conditions did not hold")
+        .column("limit", |one| match one.bounded_by {
+            "server" => "server",
+            "client" => "the client's",
+            "most-rate" => "--max-rate",
+            _ => "not reached",
+        })
+        .about("what bounds the rate from above")
+        .ranked(2, "p50", move |one| at(one)?.p50_ms.map(Time))
+        .about("of the last run at that rate")
+        .ranked(1, "p99", move |one| at(one)?.p99_ms.map(Time))
+        .ranked(5, "server busy", move |one| at(one)?.server_busy.map(Share))
+        .about("CPU time of the server over the time measured")
+        .ranked(5, "client busy", move |one| at(one)?.client_busy.map(Share))
+        .about("CPU time of the client's threads over the time measured on them")
+        .ranked(4, "conn/req", |one| one.connections_per_request.map(Mean))
+        .about("connections opened for each request, over all steps")
+        .table()
+}
+
+/// The steps of every variant.
+fn steps(facts: &CapacityFacts) -> Vec<Row<'_>> {
+    let variants = facts.variants.iter();
+    let steps = variants.flat_map(|one| one.steps.iter().map(|step| (&*one.name, step)));
+    let mut steps: Vec<Row<'_>> = steps.collect();
+    steps.sort_by_key(|(_, step)| step.step);
+    steps
+}
+
+fn purpose(one: LoadPurpose) -> &'static str {
+    match one {
+        LoadPurpose::Search => "search",
+        LoadPurpose::Confirm => "fresh run",
+        LoadPurpose::Before => "before",
+        LoadPurpose::Overload => "overload",
+        LoadPurpose::After => "after",
+        LoadPurpose::Restart => "after a pause",
+    }
+}
+
+fn outcome(one: &StepFigures) -> Cell {
+    let words = match one.outcome {
+        "met" => "met",
+        "client-limit" => "client's limit",
+        _ => "missed",
+    };
+    Cell::from(words)
+}
+
+fn step_table(rows: &[Row<'_>]) -> Table {
+    Rows::of(rows)
+        .column("step", |row| u64::from(row.1.step))
+        .ranked(4, "variant", |row| row.0)
+        .ranked(3, "purpose", |row| purpose(row.1.purpose))
+        .column("req/s", |row| Rate(row.1.rate_per_s))
+        .column("conditions", |row| outcome(row.1))
+        .ranked(2, "p50", |row| row.1.p50_ms.map(Time))
+        .column("p99", |row| row.1.p99_ms.map(Time))
+        .ranked(5, "requests", |row| row.1.requests)
+        .if_any("failed", |row| Cell::failures(row.1.failed))
+        .ranked(6, "busy conns", |row| row.1.queued_share.map(Share))
+        .about("requests that were due while every connection was busy")
+        .ranked(6, "late p99", |row| row.1.scheduling_error_p99_ms.map(Time))
+        .about("the client's own lateness")
+        .full("why", |row| row.1.reason.clone().unwrap_or_default())
+        .table()
+}
+
+/// The 99th percentile of every step by its rate, a line for each variant.
+fn latency_by_rate(facts: &CapacityFacts) -> Chart {
+    let lines = facts.variants.iter().enumerate().map(|(nth, one)| {
+        let mut points: Vec<(f64, f64)> = one
+            .steps
+            .iter()
+            .filter_map(|step| Some((step.rate_per_s, step.p99_ms.or(step.p50_ms)?)))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        line(&one.name, Tone::Series(nth as u8), points.into_iter())
+    });
+    let marks = facts.variants.iter().filter_map(|one| {
+        let rate = one.capacity_per_s?.low;
+        Some(Mark {
+            x: rate,
+            words: format!("{}: {}", one.name, Rate(rate)),
+        })
+    });
+    let lines = Lines {
+        lines: lines.collect(),
+        marks: marks.collect(),
+        scale: ScaleKind::Logarithmic,
+        x: Axis::Count,
+        y: Axis::Time,
+    };
+    Chart::new(
+        "p99-by-rate",
+        "Latency by rate",
+        lines,
+        "The 99th percentile of each step against its requests a second; the mark is the highest rate that met the conditions.",
+    )
+}
+
+fn recovery_section(variant: &VariantCapacity, recovery: &Recovery) -> Section {
+    let title = text!(
+        "Recovery of {}: {} requests/s for {}, then {} requests/s",
+        &variant.name,
+        Rate(recovery.overload_per_s),
+        Time(recovery.overload_s * 1e3),
+        Rate(recovery.rate_per_s)
+    );
+    let windows = &recovery.windows;
+    let points = windows.iter().filter_map(|one| {
+        let latency = one.figures.p50_ms?;
+        Some((one.from_s, latency))
+    });
+    let lines = Lines {
+        lines: vec![line("p50", Tone::Plain, points)],
+        marks: vec![Mark {
+            x: 0.0,
+            words: "the overload ends".to_owned(),
+        }],
+        scale: ScaleKind::Linear,
+        x: Axis::Count,
+        y: Axis::Time,
+    };
+    let chart = Chart::new(
+        "recovery",
+        "Median latency over time",
+        lines,
+        "By the moment at which requests were due, in seconds after the end of the overload.",
+    );
+    let table = Rows::of(windows)
+        .column("from, s", |one| format!("{:.0}", one.from_s))
+        .about("seconds after the end of the overload")
+        .column("load", |one| purpose(one.figures.purpose))
+        .column("req/s", |one| Rate(one.figures.rate_per_s))
+        .column("conditions", |one| outcome(&one.figures))
+        .column("p50", |one| one.figures.p50_ms.map(Time))
+        .column("p99", |one| one.figures.p99_ms.map(Time))
+        .ranked(2, "requests", |one| one.figures.requests)
+        .column("failed", |one| Cell::failures(one.figures.failed))
+        .full("why", |one| one.figures.reason.clone().unwrap_or_default())
+        .table();
+    Section::new("recovery", title)
+        .full(chart)
+        .summary(table.brief(2 * BRIEF))
+}
+
+fn how(facts: &CapacityFacts) -> Vec<Text> {
+    let mut how = vec![Text::prose(
+        "An open loop: requests were due by a schedule, and their latency counts from that moment. A step has new connections and a lead-in, whose requests are in no figure. It met the conditions if each of them held, requests did not wait longer and longer, and, unless a condition is about failures, at most 1 % failed or had an error status.",
+    )];
+    if facts.variants.iter().any(|one| !one.steps.is_empty()) {
+        how.push(Text::prose(
+            "Rates were doubled until one missed, then bisected to neighbouring rates. Fresh runs at both had to agree, 5 of 5 or 7 of 8; otherwise the end moved away. Each end of the interval is then wrong in at most 5 % of searches (a sign test on the rate at which half of the runs hold).",
+        ));
+        how.push(Text::prose(
+            "A step that missed while the client was late or busy was repeated. If that happened again, the client is the limit, and nothing is said about the server's.",
+        ));
+    }
+    how
+}
