@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod body_arrival;
+pub mod chain;
 pub mod check;
 pub mod compare;
 pub mod cpu;

@@ -1,6 +1,7 @@
 //! The JSON Schemas of the documents, derived from their types (docs/reference/schema). Must not describe what the types do not have.
 
 use crate::json::{self, Document};
+use intact_findings::chain::ChainFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::FaultFacts;
@@ -52,6 +53,10 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         (
             "bench",
             of::<Document<'_, json::Bench<'_>>>(json::BENCH_SCHEMA, "`intact bench`"),
+        ),
+        (
+            "chain",
+            of::<Document<'_, &ChainFacts>>(json::CHAIN_SCHEMA, "`intact check --chain`"),
         ),
         (
             "check",

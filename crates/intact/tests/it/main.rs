@@ -9,6 +9,7 @@ mod audit_tiers;
 mod bench_io;
 mod captured;
 mod check;
+mod check_chain;
 #[cfg(unix)]
 mod check_drain;
 mod check_live;

@@ -1,6 +1,7 @@
 //! Fills pages: a module for each document. Must not compute, and must not know a writer.
 
 mod bench;
+mod chain;
 mod check;
 mod common;
 mod compare;
@@ -15,6 +16,7 @@ mod timeline;
 mod traffic;
 
 pub use bench::{BenchRun, demonstration};
+pub use chain::{ChainRun, chain};
 pub use check::{CheckPart, CheckRun, page as check};
 pub use compare::CompareRun;
 pub use fault::FaultCard;
