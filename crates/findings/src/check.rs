@@ -15,6 +15,7 @@ mod state;
 mod versions;
 
 pub use clients::Setting;
+pub(crate) use clients::below;
 pub(crate) use connection::SWITCH_ON;
 pub use drain::{DrainFacts, DrainRequests, DrainVersion, DrainedProcess, ProcessEnd};
 pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};

@@ -5,6 +5,7 @@
 pub mod bench;
 pub mod body_arrival;
 pub mod capacity;
+pub mod chain;
 pub mod check;
 pub mod compare;
 pub mod cpu;

@@ -28,7 +28,7 @@ pub use evaluate::{MetricSource, NoData, Outcome, RequirementResult, Subject, Ve
 pub use intact_units::{Dimension, Unit};
 pub use measured::Measured;
 pub use metric::{
-    DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
+    ChainMetric, DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
     PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
 };
 pub use parse_error::{ParseError, ParseErrorKind};

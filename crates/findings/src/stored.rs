@@ -110,7 +110,7 @@ impl Stored {
                 replay(reader, &mut invocations)?;
                 Stored::Lambda(stored(reader, invocations.facts(), ()))
             }
-            Document::Watch | Document::Audit | Document::Fleet => {
+            Document::Watch | Document::Audit | Document::Fleet | Document::Chain => {
                 let traffic = traffic(reader)?;
                 let charts = traffic.pictures(reader.run());
                 Stored::Observed(stored(reader, traffic.facts(), charts))

@@ -49,8 +49,9 @@ pub use window::Window;
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;
 use batches::Batches;
-use intact_ledger::{Event, Producer, Run, Sink};
+use intact_ledger::{Event, Histogram, Producer, Run, Sink};
 use over_time::OverTime;
+use std::time::Duration;
 
 /// A fold over the events of a run.
 pub struct TrafficAnalysis {
@@ -85,6 +86,14 @@ impl TrafficAnalysis {
             .collect::<Vec<_>>();
         facts.verdict.splice(place..place, sentences);
         facts
+    }
+
+    /// The idle times before connections were used again, the requests, and the time up to the last event.
+    pub fn idle_gaps(&self) -> (Histogram, u64, Duration) {
+        let all = &self.books.destinations.all;
+        let gaps = all.detail.as_ref().map(|detail| detail.gaps.clone());
+        let length = Duration::from_nanos(self.books.now.0);
+        (gaps.unwrap_or_default(), all.requests, length)
     }
 
     /// The lasting changes of reuse or of latency, those of reuse first, then by size.

@@ -4,6 +4,7 @@ use crate::documents::InputFacts;
 use intact_findings::bench::BenchFacts;
 use intact_findings::body_arrival::BodyArrivalFacts;
 use intact_findings::capacity::CapacityFacts;
+use intact_findings::chain::ChainFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::FaultFacts;
@@ -34,6 +35,8 @@ pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
 pub const MODEL_SCHEMA: &str = "intact.model/1";
 /// The schema of a check's document.
 pub const CHECK_SCHEMA: &str = "intact.check/1";
+/// The schema of a chain's document.
+pub const CHAIN_SCHEMA: &str = "intact.chain/1";
 /// The schema of the document of `fix`. It has no `run`: nothing is run.
 pub const FIX_SCHEMA: &str = "intact.fix/1";
 /// The schema of a campaign's document. It has no `run`: each bench in it has one.
@@ -154,6 +157,11 @@ pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
 /// The document of a check.
 pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
     of_run(CHECK_SCHEMA, run, facts)
+}
+
+/// The document of a chain of idle limits.
+pub fn chain(run: &Run, facts: &ChainFacts) -> serde_json::Result<String> {
+    of_run(CHAIN_SCHEMA, run, facts)
 }
 
 #[derive(Serialize)]

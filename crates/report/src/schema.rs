@@ -2,6 +2,7 @@
 
 use crate::json::{self, Document};
 use intact_findings::capacity::CapacityFacts;
+use intact_findings::chain::ChainFacts;
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::FaultFacts;
@@ -60,6 +61,10 @@ pub fn all() -> Vec<(&'static str, Schema)> {
                 json::CAPACITY_SCHEMA,
                 "`intact bench --find-max` and `--overload`",
             ),
+        ),
+        (
+            "chain",
+            of::<Document<'_, &ChainFacts>>(json::CHAIN_SCHEMA, "`intact check --chain`"),
         ),
         (
             "check",

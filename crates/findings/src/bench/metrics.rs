@@ -144,6 +144,7 @@ impl BenchFacts {
             | Metric::Traffic(_)
             | Metric::IdleTimeout
             | Metric::Drain(_)
+            | Metric::Chain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
             | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),

@@ -40,7 +40,7 @@ const CLIENTS: &[(&str, &str, Unit, &str)] = &[
 ];
 
 /// How long a client may keep a connection idle that the server ends after so long: a margin below it, in milliseconds.
-pub(super) fn below(server_s: f64) -> u64 {
+pub(crate) fn below(server_s: f64) -> u64 {
     let server = server_s * 1e3;
     let margin = match server {
         server if server < 2_000.0 => server / 2.0,

@@ -45,6 +45,7 @@ impl MetricSource for CheckFacts {
             | Metric::CpuPerRequest
             | Metric::Saved
             | Metric::SavedShare
+            | Metric::Chain(_)
             | Metric::Invocation(_)
             | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }

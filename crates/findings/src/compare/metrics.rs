@@ -72,6 +72,7 @@ impl MetricSource for CompareFacts {
             | Metric::IdleTimeout
             | Metric::MaxRequests
             | Metric::Drain(_)
+            | Metric::Chain(_)
             | Metric::Invocation(_)
             | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }

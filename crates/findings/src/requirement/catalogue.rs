@@ -2,11 +2,11 @@
 
 use super::Dimension;
 use super::metric::{
-    DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
+    ChainMetric, DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
     PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
 };
 use crate::finding::Severity;
-use crate::{bench, capacity, check, fault, rules, scenario};
+use crate::{bench, capacity, chain, check, fault, rules, scenario};
 use intact_ledger::{Failure, Phase, Producer, Run};
 
 /// The documents that a requirement can be checked against, one per command that measures.
@@ -14,6 +14,8 @@ use intact_ledger::{Failure, Phase, Producer, Run};
 pub enum Document {
     /// `intact check`
     Check,
+    /// `intact check --chain`
+    Chain,
     /// `intact bench`
     Bench,
     /// `intact bench --scenario`
@@ -37,7 +39,7 @@ pub enum Document {
 impl Document {
     /// Every document.
     pub const ALL: &[Document] = &[
-        Check, Bench, Scenario, Capacity, Watch, Fault, Compare, Audit, Lambda, Fleet,
+        Check, Chain, Bench, Scenario, Capacity, Watch, Fault, Compare, Audit, Lambda, Fleet,
     ];
 
     /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
@@ -64,6 +66,7 @@ impl Document {
         let checked = check::RULES.iter().map(|(id, _)| *id).collect();
         match self {
             Self::Check => checked,
+            Self::Chain => chain::RULES.to_vec(),
             Self::Bench => bench::RULES.to_vec(),
             Self::Scenario => scenario::RULES.to_vec(),
             Self::Capacity => capacity::RULES.to_vec(),
@@ -90,6 +93,7 @@ impl Document {
     pub fn command(self) -> &'static str {
         match self {
             Self::Check => "check",
+            Self::Chain => "check --chain",
             Self::Bench => "bench",
             Self::Scenario => "bench --scenario",
             Self::Capacity => "bench --find-max",
@@ -203,7 +207,9 @@ impl SelectorEntry {
 }
 
 use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
-use Document::{Audit, Bench, Capacity, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch};
+use Document::{
+    Audit, Bench, Capacity, Chain, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch,
+};
 use MetricKey::{Family, One};
 
 const ALL: &[Document] = Document::ALL;
@@ -263,6 +269,10 @@ const fn load(metric: LoadMetric) -> MetricKey {
 
 const fn drain(metric: DrainMetric) -> MetricKey {
     One(Metric::Drain(metric))
+}
+
+const fn chain(metric: ChainMetric) -> MetricKey {
+    One(Metric::Chain(metric))
 }
 
 const fn invocation(metric: InvocationMetric) -> MetricKey {
@@ -343,6 +353,8 @@ pub static METRICS: &[MetricEntry] = &[
     row("drain.refused", drain(DrainMetric::Refused), Count, &[Check], "requests that the server declared unprocessed while it ended, safe to send again"),
     row("drain.announced", drain(DrainMetric::Announced), Share, &[Check], "connections on which the server announced its end, as a share of those on which it could"),
     row("drain.time", drain(DrainMetric::Time), Time, &[Check], "from the signal to the end of the server's process"),
+    row("chain.races", chain(ChainMetric::Races), Count, &[Chain], "hops on which the client's idle limit is not clearly the shorter one (`--chain`); a hop with an unknown limit may be one"),
+    row("chain.lost", chain(ChainMetric::Lost), Share, &[Chain], "requests expected to be lost on such hops, as a share of those in the log (`--gaps`)"),
     row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, whatever their outcome"),
     row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations without a response"),
     row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation that found its environment there"),

@@ -30,6 +30,8 @@ pub enum Metric {
     MaxRequests,
     /// The end of the server's process.
     Drain(DrainMetric),
+    /// The idle limits along a path.
+    Chain(ChainMetric),
     /// Invocations of a function.
     Invocation(InvocationMetric),
     /// What a program did when a kept connection failed.
@@ -148,6 +150,15 @@ pub enum DrainMetric {
     Announced,
     /// `drain.time`
     Time,
+}
+
+/// The idle limits along a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainMetric {
+    /// `chain.races`
+    Races,
+    /// `chain.lost`
+    Lost,
 }
 
 /// What a program did when a kept connection failed.

@@ -81,6 +81,7 @@ impl Figures {
             | Metric::SavedShare
             | Metric::IdleTimeout
             | Metric::Drain(_)
+            | Metric::Chain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
             | Metric::Fault(_)

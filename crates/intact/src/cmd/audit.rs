@@ -138,6 +138,30 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     Ok(exit_code(interrupt.signal(), true, kept))
 }
 
+/// The traffic of these inputs, without a page or a ledger.
+pub(super) fn analysis(paths: &[PathBuf], words: &[String]) -> Result<TrafficAnalysis, Failed> {
+    let (inputs, mut unread) = open(paths, &None)?;
+    let base = inputs.iter().filter_map(Input::begins_at).min();
+    let mut traffic = TrafficAnalysis::new(&head(&inputs, base, words)?);
+    let mut reading = Audit::new(Options {
+        keys: KeyLog::default(),
+        ladder: None,
+        random: fingerprint_key()?,
+        base: base.unwrap_or(0),
+    });
+    let all = inputs.len();
+    for input in inputs {
+        if let Err(error) = reading.read(input, &mut traffic, &mut || true) {
+            unread.push(error);
+        }
+    }
+    if unread.len() >= all {
+        return Err(nothing_read(&unread));
+    }
+    reading.finish(&mut traffic);
+    Ok(traffic)
+}
+
 /// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder` asks for. `unread`: inputs that could
 /// not be opened.
 fn read_all(

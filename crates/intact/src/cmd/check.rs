@@ -1,5 +1,6 @@
 //! `intact check`: the card of a server.
 
+mod chain;
 mod drain;
 
 use super::bench::{http_version, time};
@@ -16,6 +17,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
+use chain::ChainArgs;
 use drain::DrainArgs;
 use intact_check::{
     Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, ConfigError, ExtraRequest,
@@ -41,7 +43,7 @@ const MOST_TRIES: usize = 20;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// URL to probe
-    #[arg(required_unless_present = "require")]
+    #[arg(required_unless_present_any = ["require", "chain"])]
     url: Option<String>,
 
     /// Leave out the wait for the server to end idle connections
@@ -96,6 +98,8 @@ pub(crate) struct Args {
     max_time: Option<Duration>,
 
     #[command(flatten)]
+    chain: ChainArgs,
+    #[command(flatten)]
     drain: DrainArgs,
 
     #[command(flatten)]
@@ -126,6 +130,7 @@ const EXAMPLES: &str = "Examples:
   sudo intact check https://my.server/ --no-idle --ladder --pcapng packets.pcapng
   intact check https://my.server/ --json | jq .idle_timeout
   intact check http://localhost:8080/ --drain --drain-slow /report -- node server.js    what does a restart lose?
+  intact check --chain client=60s alb nginx=/etc/nginx/nginx.conf app=5s --gaps app=access.log    which hop loses requests?
 
 Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the profile.";
 
@@ -145,6 +150,9 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         options: args,
         words,
     } = config;
+    if args.chain.is_wanted() {
+        return chain::run(&args, &words);
+    }
     let Some(requirements) = args.gates.begin(Document::Check)? else {
         return Ok(ExitCode::from(exit::FINE));
     };

@@ -165,6 +165,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
             Document::Compare => Some("`intact report DIR` shows a comparison"),
             Document::Fault => Some("`intact report DIR` shows a card of faults"),
             Document::Check
+            | Document::Chain
             | Document::Watch
             | Document::Audit
             | Document::Lambda

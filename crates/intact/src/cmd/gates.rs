@@ -8,6 +8,7 @@ use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_findings::bench::BenchFacts;
 use intact_findings::capacity::CapacityFacts;
+use intact_findings::chain::{self, ChainFacts};
 use intact_findings::check::CheckFacts;
 use intact_findings::compare::CompareFacts;
 use intact_findings::fault::{self, FaultFacts};
@@ -141,6 +142,20 @@ impl GateInput for CheckFacts {
 
     fn json(&self, run: &Run) -> serde_json::Result<String> {
         intact_report::json::check(run, self)
+    }
+}
+
+impl GateInput for ChainFacts {
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn judged(&self) -> Vec<&'static str> {
+        chain::RULES.to_vec()
+    }
+
+    fn json(&self, run: &Run) -> serde_json::Result<String> {
+        intact_report::json::chain(run, self)
     }
 }
 

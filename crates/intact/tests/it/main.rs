@@ -10,6 +10,7 @@ mod bench_io;
 mod capacity;
 mod captured;
 mod check;
+mod check_chain;
 #[cfg(unix)]
 mod check_drain;
 mod check_live;

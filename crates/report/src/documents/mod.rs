@@ -2,6 +2,7 @@
 
 mod bench;
 mod capacity;
+mod chain;
 mod check;
 mod common;
 mod compare;
@@ -17,6 +18,7 @@ mod traffic;
 
 pub use bench::{BenchRun, demonstration};
 pub use capacity::CapacityRun;
+pub use chain::{ChainRun, chain};
 pub use check::{CheckPart, CheckRun, page as check};
 pub use compare::CompareRun;
 pub use fault::FaultCard;

@@ -1,0 +1,120 @@
+//! Configuration files: text in, idle limits out. A reader of the directives that matter, not of a whole language: what it does not know
+//! it skips, and a file that it may not read is reported.
+
+mod apache;
+mod caddy;
+mod directive;
+mod haproxy;
+mod include;
+mod nginx;
+mod time;
+
+pub use include::{FileError, Files, MOST_BYTES, NotRead};
+
+use crate::hop::Hop;
+use crate::product::Product;
+use include::Reader;
+use std::path::Path;
+
+/// Why a configuration gives no limits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The file itself cannot be read.
+    #[error("{file}: {why}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// The reason.
+        why: FileError,
+    },
+    /// The product has no files that are read here.
+    #[error("configuration files of {0} are not read: write the limit, such as {0}=60s")]
+    NoFiles(&'static str),
+}
+
+/// The limits of a hop that this file configures. Includes are followed within the folder of the file.
+///
+/// # Errors
+/// When the file cannot be read; an include that cannot is part of the result.
+pub fn read(
+    name: &str,
+    product: Product,
+    file: &Path,
+    files: &dyn Files,
+) -> Result<Hop, ConfigError> {
+    let timers = match product {
+        Product::Nginx => nginx::timers,
+        Product::Haproxy => haproxy::timers,
+        Product::Apache => apache::timers,
+        Product::Caddy => caddy::timers,
+        other => return Err(ConfigError::NoFiles(other.name())),
+    };
+    let mut reader = Reader::new(file, files);
+    let text = reader.main().map_err(|why| ConfigError::Unreadable {
+        file: file.display().to_string(),
+        why,
+    })?;
+    let name_of_file = file
+        .file_name()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy();
+    let (accepts, keeps) = timers(&text, &name_of_file, &mut reader);
+    Ok(Hop {
+        name: name.to_owned(),
+        accepts,
+        keeps,
+        is_coupled: false,
+        not_read: reader.not_read,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hop::Idle;
+    use include::tests::Texts;
+    use proptest::prelude::*;
+
+    /// Words that the readers look at, so that random texts reach their branches.
+    const WORDS: &str = "(http|server|upstream|location|keepalive|keepalive_timeout|proxy_pass|include|defaults|frontend|backend|listen|timeout|client|http-keep-alive|option|httpclose|no|mode|tcp|from|KeepAlive|KeepAliveTimeout|ProxyPass|ttl=5|disablereuse=On|Include|ServerRoot|<VirtualHost a>|</VirtualHost>|servers|timeouts|idle|reverse_proxy|transport|import|off|On|5s|75|1m30s|none|a\\*|/|\\{|\\}|;|\\n|\"|'|`|#|\\\\|<<E|\\$)";
+
+    fn read_all(text: &str) {
+        for product in [
+            Product::Nginx,
+            Product::Haproxy,
+            Product::Apache,
+            Product::Caddy,
+        ] {
+            let files = Texts::of(&[("/c/main", text), ("/c/a1", text)]);
+            let hop = read("x", product, Path::new("/c/main"), &files).unwrap();
+            for timer in hop.accepts.iter().chain(&hop.keeps) {
+                assert!(!matches!(timer.idle, Idle::After(time) if time.is_zero()));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_panic(text in "(?s).{0,200}") {
+            read_all(&text);
+        }
+
+        #[test]
+        fn any_order_of_known_words_is_read_without_panic(words in proptest::collection::vec(WORDS, 0..60)) {
+            read_all(&words.join(" "));
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_cut_and_not_followed() {
+        for open in [
+            "a {\n",
+            "<a>\n",
+            "include a1;\n",
+            "Include a1\n",
+            "import a1\n",
+        ] {
+            read_all(&open.repeat(500));
+        }
+    }
+}

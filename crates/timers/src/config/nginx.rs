@@ -1,0 +1,363 @@
+//! nginx: `keepalive_timeout` of http, server and location, and of `upstream` blocks that keep connections.
+
+use super::directive::{Directive, Tree, last};
+use super::include::Reader;
+use super::time;
+use crate::hop::{Idle, Timer, after};
+use crate::product::Product;
+
+/// Why the limit of an upstream without `keepalive` is not known.
+const BY_VERSION: &str = "without `keepalive` in the upstream, nginx before 1.29.7 opens a connection per request, later ones keep 60 s";
+/// Directives that pass requests on over HTTP.
+const PASSES: [&str; 2] = ["proxy_pass", "grpc_pass"];
+
+pub(super) fn timers(text: &str, file: &str, reader: &mut Reader<'_>) -> (Vec<Timer>, Vec<Timer>) {
+    let roots = parse(text, file, reader);
+    // an included file, such as a site, has no `http` of its own
+    let mut blocks: Vec<&[Directive]> = roots
+        .iter()
+        .filter(|one| one.name() == "http")
+        .map(|one| &*one.block)
+        .collect();
+    if blocks.is_empty() {
+        blocks.push(&roots);
+    }
+    let (mut accepts, mut keeps) = (Vec::new(), Vec::new());
+    for http in blocks {
+        let inherited = last(http, "keepalive_timeout");
+        let servers = http.iter().filter(|one| one.name() == "server");
+        for server in servers {
+            served(server, inherited, &mut accepts);
+        }
+        let upstreams: Vec<&Directive> =
+            http.iter().filter(|one| one.name() == "upstream").collect();
+        keeps.extend(upstreams.iter().map(|one| kept(one)));
+        let mut passes = Vec::new();
+        find_passes(http, &mut passes);
+        keeps.extend(
+            passes
+                .into_iter()
+                .filter_map(|pass| direct(pass, &upstreams)),
+        );
+        if accepts.is_empty() {
+            accepts.extend(inherited.map(|one| one.timer(idle(one), String::new())));
+        }
+    }
+    if accepts.is_empty() {
+        accepts.push(Product::Nginx.default_accepts());
+    }
+    (accepts, keeps)
+}
+
+/// The limits of a server and of its locations that set their own.
+fn served(server: &Directive, inherited: Option<&Directive>, accepts: &mut Vec<Timer>) {
+    let name = last(&server.block, "server_name").or_else(|| last(&server.block, "listen"));
+    let scope = name.map_or_else(
+        || "server".to_owned(),
+        |name| format!("server {}", name.argument(1)),
+    );
+    accepts.push(
+        match last(&server.block, "keepalive_timeout").or(inherited) {
+            Some(own) => own.timer(idle(own), scope.clone()),
+            None => Timer {
+                scope: scope.clone(),
+                ..Product::Nginx.default_accepts()
+            },
+        },
+    );
+    let mut open: Vec<&Directive> = server.block.iter().collect();
+    while let Some(one) = open.pop() {
+        if one.name() == "location" {
+            let own = last(&one.block, "keepalive_timeout");
+            accepts
+                .extend(own.map(|own| own.timer(idle(own), format!("{scope}, {}", one.scope()))));
+        }
+        open.extend(&one.block);
+    }
+}
+
+fn idle(directive: &Directive) -> Idle {
+    let time = time::nginx(directive.argument(1));
+    time.map_or(Idle::Unknown("its value is no time"), after)
+}
+
+/// The limit of an upstream's connections.
+fn kept(upstream: &Directive) -> Timer {
+    let scope = upstream.scope();
+    match last(&upstream.block, "keepalive") {
+        None => upstream.timer(Idle::Unknown(BY_VERSION), scope),
+        Some(keepalive) if keepalive.argument(1) == "0" => keepalive.timer(Idle::NotKept, scope),
+        Some(_) => match last(&upstream.block, "keepalive_timeout") {
+            Some(own) => own.timer(idle(own), scope),
+            None => Timer {
+                scope,
+                ..Product::Nginx.default_keeps()
+            },
+        },
+    }
+}
+
+fn find_passes<'a>(block: &'a [Directive], found: &mut Vec<&'a Directive>) {
+    for one in block {
+        if PASSES.contains(&one.name()) {
+            found.push(one);
+        }
+        find_passes(&one.block, found);
+    }
+}
+
+/// A pass to an address without an `upstream` block keeps no connection, in any version.
+fn direct(pass: &Directive, upstreams: &[&Directive]) -> Option<Timer> {
+    let target = pass.argument(1);
+    let host = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let host = host.split('/').next().unwrap_or(host);
+    let is_upstream = upstreams.iter().any(|one| one.argument(1) == host);
+    let idle = if target.contains('$') {
+        Idle::Unknown("its target is a variable")
+    } else {
+        Idle::NotKept
+    };
+    (!is_upstream).then(|| pass.timer(idle, target.to_owned()))
+}
+
+/// What stands between blanks.
+enum Token {
+    Word(String),
+    Open,
+    Close,
+    End,
+}
+
+fn parse(text: &str, file: &str, reader: &mut Reader<'_>) -> Vec<Directive> {
+    let mut tree = Tree::default();
+    parse_into(&mut tree, text, file, reader);
+    tree.finish()
+}
+
+fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) {
+    let mut words = Vec::new();
+    let (mut line, mut begin) = (1, 1);
+    let mut rest = text;
+    // blocks that this file opened: it cannot close those of the file that includes it
+    let mut opened = 0_usize;
+    while let Some(token) = next(&mut rest, &mut line) {
+        let directive = |words| Directive {
+            words,
+            file: file.to_owned(),
+            line: begin,
+            block: Vec::new(),
+        };
+        match token {
+            Token::Word(word) => {
+                if words.is_empty() {
+                    begin = line;
+                }
+                words.push(word);
+            }
+            Token::Open => {
+                let block = directive(std::mem::take(&mut words));
+                if block.name().ends_with("_by_lua_block") {
+                    skip_code(&mut rest, &mut line);
+                } else {
+                    opened += 1;
+                    tree.open(block);
+                }
+            }
+            Token::Close => {
+                words.clear();
+                if opened > 0 {
+                    opened -= 1;
+                    tree.close();
+                }
+            }
+            Token::End => {
+                let one = directive(std::mem::take(&mut words));
+                if one.name() == "include" {
+                    let base = reader.root().to_owned();
+                    reader.include(one.argument(1), &base, &mut |reader, name, text| {
+                        parse_into(tree, text, name, reader);
+                    });
+                } else if !one.words.is_empty() {
+                    tree.add(one);
+                }
+            }
+        }
+    }
+    for _ in 0..opened {
+        tree.close();
+    }
+}
+
+fn next(rest: &mut &str, line: &mut u32) -> Option<Token> {
+    loop {
+        let first = rest.chars().next()?;
+        match first {
+            '\n' => *line += 1,
+            '#' => {
+                *rest = rest.find('\n').map_or("", |end| &rest[end..]);
+                continue;
+            }
+            ';' | '{' | '}' => {
+                *rest = &rest[1..];
+                return Some(match first {
+                    ';' => Token::End,
+                    '{' => Token::Open,
+                    _ => Token::Close,
+                });
+            }
+            letter if letter.is_whitespace() => {}
+            _ => return Some(Token::Word(word(rest, line))),
+        }
+        *rest = &rest[first.len_utf8()..];
+    }
+}
+
+/// Takes a word: up to a blank, `;` or `{`, or a quoted one. `${name}` stays in the word.
+fn word(rest: &mut &str, line: &mut u32) -> String {
+    let quote = rest
+        .chars()
+        .next()
+        .filter(|first| ['"', '\''].contains(first));
+    let mut letters = rest.char_indices();
+    if quote.is_some() {
+        letters.next();
+    }
+    let mut word = String::new();
+    let mut end = rest.len();
+    while let Some((at, letter)) = letters.next() {
+        if letter == '\n' {
+            *line += u32::from(quote.is_some());
+        }
+        match (letter, quote) {
+            ('\\', _) => word.extend(letters.next().map(|(_, escaped)| escaped)),
+            (letter, Some(quote)) if letter == quote => {
+                end = at + 1;
+                break;
+            }
+            ('{', None) if word.ends_with('$') => {
+                word.push('{');
+                for (_, inside) in letters.by_ref() {
+                    word.push(inside);
+                    if inside == '}' || inside == '\n' {
+                        break;
+                    }
+                }
+            }
+            (letter, None) if letter.is_whitespace() || [';', '{', '}'].contains(&letter) => {
+                end = at;
+                break;
+            }
+            (letter, _) => word.push(letter),
+        }
+    }
+    *rest = &rest[end..];
+    word
+}
+
+/// Skips a block of another language, by its braces.
+fn skip_code(rest: &mut &str, line: &mut u32) {
+    let mut depth = 1_usize;
+    for (at, letter) in rest.char_indices() {
+        match letter {
+            '\n' => *line += 1,
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            *rest = &rest[at + 1..];
+            return;
+        }
+    }
+    *rest = "";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::include::tests::Texts;
+    use super::*;
+    use crate::hop::{Hop, Place};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn read(texts: &[(&str, &str)]) -> Hop {
+        super::super::read(
+            "nginx",
+            Product::Nginx,
+            Path::new("/etc/nginx/nginx.conf"),
+            &Texts::of(texts),
+        )
+        .unwrap()
+    }
+
+    fn idles(timers: &[Timer]) -> Vec<(&str, Idle)> {
+        timers.iter().map(|one| (&*one.scope, one.idle)).collect()
+    }
+
+    const S: fn(u64) -> Idle = |seconds| Idle::After(Duration::from_secs(seconds));
+
+    #[test]
+    fn a_limit_is_inherited_and_overridden() {
+        let hop = read(&[(
+            "/etc/nginx/nginx.conf",
+            "events {}\nhttp {\n  keepalive_timeout 65 60; # both\n  server { listen 80; }\n  server { server_name \"b.example\";\n    keepalive_timeout 0;\n    location /slow { keepalive_timeout 2m; }\n  }\n}\n",
+        )]);
+        assert_eq!(
+            idles(&hop.accepts),
+            [
+                ("server 80", S(65)),
+                ("server b.example", Idle::NotKept),
+                ("server b.example, location /slow", S(120))
+            ]
+        );
+        let Place::Directive { words, file, line } = &hop.accepts[0].place else {
+            panic!("{:?}", hop.accepts[0].place)
+        };
+        assert_eq!(
+            (&**words, &**file, *line),
+            ("keepalive_timeout 65 60", "nginx.conf", 3)
+        );
+    }
+
+    #[test]
+    fn an_upstream_keeps_what_its_version_and_its_directives_say() {
+        let hop = read(&[(
+            "/etc/nginx/nginx.conf",
+            "http { upstream a { server x; keepalive 16; } upstream b { server x; keepalive 8; keepalive_timeout 30s; } upstream c { server x; } \
+             upstream d { server x; keepalive 0; } server { location / { proxy_pass http://a; } location /d { proxy_pass http://10.0.0.1:80/x; } \
+             location /v { proxy_pass $where; } } }",
+        )]);
+        let kept = idles(&hop.keeps);
+        assert_eq!(kept[0], ("upstream a", S(60)));
+        assert_eq!(kept[1], ("upstream b", S(30)));
+        assert_eq!(kept[2], ("upstream c", Idle::Unknown(BY_VERSION)));
+        assert_eq!(kept[3], ("upstream d", Idle::NotKept));
+        assert_eq!(kept[4], ("http://10.0.0.1:80/x", Idle::NotKept));
+        assert!(matches!(kept[5], ("$where", Idle::Unknown(_))));
+        assert_eq!(hop.accepts[0].idle, S(75), "the default");
+    }
+
+    #[test]
+    fn includes_are_read_where_they_stand() {
+        let hop = read(&[
+            (
+                "/etc/nginx/nginx.conf",
+                "http { include /etc/nginx/conf.d/*.conf; include /usr/share/x.conf; }",
+            ),
+            (
+                "/etc/nginx/conf.d/a.conf",
+                "server { listen 81; keepalive_timeout 7s; } }",
+            ),
+            (
+                "/etc/nginx/conf.d/b.conf",
+                "server { listen 82; content_by_lua_block { if x then y = {} end -- don't\n } keepalive_timeout 8s; }",
+            ),
+        ]);
+        assert_eq!(
+            idles(&hop.accepts),
+            [("server 81", S(7)), ("server 82", S(8))]
+        );
+        assert_eq!(hop.not_read.len(), 1);
+        assert_eq!(hop.not_read[0].name, "/usr/share/x.conf");
+    }
+}
