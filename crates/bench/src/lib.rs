@@ -21,7 +21,7 @@ mod variant_plan;
 pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
-pub use engine::Gauge;
+pub use engine::{Gauge, Progress, Pulse};
 pub use io_backend::{IoChoice, IoUnavailable};
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Position};

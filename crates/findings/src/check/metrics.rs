@@ -46,6 +46,7 @@ impl MetricSource for CheckFacts {
             | Metric::Saved
             | Metric::SavedShare
             | Metric::Invocation(_)
+            | Metric::Unlike
             | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }

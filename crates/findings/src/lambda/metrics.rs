@@ -72,6 +72,7 @@ impl MetricSource for LambdaFacts {
             | Metric::SavedShare
             | Metric::IdleTimeout
             | Metric::Drain(_)
+            | Metric::Unlike
             | Metric::Fault(_)
             | Metric::MaxRequests => observed?.totals.value(metric),
         }

@@ -83,6 +83,7 @@ impl Figures {
             | Metric::Drain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
+            | Metric::Unlike
             | Metric::Fault(_)
             | Metric::Findings(_) => return Err(NoData::NOT_IN_DOCUMENT),
         };

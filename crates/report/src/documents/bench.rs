@@ -4,7 +4,7 @@ use super::common::{
     GROUPS, by_kind, by_round, caveats, findings, first_of, method, page as start, round_line,
     sentences, significance,
 };
-use super::{populations, timeline};
+use super::{likeness, populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
@@ -58,6 +58,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         page.section(comparisons(one));
         page.section(lives(charts));
     }
+    page.section(likeness::section(facts.like.as_ref()));
     page.section(baseline(facts));
     page.section(sockets(facts));
     page.caveats = caveats(&facts.caveats);
