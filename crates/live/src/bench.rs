@@ -286,7 +286,7 @@ mod tests {
         );
         assert!(lines[1].ends_with("left"), "{lines:?}");
         let figures: Vec<&str> = lines[2].split_whitespace().collect();
-assert_eq!(figures[..4], [">", "keepalive=on", "http=1.1", "c=0"]);
+        assert_eq!(figures[..4], [">", "keepalive=on", "http=1.1", "c=0"]);
         // a percentile without ten requests beyond it is none
         let wanted = ["-", "58,312", "50.0", "%", "0", "4", "s"];
         assert!(figures.ends_with(&wanted), "{figures:?}");

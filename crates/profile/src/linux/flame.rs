@@ -35,19 +35,22 @@ pub fn flame_graph(graphs: &[(&str, &Profile)], mut into: impl io::Write) -> io:
     }
     let panels: Vec<Panel> = graphs
         .iter()
-        .map(|(title, one)| panel(one, title))
+        .map(|(title, profile)| Panel::of(title, profile))
         .collect();
     let (mut body, mut height) = (String::new(), 0);
     for row in panels.chunks(COLUMNS) {
+        // the blocks of a row stand on the same line
+        let levels = row.iter().map(Panel::levels).max().unwrap_or(0);
         for (nth, panel) in row.iter().enumerate() {
             let x = nth as f64 * (WIDTH + GAP);
-            let _ = write!(
+            let _ = writeln!(
                 body,
-                "<g class=\"panel\" transform=\"translate({x} {height})\">\n{}</g>\n",
-                panel.svg
+                r#"<g class="panel" transform="translate({x} {height})">"#
             );
+            panel.draw(levels, &mut body);
+            body.push_str("</g>\n");
         }
-        height += row.iter().map(|panel| panel.height).max().unwrap_or(0);
+        height += levels * LEVEL + 2 * MARGIN;
     }
     let columns = panels.len().clamp(1, COLUMNS) as f64;
     let width = columns * WIDTH + (columns - 1.0) * GAP;
@@ -65,40 +68,48 @@ pub fn flame_graph(graphs: &[(&str, &Profile)], mut into: impl io::Write) -> io:
 }
 
 /// One graph.
-struct Panel {
-    svg: String,
-    height: usize,
+struct Panel<'a> {
+    title: &'a str,
+    per_second: u64,
+    samples: u64,
+    blocks: Vec<Block>,
 }
 
-fn panel(profile: &Profile, title: &str) -> Panel {
-    let samples: u64 = profile.stacks.iter().map(|stack| stack.samples).sum();
-    let blocks = layout::blocks(
-        profile
-            .stacks
-            .iter()
-            .map(|stack| (path(stack), stack.samples)),
-    );
-    let levels = blocks
-        .iter()
-        .map(|block| block.level + 1)
-        .max()
-        .unwrap_or(0);
-    let height = levels * LEVEL + 2 * MARGIN;
-    let mut svg = format!(
-        r##"<text class="title" x="600" y="24" text-anchor="middle" font-size="16">{}</text>
-<text x="600" y="42" text-anchor="middle">processor time, {samples} samples at {} a second; [k] is in the kernel</text>
+impl<'a> Panel<'a> {
+    fn of(title: &'a str, profile: &Profile) -> Panel<'a> {
+        let stacks = profile.stacks.iter();
+        Panel {
+            title,
+            per_second: profile.per_second,
+            samples: stacks.clone().map(|stack| stack.samples).sum(),
+            blocks: layout::blocks(stacks.map(|stack| (path(stack), stack.samples))),
+        }
+    }
+
+    fn levels(&self) -> usize {
+        let levels = self.blocks.iter().map(|block| block.level + 1);
+        levels.max().unwrap_or(0)
+    }
+
+    /// Writes it with room for this number of levels.
+    fn draw(&self, levels: usize, svg: &mut String) {
+        let _ = write!(
+            svg,
+            r##"<text class="title" x="600" y="24" text-anchor="middle" font-size="16">{}</text>
+<text x="600" y="42" text-anchor="middle">processor time, {} samples at {} a second; [k] is in the kernel</text>
 <text class="about" x="10" y="{}"> </text>
 <g class="blocks">
 "##,
-        xml(title),
-        profile.per_second,
-        height - 20,
-    );
-    for block in &blocks {
-        draw(block, samples, levels, &mut svg);
+            xml(self.title),
+            self.samples,
+            self.per_second,
+            levels * LEVEL + 2 * MARGIN - 20,
+        );
+        for block in &self.blocks {
+            draw(block, self.samples, levels, svg);
+        }
+        svg.push_str("</g>\n");
     }
-    svg.push_str("</g>\n");
-    Panel { svg, height }
 }
 
 /// Writes a block: a group with the data of the script, its rectangle, its name if it fits, and a
