@@ -23,7 +23,7 @@ mod variant_plan;
 pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
-pub use engine::Gauge;
+pub use engine::{Gauge, Progress, Pulse};
 pub use io_backend::{IoChoice, IoUnavailable};
 pub use load_steps::{LoadObserver, LoadTurn, LoadWindow};
 pub use recorder::RowPolicy;

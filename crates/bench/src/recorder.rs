@@ -1,6 +1,7 @@
 //! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is shared between threads;
 //! rows leave by a channel in batches.
 
+use crate::engine::Progress;
 use crate::load_steps::BegunWindows;
 use intact_ledger::sample::Sampler;
 use intact_ledger::{Caveat, Connection, ConnectionId, Event, Row, Rows, Sink, Tally};
@@ -60,6 +61,13 @@ impl Recorder {
     /// Notes something that limits what the run can show.
     pub(crate) fn caveat(&mut self, id: &str, words: &str) {
         self.record(Event::Caveat(&Caveat::new(id, words)));
+    }
+
+    /// What this thread has done of a variant in the round under way, which took `nanos` so far.
+    pub(crate) fn progress(&self, variant: u32, round: u32, nanos: u64) -> Progress {
+        let mut cells = self.tally.of_variant(variant);
+        let cell = cells.find(|cell| cell.round == Some(round));
+        cell.map_or_else(Progress::default, |cell| Progress::of(cell, nanos))
     }
 
     /// Ends a round: hands over what is kept, returns the round's tally and starts an empty one.

@@ -3,7 +3,7 @@
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
 use crate::crew::{Crew, share};
-use crate::engine::{Gauge, RoundTask, WarmUp};
+use crate::engine::{Gauge, Progress, RoundTask, WarmUp};
 use crate::io_backend::{IoBackend, IoUnavailable};
 use crate::machine;
 use crate::open_loop::OpenLoop;
@@ -64,6 +64,8 @@ pub trait BenchObserver {
     fn rows(&mut self, rows: &[Row]);
     /// The tally so far, at the end of each round.
     fn round_over(&mut self, tally: &Tally);
+    /// A variant begins to run in a round; 0 is the preflight.
+    fn turn(&mut self, _variant: u32, _round: u32) {}
     /// Something to know before the load begins.
     fn warn(&mut self, words: &str);
     /// Where the run is, about ten times a second.
@@ -360,6 +362,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let connections = if round == 0 { 1 } else { recipe.concurrency };
         let threads = self.crew.len().min(connections);
         let server_before = bench.config.server_pid.and_then(machine::process_cpu);
+        self.observer.turn(variant as u32, round);
         let started = self.clock.now();
         let warms_up = recipe.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
@@ -384,7 +387,12 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let times = (started, self.clock.now());
         let record = done.round((variant as u32, round), times, threads, server_cpu);
         self.record(Event::Round(&record));
-        self.tally.cell(Some(variant as u32), Some(round)).pack();
+        let cell = self.tally.cell(Some(variant as u32), Some(round));
+        cell.pack();
+        if round > 0 {
+            let progress = Progress::of(cell, record.span.nanos());
+            bench.gauge.pulse.finish_turn(variant as u32, &progress);
+        }
         Ok(())
     }
 

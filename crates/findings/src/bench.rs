@@ -32,6 +32,7 @@ pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
 
+use crate::likeness::{ConnectionBehaviour, Likeness};
 use intact_experiment::AxisError;
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
 use serde::Serialize;
@@ -76,6 +77,9 @@ pub struct BenchFacts {
     pub rounds: u32,
     /// An earlier run, where one was named.
     pub baseline: Option<Baseline>,
+    /// How the variants use connections, compared with production, where its ledger was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<Likeness>,
     /// Responses with an error status that the user did not name.
     #[serde(skip)]
     pub errors: ErrorResponses,
@@ -148,7 +152,16 @@ impl BenchFacts {
             sockets: tally.sockets.clone(),
             rounds,
             baseline: None,
+            like: None,
         })
+    }
+
+    /// Compares how the variants use connections with production.
+    pub fn compare_with_production(&mut self, production: ConnectionBehaviour) {
+        let like = Likeness::new(production, ConnectionBehaviour::of_bench(self));
+        let at = self.verdict.len().min(1);
+        self.verdict.splice(at..at, like.sentences());
+        self.like = Some(like);
     }
 
     /// The comparison that the first verdict is about.

@@ -23,8 +23,10 @@ pub(crate) use outcome::is_fewer;
 pub use outcome::{ComparedFigure, FigureChange, Outcome};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
+use crate::cpu::ProgramWork;
 use crate::figures::{ObservedCounts, TrafficCounts, embeds};
 use crate::finding::Finding;
+use crate::likeness::{ConnectionBehaviour, Likeness};
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Caveat, Event, Run, Sink};
 use serde::Serialize;
@@ -65,8 +67,27 @@ pub struct CompareFacts {
     pub traffic: TrafficCounts,
     /// Rounds that every program has completed.
     pub rounds: u32,
+    /// What the programs took processor time for, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub work: Vec<ProgramWork>,
+    /// How the further ledgers use connections, compared with the first as that of production, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<Likeness>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
+}
+
+impl CompareFacts {
+    /// Compares how tests use connections with production; the tests are the programs after the first.
+    pub fn compare_with_production(
+        &mut self,
+        production: ConnectionBehaviour,
+        tests: Vec<ConnectionBehaviour>,
+    ) {
+        let like = Likeness::new(production, tests);
+        self.verdict.splice(0..0, like.sentences());
+        self.like = Some(like);
+    }
 }
 
 impl Comparison {
@@ -134,6 +155,8 @@ impl Comparison {
             counts,
             changes,
             rounds: rounds.unwrap_or(0),
+            work: Vec::new(),
+            like: None,
             caveats,
         }
     }

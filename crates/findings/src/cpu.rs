@@ -25,6 +25,16 @@ pub struct CpuFacts {
     pub gaps: Vec<String>,
 }
 
+/// What a program of a comparison took processor time for, over its rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgramWork {
+    /// The program's name.
+    pub name: String,
+    /// What for; absent without samples.
+    pub work: Option<WorkShares>,
+}
+
 /// What processes took of the processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -17,6 +17,7 @@ mod finding;
 mod first_calls;
 pub mod fleet;
 pub mod lambda;
+pub mod likeness;
 mod overlap;
 mod population;
 pub mod requirement;

@@ -1,15 +1,23 @@
-//! `--live`: a program in a pane of its own, and next to it the state of its connections. One thread passes keys to the program,
+//! `--live` of `watch`: a program in a pane of its own, and next to it the state of its connections ([`LiveView`]). One thread passes keys to the program,
 //! takes its output, and draws. All keys are the program's. [`Reporter`] takes events and facts.
+//!
+//! Of `bench`: the state of a run as lines ([`BenchState`]) or on the whole screen ([`BenchScreen`]), and the key that ends it.
 //!
 //! Owns the terminal, so it prints there, unlike other libraries. Must not watch the program, open sockets, or compute facts.
 
+mod bench;
+mod bench_screen;
 mod error;
+mod keyboard;
 mod pane;
 mod snapshot;
 mod terminal;
 mod view;
 
+pub use bench::{BenchState, VariantState};
+pub use bench_screen::BenchScreen;
 pub use error::LiveError;
+pub use keyboard::{Key, Keyboard};
 pub use snapshot::Reporter;
 
 use pane::Pane;

@@ -5,6 +5,7 @@ use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, Once, PoisonError};
+use std::thread::ThreadId;
 
 /// The name of the thread that draws.
 pub(crate) const SCREEN: &str = "screen";
@@ -15,8 +16,16 @@ const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[H";
 const LEAVE: &[u8] = b"\x1b[?1l\x1b>\x1b[?2004l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[0m\x1b[?25h\x1b[?1049l";
 
 /// How the terminal was, while it is ours.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static HOOK: Once = Once::new();
+
+struct Before {
+    mode: Termios,
+    /// Whether the other screen is shown.
+    has_screen: bool,
+    /// The thread whose panic gives the terminal back; absent where the panic is caught.
+    owner: Option<ThreadId>,
+}
 
 /// The terminal, while it is ours.
 pub(crate) struct Terminal {
@@ -26,14 +35,37 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Takes it over: every key comes as it is, and nothing is echoed.
     pub(crate) fn take_over() -> Result<Terminal, LiveError> {
-        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        Terminal::take(true, None)
+    }
+
+    /// As [`Terminal::take_over`], for the thread that draws: if it panics, the message is on the screen that was there before.
+    pub(crate) fn take_over_for_caller() -> Result<Terminal, LiveError> {
+        Terminal::take(true, Some(std::thread::current().id()))
+    }
+
+    /// Takes the keys as they are typed; the screen stays.
+    pub(crate) fn take_keys() -> Result<Terminal, LiveError> {
+        Terminal::take(false, Some(std::thread::current().id()))
+    }
+
+    fn take(has_screen: bool, owner: Option<ThreadId>) -> Result<Terminal, LiveError> {
+        let is_terminal = io::stdin().is_terminal() && (!has_screen || io::stdout().is_terminal());
+        if !is_terminal {
             return Err(LiveError::NoTerminal);
         }
         let unusable = |error: rustix::io::Errno| LiveError::Terminal(error.into());
         let before = tcgetattr(stdin()).map_err(unusable)?;
         let mut raw = before.clone();
         raw.make_raw();
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        if !has_screen {
+            // line ends are still written for others
+            raw.output_modes = before.output_modes;
+        }
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Before {
+            mode: before,
+            has_screen,
+            owner,
+        });
         HOOK.call_once(|| {
             let print = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -42,23 +74,29 @@ impl Terminal {
                 if std::thread::current().name() == Some(SCREEN) {
                     leave_screen();
                 }
+                let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+                let owner = before.as_ref().and_then(|before| before.owner);
+                drop(before);
+                if owner == Some(std::thread::current().id()) {
+                    restore();
+                }
                 print(panic);
             }));
         });
         tcsetattr(stdin(), OptionalActions::Flush, &raw).map_err(unusable)?;
-        let mut out = io::stdout().lock();
-        out.write_all(ENTER)
-            .and_then(|()| out.flush())
-            .map_err(LiveError::Terminal)?;
-        Ok(Terminal { modes: Vec::new() })
+        let terminal = Terminal { modes: Vec::new() };
+        if has_screen {
+            let mut out = io::stdout().lock();
+            out.write_all(ENTER)
+                .and_then(|()| out.flush())
+                .map_err(LiveError::Terminal)?;
+        }
+        Ok(terminal)
     }
 
     /// Columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
-        match tcgetwinsize(stdout()) {
-            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-            _ => (80, 24),
-        }
+        size()
     }
 
     /// Sets the keyboard and mouse modes of the program.
@@ -82,6 +120,14 @@ impl Drop for Terminal {
     }
 }
 
+/// Columns and rows of the terminal.
+pub(crate) fn size() -> (u16, u16) {
+    match tcgetwinsize(stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => (80, 24),
+    }
+}
+
 /// Back to the screen that was there before; keys still come as they are.
 pub(crate) fn leave_screen() {
     let mut out = io::stdout().lock();
@@ -90,10 +136,12 @@ pub(crate) fn leave_screen() {
 }
 
 /// Makes the terminal what it was; once.
-fn restore() {
+pub(crate) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
-        leave_screen();
-        let _ = tcsetattr(stdin(), OptionalActions::Flush, &before);
+        if before.has_screen {
+            leave_screen();
+        }
+        let _ = tcsetattr(stdin(), OptionalActions::Flush, &before.mode);
     }
 }

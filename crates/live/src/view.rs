@@ -154,7 +154,7 @@ fn framed(frame: &mut Frame<'_>, area: Rect, edge: Borders, shown: &Shown) -> Re
     inner
 }
 
-fn split(area: Rect, rows: u16) -> [Rect; 2] {
+pub(crate) fn split(area: Rect, rows: u16) -> [Rect; 2] {
     let rows = rows.min(area.height);
     let first = Rect {
         height: rows,

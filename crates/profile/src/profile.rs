@@ -21,6 +21,8 @@ pub struct Stack {
     /// Index of the target: 0 for the program's tree, then the other watched processes in their
     /// order.
     pub subject: usize,
+    /// The part of the run, by [`crate::Sampling::mark`]; 0 before the first mark.
+    pub part: u32,
     /// The thread's name.
     pub command: Arc<str>,
     /// The frames, the innermost first.
@@ -56,6 +58,29 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Adds the samples of another run of the same program.
+    pub fn add(&mut self, other: Profile) {
+        self.stacks.extend(other.stacks);
+        self.per_second = other.per_second;
+        for gap in other.gaps {
+            match (gap, &mut self.gaps[..]) {
+                (Gap::Lost(more), [.., Gap::Lost(count)]) => *count += more,
+                (gap, gaps) if gaps.contains(&gap) => {}
+                (gap, _) => self.gaps.push(gap),
+            }
+        }
+        self.maps.extend(other.maps);
+    }
+
+    /// The stacks that `keep` selects; everything else is the same.
+    pub fn filtered(&self, keep: impl Fn(&Stack) -> bool) -> Profile {
+        let stacks = self.stacks.iter().filter(|stack| keep(stack));
+        Profile {
+            stacks: stacks.cloned().collect(),
+            ..self.clone()
+        }
+    }
+
     /// Number of samples of a target by category.
     pub fn shares(&self, subject: usize) -> CategoryShares {
         let mut shares = CategoryShares::default();

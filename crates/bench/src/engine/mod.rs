@@ -9,12 +9,14 @@ mod backend;
 mod coalescer;
 #[cfg(target_os = "linux")]
 mod completion;
+mod pulse;
 mod readiness;
 mod round;
 mod slot;
 mod warm_up;
 
 pub(crate) use coalescer::{LEAST_IN_FLIGHT, Pauses};
+pub use pulse::{Progress, Pulse};
 pub(crate) use warm_up::WarmUp;
 
 use crate::io_backend::IoBackend;
@@ -24,7 +26,7 @@ use crate::recorder::Recorder;
 use crate::scenario::Clients;
 use crate::variant_plan::VariantPlan;
 use intact_client::{Clock, Resolver};
-use intact_ledger::{ClientCounts, Span, Tally};
+use intact_ledger::{ClientCounts, Nanos, Span, Tally};
 use readiness::Readiness;
 use round::{Round, Summary};
 use std::io;
@@ -38,6 +40,8 @@ pub struct Gauge {
     pub exchanges: AtomicU64,
     /// Set to make the run end early, keeping what was measured.
     pub stop: AtomicBool,
+    /// What each variant has done so far.
+    pub pulse: Pulse,
 }
 
 /// What one thread is to do in one round.
@@ -80,10 +84,21 @@ pub(crate) struct EngineState {
     clock: Clock,
     recorder: Recorder,
     gauge: Arc<Gauge>,
+    thread: u32,
     next_id: u64,
 }
 
 impl EngineState {
+    /// Shows what was done in the turn under way, which began to measure at `since`.
+    fn publish(&self, variant: u32, round: u32, since: Option<Nanos>, now: Nanos) {
+        let pulse = &self.gauge.pulse;
+        if pulse.is_watched() && round > 0 {
+            let nanos = since.map_or(0, |since| now.since(since));
+            let progress = self.recorder.progress(variant, round, nanos);
+            pulse.publish(self.thread.into(), variant, progress);
+        }
+    }
+
     fn id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -114,6 +129,7 @@ impl Engine {
                 clock,
                 recorder,
                 gauge,
+                thread,
                 next_id: u64::from(thread) << 48,
             },
             readiness,

@@ -3,6 +3,7 @@
 use super::compare::{opposite_mean, without_reuse};
 use super::{BenchFacts, OpenLoopFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;
+use crate::likeness::NO_PRODUCTION;
 use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Statistic, Subject, TrafficMetric,
     TrafficSource,
@@ -61,6 +62,10 @@ impl MetricSource for BenchFacts {
         }
         let unobserved = Unobserved::by_caveats(&self.caveats);
         match metric {
+            Metric::Unlike => match &self.like {
+                Some(like) => like.unlike(subject),
+                None => Err(NO_PRODUCTION),
+            },
             Metric::Traffic(metric) => Ok(with_warmup(
                 traffic(variant, *metric, &unobserved)?,
                 variant,
@@ -147,6 +152,7 @@ impl BenchFacts {
             | Metric::Chain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
+            | Metric::Unlike
             | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }

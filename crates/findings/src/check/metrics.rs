@@ -47,6 +47,7 @@ impl MetricSource for CheckFacts {
             | Metric::SavedShare
             | Metric::Chain(_)
             | Metric::Invocation(_)
+            | Metric::Unlike
             | Metric::Fault(_) => Err(NoData::NOT_IN_DOCUMENT),
         }
     }

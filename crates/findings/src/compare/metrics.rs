@@ -3,6 +3,7 @@
 
 use super::{CompareFacts, ProgramFacts};
 use crate::figures::{NANOS_PER_MS, resumed_range};
+use crate::likeness::NO_PRODUCTION;
 use crate::requirement::{
     Measured, Metric, MetricSource, NoData, Subject, TrafficMetric, TrafficSource,
 };
@@ -68,6 +69,10 @@ impl MetricSource for CompareFacts {
                 let findings = program.findings.iter().map(|one| &one.finding);
                 selector.count(findings, &unobserved)
             }
+            Metric::Unlike => match &self.like {
+                Some(like) => like.unlike(index.checked_sub(1).ok_or(NO_PRODUCTION)?),
+                None => Err(NO_PRODUCTION),
+            },
             Metric::Load(_)
             | Metric::IdleTimeout
             | Metric::MaxRequests

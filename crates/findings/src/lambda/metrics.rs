@@ -73,6 +73,7 @@ impl MetricSource for LambdaFacts {
             | Metric::IdleTimeout
             | Metric::Drain(_)
             | Metric::Chain(_)
+            | Metric::Unlike
             | Metric::Fault(_)
             | Metric::MaxRequests => observed?.totals.value(metric),
         }

@@ -347,6 +347,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("resumed-share", traffic(TrafficMetric::ResumedShare), Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),
     row("saved", One(Metric::Saved), Time, EXPERIMENTS, "latency, or wall time of a program, saved against the baseline; the end of the interval that saves least"),
     row("saved-share", One(Metric::SavedShare), Share, EXPERIMENTS, "the same as a share of the baseline"),
+    row("unlike", One(Metric::Unlike), Count, &[Bench, Compare], "aspects in which connections are used otherwise than in production (`--like`); those that one side does not show are not counted"),
     row("idle-timeout", One(Metric::IdleTimeout), Time, CARDS, "how long the server keeps an idle connection"),
     row("max-requests", One(Metric::MaxRequests), Count, CARDS, "how many requests the server takes on one connection"),
     row("drain.lost", drain(DrainMetric::Lost), Count, &[Check], "requests without a complete response while the server ended (`--drain`)"),

@@ -36,6 +36,8 @@ pub enum Metric {
     Invocation(InvocationMetric),
     /// What a program did when a kept connection failed.
     Fault(FaultMetric),
+    /// Aspects in which connections are used otherwise than in production.
+    Unlike,
     /// A count of findings.
     Findings(FindingSelector),
 }

@@ -1,6 +1,7 @@
 //! The distributions of a destination: idle gaps with the danger band, requests per connection. Must not know destinations.
 
 use super::destination::Counts;
+use crate::figures::NANOS_PER_MS;
 use intact_ledger::Histogram;
 use serde::Serialize;
 
@@ -27,6 +28,9 @@ pub struct Gaps {
     pub in_danger: u64,
     /// Their share.
     pub danger_share: Option<f64>,
+    /// Mean, in milliseconds.
+    #[serde(skip)]
+    pub(crate) mean_ms: Option<f64>,
 }
 
 /// The distribution of requests over connections that ended.
@@ -70,6 +74,7 @@ impl Gaps {
             danger_from_s: danger.map(seconds),
             in_danger,
             danger_share: limit.map(|_| in_danger as f64 / gaps.count() as f64),
+            mean_ms: gaps.mean().map(|nanos| nanos / NANOS_PER_MS),
         })
     }
 }

@@ -84,6 +84,7 @@ impl Figures {
             | Metric::Chain(_)
             | Metric::MaxRequests
             | Metric::Invocation(_)
+            | Metric::Unlike
             | Metric::Fault(_)
             | Metric::Findings(_) => return Err(NoData::NOT_IN_DOCUMENT),
         };

@@ -3,7 +3,16 @@
 mod args;
 mod capacity;
 mod capacity_options;
+#[cfg(feature = "profile")]
+mod flame;
+#[cfg(not(feature = "profile"))]
+#[path = "bench/no_flame.rs"]
+mod flame;
+#[cfg(not(feature = "live"))]
+mod no_view;
 mod scenario;
+#[cfg(feature = "live")]
+mod view;
 
 use super::builtin::{Builtin, Ready};
 use super::conclusion::{Conclusion, exit_code, print};
@@ -11,6 +20,7 @@ use super::gates::GateInput;
 use super::link;
 use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
+use super::production;
 use super::recording::Recording;
 use super::resolver;
 use super::run_header;
@@ -21,6 +31,7 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
 use args::{Coalesce, Io, RowChoice, Switch, on};
+pub(super) use flame::FlameGraphs;
 use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
@@ -32,10 +43,14 @@ use intact_ledger::{Caveat, Producer, Protocol, Rows, Vantage};
 use intact_report::documents::{self, BenchRun, Source};
 use intact_report::page::Page;
 use intact_units::plural::counted;
+#[cfg(not(feature = "live"))]
+pub(super) use no_view::{BenchView, Shown};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+#[cfg(feature = "live")]
+pub(super) use view::{BenchView, Shown};
 
 /// Time that all variants share when neither -n nor -z is given.
 const LOCAL_TIME: Duration = Duration::from_secs(16);
@@ -107,6 +122,11 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         .map(intact_findings::stored::bench)
         .transpose()
         .map_err(Failed::unreadable)?;
+    let production = args.like.as_deref().map(|folder| {
+        let host = args.url.as_deref().and_then(host_of);
+        production::behaviour(folder, host.as_deref())
+    });
+    let production = production.transpose()?;
     let builtin = match (&args.url, &near) {
         (None, None) => Some(Builtin::start(server_config(args))?),
         _ => None,
@@ -127,7 +147,13 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         None => {}
     }
     let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let mut recording = Recording::start(head, &files, interrupt.clone(), bench.gauge())?;
+    let server = args.server_pid.or(ready.map(|ready| ready.pid));
+    let flame = args.flamegraph.as_deref();
+    let flame = flame.map(|path| FlameGraphs::start(path, server));
+    let flame = flame.transpose()?;
+    let mut recording =
+        Recording::start(head, &files, interrupt.clone(), bench.gauge(), args.live)?;
+    recording.flame = flame;
     let mut tally = bench
         .run(Clock::start(), &mut recording)
         .map_err(usage_or_own)?;
@@ -141,6 +167,9 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
     if let Some(then) = baseline {
         compare_with(&mut facts, &then);
+    }
+    if let Some(production) = production {
+        facts.compare_with_production(production);
     }
     let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
     let conclusion = Conclusion {
@@ -165,6 +194,12 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     };
     let kept = conclusion.write(|| facts.json(run), || source.page(), print)?;
     Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+}
+
+/// The host of a URL, for the destination of production that is the same.
+fn host_of(url: &str) -> Option<String> {
+    let address = intact_client::ServerUrl::parse(url).ok()?;
+    Some(address.host.to_string())
 }
 
 /// Adds the differences from an earlier bench, and what limits its figures: not this run's counts.

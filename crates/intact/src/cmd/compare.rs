@@ -7,12 +7,14 @@ use super::conclusion::{Conclusion, FileOutput, print};
 use super::config::Config;
 use super::gates::{GateInput, Gates};
 use super::output_files::OutputFiles;
+use super::production;
 use super::resolver;
 use super::run_header;
 use super::watch::Keys;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use intact_findings::compare::{CompareFacts, Comparison};
+use intact_findings::likeness::ConnectionBehaviour;
 use intact_findings::requirement::Document;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
@@ -28,7 +30,7 @@ use std::time::Duration;
 pub(super) use programs::distinct_names;
 
 /// Options without effect on stored ledgers: they run programs, or keep what programs did.
-const OF_PROGRAMS: [&str; 15] = [
+const OF_PROGRAMS: [&str; 17] = [
     "rounds",
     "warm_up",
     "prepare",
@@ -38,6 +40,8 @@ const OF_PROGRAMS: [&str; 15] = [
     "keys",
     "ignore_failure",
     "show_output",
+    "cpu",
+    "flamegraph",
     "seed",
     "ledger",
     "csv",
@@ -53,6 +57,9 @@ pub(crate) struct Args {
     /// Stored ledgers of `watch` or `audit` to compare; the first is the baseline
     #[arg(value_name = "DIR", conflicts_with_all = OF_PROGRAMS)]
     ledgers: Vec<PathBuf>,
+    /// The ledger of production: do the load tests of the other ledgers use connections as it does?
+    #[arg(long, value_name = "DIR", conflicts_with_all = OF_PROGRAMS, requires = "ledgers")]
+    like: Option<PathBuf>,
     /// Rounds of each program; from 8 on differences have intervals
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
     rounds: u32,
@@ -80,6 +87,12 @@ pub(crate) struct Args {
     /// Let the programs print, and read our standard input; else both lead nowhere
     #[arg(long, help_heading = "Running")]
     show_output: bool,
+    /// Report what share of their processor time the programs spend on sockets, TLS and lookups, by sampling
+    #[arg(long, help_heading = "Running")]
+    cpu: bool,
+    /// Draw where the programs spend processor time, next to each other; as in `watch`. Sampling takes time itself
+    #[arg(long, value_name = "FILE.svg", help_heading = "Running")]
+    flamegraph: Option<PathBuf>,
     /// Seed of the order of the programs
     #[arg(long, help_heading = "Running")]
     seed: Option<u64>,
@@ -99,8 +112,10 @@ const EXAMPLES: &str = "Examples:
   intact compare --rtt 30ms -- ./service-before --once -- ./service-after --once
   intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 -- node list-tables.js
   intact compare --report pr.md --require 'avoidable == 0' --require 'saved > 0ms' -- ./a -- ./b
+  intact compare --cpu --flamegraph both.svg -- 'node old.js' -- 'node new.js'
   intact compare --resolver 127.0.0.9 --env KEEPALIVE=0,1 -- node client.js
   intact watch --ledger before -- npm test; intact watch --ledger after -- npm test; intact compare before after
+  intact watch --ledger test -- k6 run test.js; intact compare --like production/ test/
 
 The first program is the baseline. A requirement without a selector is about the others; `variant=NAME:` names one.
 Counts are those of one run. Each run is a process of its own, watched as `intact watch` does.
@@ -116,7 +131,12 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
         (false, true) => {
-            let (run, facts) = of_ledgers(&args.ledgers, &config.words)?;
+            let like = args.like.iter();
+            let all: Vec<PathBuf> = like.chain(&args.ledgers).cloned().collect();
+            let (run, mut facts) = of_ledgers(&all, &config.words)?;
+            if args.like.is_some() {
+                compare_with_production(&mut facts, &run, &all)?;
+            }
             (run, facts, None)
         }
         (true, false) => {
@@ -159,7 +179,9 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
         let remedy = match Document::of(reader.run()) {
-            Document::Bench => Some("`intact bench --baseline DIR` compares two benches"),
+            Document::Bench => Some(
+                "`intact bench --baseline DIR` compares two benches, `intact bench --like DIR` a bench with production",
+            ),
             Document::Scenario => Some("`intact report DIR` shows a scenario"),
             Document::Capacity => Some("`intact report DIR` shows a capacity"),
             Document::Compare => Some("`intact report DIR` shows a comparison"),
@@ -189,6 +211,25 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         contest.take(index, None, None, &traffic.facts());
     }
     Ok((run, contest.facts()))
+}
+
+/// Adds how the ledgers use connections: the first is that of production, the others of tests.
+fn compare_with_production(
+    facts: &mut CompareFacts,
+    run: &Run,
+    folders: &[PathBuf],
+) -> Result<(), Failed> {
+    let behaviour = |(folder, variant): (&PathBuf, &Variant)| {
+        let behaviour = production::behaviour(folder, None)?;
+        let name = variant.name.clone();
+        Ok(ConnectionBehaviour { name, ..behaviour })
+    };
+    let all = folders.iter().zip(&run.variants).map(behaviour);
+    let mut all = all.collect::<Result<Vec<_>, Failed>>()?.into_iter();
+    if let Some(production) = all.next() {
+        facts.compare_with_production(production, all.collect());
+    }
+    Ok(())
 }
 
 /// The shortest ends of the paths that differ and have a letter in each.

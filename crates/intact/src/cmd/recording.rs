@@ -1,9 +1,11 @@
 //! What happens to the events of a bench: its files, the first calls for the report, progress.
 
+use super::bench::{BenchView, FlameGraphs, Shown};
 use super::output_files::{OpenOutputs, OutputFiles};
 use super::progress;
 use crate::console;
-use indicatif::ProgressBar;
+use crate::exit::Failed;
+use indicatif::{ProgressBar, ProgressStyle};
 use intact_bench::{BenchObserver, Position};
 use intact_findings::timeline::Timeline;
 use intact_ledger::{Caveat, Exchange, Row, Run, Sink, Tally};
@@ -25,10 +27,13 @@ pub(crate) struct Recording {
     first: BTreeMap<u32, Vec<Exchange>>,
     timeline: Timeline,
     bar: ProgressBar,
+    view: BenchView,
     interrupt: Interrupt,
     gauge: Arc<intact_bench::Gauge>,
     /// What is being done, instead of the round and its variant.
     step: Option<String>,
+    /// Samples where processor time is spent, if that was asked for.
+    pub(super) flame: Option<FlameGraphs>,
 }
 
 /// What a recording leaves in addition to its files.
@@ -44,24 +49,31 @@ pub(crate) struct Recorded {
 }
 
 impl Recording {
-    /// Opens the files that were asked for.
+    /// Opens the files that were asked for. `is_live`: the whole terminal shows the run.
     pub(crate) fn start(
         run: Run,
         files: &OutputFiles,
         interrupt: Interrupt,
         gauge: Arc<intact_bench::Gauge>,
-    ) -> anyhow::Result<Recording> {
+        is_live: bool,
+    ) -> Result<Recording, Failed> {
+        let view = BenchView::new(&run, gauge.clone(), is_live)?;
         let kept = files.open(&run)?.counted_elsewhere();
-        let bar = progress::bar(Some(1), 10, "{bar:30} {wide_msg}")?;
+        let bar = match view.is_whole() {
+            true => ProgressBar::hidden(),
+            false => progress::bar(Some(1), 10, "{bar:30} {wide_msg}")?,
+        };
         Ok(Recording {
             run,
             kept,
             first: BTreeMap::new(),
             timeline: Timeline::of_variants(),
             bar,
+            view,
             interrupt,
             gauge,
             step: None,
+            flame: None,
         })
     }
 
@@ -71,8 +83,12 @@ impl Recording {
     }
 
     /// Ends the recording.
-    pub(crate) fn finish(self) -> Recorded {
+    pub(crate) fn finish(mut self) -> Recorded {
+        self.view.end();
         self.bar.finish_and_clear();
+        if let Some(flame) = self.flame.take() {
+            flame.finish(&self.run);
+        }
         Recorded {
             run: self.run,
             first: self.first.into_values().flatten().collect(),
@@ -115,6 +131,12 @@ impl BenchObserver for Recording {
         self.print_news();
     }
 
+    fn turn(&mut self, variant: u32, round: u32) {
+        if let Some(flame) = &self.flame {
+            flame.begin(variant, round);
+        }
+    }
+
     fn warn(&mut self, words: &str) {
         self.bar
             .suspend(|| console::note(&format!("warning: {words}")));
@@ -123,9 +145,27 @@ impl BenchObserver for Recording {
     fn tick(&mut self, position: Position) {
         if self.interrupt.signal().is_some() {
             self.gauge.stop.store(true, Ordering::Relaxed);
+            // the second signal ends the process at once: by then the terminal is given back
+            self.view.end();
         }
         self.kept.flush_now_and_then();
         self.print_news();
+        match self.view.tick(&self.run, &position) {
+            Shown::Line => self.show_line(&position),
+            Shown::Block(lines) => {
+                if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                    self.bar.set_style(style);
+                }
+                self.bar.set_message(lines);
+            }
+            Shown::Nothing => {}
+        }
+    }
+}
+
+impl Recording {
+    /// The line of progress.
+    fn show_line(&self, position: &Position) {
         let (done, all) = position.turns;
         self.bar.set_length(u64::from(all.max(1)));
         self.bar.set_position(u64::from(done));

@@ -3,13 +3,13 @@
 mod faults;
 #[cfg(not(feature = "live"))]
 mod no_live;
-mod processor;
+pub(super) mod processor;
 mod reporting;
 #[cfg(feature = "profile")]
-mod sampler;
+pub(super) mod sampler;
 #[cfg(not(feature = "profile"))]
 #[path = "watch/no_sampler.rs"]
-mod sampler;
+pub(super) mod sampler;
 #[cfg(target_os = "linux")]
 mod windows;
 #[cfg(not(target_os = "linux"))]

@@ -60,6 +60,11 @@ impl Server {
         format!("http://{}/", self.ready["plain"].as_str().unwrap())
     }
 
+    /// The server's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn plain_port(&self) -> String {
         self.port("plain")
     }

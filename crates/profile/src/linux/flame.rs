@@ -10,6 +10,9 @@ use std::io;
 
 /// Width of the drawing in pixels.
 const WIDTH: f64 = 1200.0;
+/// Graphs next to each other, and the space between them in pixels.
+const COLUMNS: usize = 2;
+const GAP: f64 = 20.0;
 /// Height of a level in pixels.
 const LEVEL: usize = 17;
 /// Space above the blocks for the title, and below for the description of the selected block, in
@@ -23,47 +26,90 @@ const NARROWEST: f64 = 0.1;
 /// contains a text.
 const SCRIPT: &str = include_str!("flame/zoom.js");
 
-/// Writes a flame graph. It is an error if the profile has no samples.
-pub fn flame_graph(profile: &Profile, title: &str, mut into: impl io::Write) -> io::Result<()> {
-    if profile.stacks.is_empty() {
+/// Writes flame graphs, each with its title, two next to each other. It is an error if none has a sample.
+pub fn flame_graph(graphs: &[(&str, &Profile)], mut into: impl io::Write) -> io::Result<()> {
+    if graphs.iter().all(|(_, profile)| profile.stacks.is_empty()) {
         return Err(io::Error::other(
             "there was no sample: the program took too little processor time",
         ));
     }
-    let samples: u64 = profile.stacks.iter().map(|stack| stack.samples).sum();
-    let blocks = layout::blocks(
-        profile
-            .stacks
-            .iter()
-            .map(|stack| (path(stack), stack.samples)),
-    );
-    let levels = blocks
+    let panels: Vec<Panel> = graphs
         .iter()
-        .map(|block| block.level + 1)
-        .max()
-        .unwrap_or(0);
-    let height = levels * LEVEL + 2 * MARGIN;
-    let mut svg = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="monospace" font-size="11">
-<rect width="100%" height="100%" fill="#fffdf7"/>
-<text id="title" x="600" y="24" text-anchor="middle" font-size="16">{}</text>
-<text x="600" y="42" text-anchor="middle">processor time, {samples} samples at {} a second; [k] is in the kernel</text>
-<text id="search" x="1190" y="24" text-anchor="end">search</text>
-<text id="about" x="10" y="{}"> </text>
-<g id="blocks">
-"##,
-        xml(title),
-        profile.per_second,
-        height - 20,
-    );
-    for block in &blocks {
-        draw(block, samples, levels, &mut svg);
+        .map(|(title, profile)| Panel::of(title, profile))
+        .collect();
+    let (mut body, mut height) = (String::new(), 0);
+    for row in panels.chunks(COLUMNS) {
+        // the blocks of a row stand on the same line
+        let levels = row.iter().map(Panel::levels).max().unwrap_or(0);
+        for (nth, panel) in row.iter().enumerate() {
+            let x = nth as f64 * (WIDTH + GAP);
+            let _ = writeln!(
+                body,
+                r#"<g class="panel" transform="translate({x} {height})">"#
+            );
+            panel.draw(levels, &mut body);
+            body.push_str("</g>\n");
+        }
+        height += levels * LEVEL + 2 * MARGIN;
     }
-    let _ = write!(
-        svg,
-        "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n"
+    let columns = panels.len().clamp(1, COLUMNS) as f64;
+    let width = columns * WIDTH + (columns - 1.0) * GAP;
+    let svg = format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="monospace" font-size="11">
+<rect width="100%" height="100%" fill="#fffdf7"/>
+<text id="search" x="{}" y="24" text-anchor="end">search</text>
+{body}<script><![CDATA[
+{SCRIPT}]]></script>
+</svg>
+"##,
+        width - 10.0,
     );
     into.write_all(svg.as_bytes())
+}
+
+/// One graph.
+struct Panel<'a> {
+    title: &'a str,
+    per_second: u64,
+    samples: u64,
+    blocks: Vec<Block>,
+}
+
+impl<'a> Panel<'a> {
+    fn of(title: &'a str, profile: &Profile) -> Panel<'a> {
+        let stacks = profile.stacks.iter();
+        Panel {
+            title,
+            per_second: profile.per_second,
+            samples: stacks.clone().map(|stack| stack.samples).sum(),
+            blocks: layout::blocks(stacks.map(|stack| (path(stack), stack.samples))),
+        }
+    }
+
+    fn levels(&self) -> usize {
+        let levels = self.blocks.iter().map(|block| block.level + 1);
+        levels.max().unwrap_or(0)
+    }
+
+    /// Writes it with room for this number of levels.
+    fn draw(&self, levels: usize, svg: &mut String) {
+        let _ = write!(
+            svg,
+            r##"<text class="title" x="600" y="24" text-anchor="middle" font-size="16">{}</text>
+<text x="600" y="42" text-anchor="middle">processor time, {} samples at {} a second; [k] is in the kernel</text>
+<text class="about" x="10" y="{}"> </text>
+<g class="blocks">
+"##,
+            xml(self.title),
+            self.samples,
+            self.per_second,
+            levels * LEVEL + 2 * MARGIN - 20,
+        );
+        for block in &self.blocks {
+            draw(block, self.samples, levels, svg);
+        }
+        svg.push_str("</g>\n");
+    }
 }
 
 /// Writes a block: a group with the data of the script, its rectangle, its name if it fits, and a
@@ -167,6 +213,7 @@ mod tests {
     fn svg(frames: Vec<Frame>, title: &str) -> String {
         let stack = Stack {
             subject: 0,
+            part: 0,
             command: "a;b".into(),
             frames,
             samples: 3,
@@ -177,7 +224,7 @@ mod tests {
             ..Profile::default()
         };
         let mut svg = Vec::new();
-        flame_graph(&profile, title, &mut svg).unwrap();
+        flame_graph(&[(title, &profile)], &mut svg).unwrap();
         String::from_utf8(svg).unwrap()
     }
 
@@ -204,6 +251,7 @@ mod tests {
     fn a_flame_graph_contains_the_sampled_names() {
         let stack = Stack {
             subject: 0,
+            part: 0,
             command: "curl".into(),
             frames: vec![
                 Frame::Kernel(Some("tcp_sendmsg".into())),
@@ -218,9 +266,13 @@ mod tests {
             ..Profile::default()
         };
         let mut svg = Vec::new();
-        flame_graph(&profile, "curl", &mut svg).unwrap();
+        let other = profile.filtered(|stack| stack.part == 1);
+        flame_graph(&[("curl", &profile), ("wget", &other)], &mut svg).unwrap();
         let svg = String::from_utf8(svg).unwrap();
         assert!(svg.contains("tcp_sendmsg [k]") && svg.contains("send&lt;T&gt;"));
-        assert!(flame_graph(&Profile::default(), "", &mut Vec::new()).is_err());
+        // one without samples has its place, so that the others keep theirs
+        assert_eq!(svg.matches("class=\"panel\"").count(), 2);
+        assert!(svg.contains("wget") && svg.contains("translate(1220 0)"));
+        assert!(flame_graph(&[("", &Profile::default())], &mut Vec::new()).is_err());
     }
 }

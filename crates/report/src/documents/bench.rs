@@ -7,7 +7,7 @@ mod rounds;
 use super::common::{
     GROUPS, by_kind, caveats, findings, first_of, method, no_response, page as start, sentences,
 };
-use super::{populations, timeline};
+use super::{likeness, populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
@@ -61,6 +61,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         page.section(rounds::section(one));
         page.section(lives(run, charts));
     }
+    page.section(likeness::section(facts.like.as_ref()));
     page.section(baseline(facts));
     page.section(sockets(facts));
     page.caveats = caveats(&facts.caveats);

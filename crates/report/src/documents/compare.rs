@@ -1,6 +1,7 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
 
 use super::common::{by_round, caveats, method, page as start, round_line, significance};
+use super::likeness;
 use crate::json;
 use crate::page::*;
 use intact_findings::Severity;
@@ -8,6 +9,7 @@ use intact_findings::compare::{
     CompareFacts, CountStatistic, FigureChange, FindingChange, FindingState, ProgramFacts,
     RoundFigures, TimeStatistic,
 };
+use intact_findings::cpu::{ProgramWork, WorkShares};
 use intact_findings::stats::Interval;
 use intact_ledger::Run;
 use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
@@ -48,6 +50,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
             "Findings of a further ledger only, and what to change",
         ]
     };
+    page.section(likeness::section(facts.like.as_ref()));
     page.section(changes(facts, FindingState::New, Section::new("new", new)));
     let title = match (facts.is_experiment, facts.rounds) {
         (false, _) => "Ledgers",
@@ -68,6 +71,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     ] {
         page.section(changes(facts, state, Section::new(id, title)));
     }
+    page.section(work(facts));
     page.section(charts(facts));
     page.section(
         Section::new("findings", "All findings of the programs")
@@ -85,6 +89,26 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
 }
 
 /// The largest difference that was shown, as a number; the others in its caption.
+/// What the programs took processor time for.
+fn work(facts: &CompareFacts) -> Section {
+    let share = |of: fn(&WorkShares) -> f64| {
+        move |one: &ProgramWork| one.work.as_ref().map(|work| Share(of(work)))
+    };
+    let table = Rows::of(&facts.work)
+        .column("program", |one| &one.name)
+        .column("sockets", share(|work| work.socket))
+        .about("and packets, in the kernel")
+        .column("TLS", share(|work| work.tls))
+        .column("lookups", share(|work| work.dns))
+        .column("readiness", share(|work| work.readiness))
+        .about("waiting for descriptors to become ready")
+        .column("other", share(|work| work.other))
+        .column("samples", |one| one.work.as_ref().map(|work| work.samples))
+        .about("of all rounds")
+        .table();
+    Section::new("work", "Processor time by kind of work").summary(table)
+}
+
 fn headline(facts: &CompareFacts) -> Option<Headline> {
     let shown = facts.outcomes.iter().find(|one| one.shown().count() > 0);
     let Some((outcome, largest)) = shown.and_then(|one| Some((one, one.shown().next()?))) else {

@@ -10,6 +10,7 @@ mod fault;
 pub(crate) mod fix;
 mod fleet;
 mod lambda;
+mod likeness;
 mod model;
 mod populations;
 mod scenario;

@@ -182,6 +182,12 @@ impl<'a, B: Backend> Round<'a, B> {
             if now.since(swept) >= SWEEP {
                 swept = now;
                 self.sweep(now);
+                // the sessions of a scenario are variants of one turn, which its page shows at the end
+                if self.clients.is_none() {
+                    let since = self.measured.map(|measured| measured.start);
+                    let (variant, round) = (self.recipe.variant, self.round);
+                    self.engine.publish(variant, round, since, now);
+                }
             }
             self.begin_measuring();
         }

@@ -85,6 +85,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(in crate::cmd) output: Output,
+    /// Show the run on the whole terminal; q stops it and keeps what was measured. Runs over 5 s show a block of lines by default
+    #[arg(long, conflicts_with_all = ["link", "scenario"], help_heading = "Output")]
+    pub(in crate::cmd) live: bool,
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) csv: Option<PathBuf>,
@@ -94,6 +97,12 @@ pub(crate) struct Args {
     /// Compare with the stored ledger of an earlier bench
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) baseline: Option<PathBuf>,
+    /// Compare how connections are used with this ledger of production, recorded by `watch` or `audit`
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(in crate::cmd) like: Option<PathBuf>,
+    /// Draw where the client's threads and the server's process (ours, or --server-pid) spent processor time, a graph for each variant
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    pub(in crate::cmd) flamegraph: Option<PathBuf>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
     #[arg(
         long,
@@ -255,7 +264,9 @@ pub(crate) struct ScenarioOptions {
 }
 
 /// What a scenario says itself, or what would have no effect in one.
-const NOT_IN_SCENARIOS: [&str; 24] = [
+const NOT_IN_SCENARIOS: [&str; 26] = [
+    "like",
+    "flamegraph",
     "when_busy",
     "rounds",
     "coalesce",
@@ -344,6 +355,8 @@ const EXAMPLES: &str = "Examples:
   intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
   intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
   intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
+  intact bench https://staging/ -c 20 --like production/ --require 'unlike == 0'    does the test use connections as production does?
+  intact bench http://localhost:8080/ --server-pid 4711 --flamegraph time.svg
   intact bench --json | jq '.comparisons[0].saved_ms'
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";

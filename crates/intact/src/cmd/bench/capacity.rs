@@ -64,7 +64,13 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         near.describe(&mut head);
     }
     let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let recording = Recording::start(head.clone(), &files, interrupt.clone(), bench.gauge())?;
+    let recording = Recording::start(
+        head.clone(),
+        &files,
+        interrupt.clone(),
+        bench.gauge(),
+        false,
+    )?;
     let mut director = Director::new(&plan, head, recording);
     let mut tally = bench
         .run_steps(Clock::start(), &mut director)

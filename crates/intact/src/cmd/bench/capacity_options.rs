@@ -40,7 +40,7 @@ pub(crate) struct CapacityOptions {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "3s")]
     step: Duration,
     /// Send this multiple of the maximum found, or of --rate, then 80 %: how long until the conditions hold again?
-    #[arg(long, value_name = "FACTORx", value_parser = factor, conflicts_with_all = ["ramp", "scenario", "rounds", "baseline"])]
+    #[arg(long, value_name = "FACTORx", value_parser = factor, conflicts_with_all = NOT_IN_STEPS)]
     overload: Option<f64>,
     /// How long the overload lasts
     #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "20s")]
@@ -59,7 +59,25 @@ pub(crate) struct CapacityOptions {
 }
 
 /// What a search chooses itself, or what would have no effect in one.
-const NOT_IN_A_SEARCH: [&str; 5] = ["rate", "ramp", "scenario", "rounds", "baseline"];
+const NOT_IN_A_SEARCH: [&str; 8] = [
+    "rate",
+    "ramp",
+    "scenario",
+    "rounds",
+    "baseline",
+    "like",
+    "flamegraph",
+    "live",
+];
+const NOT_IN_STEPS: [&str; 7] = [
+    "ramp",
+    "scenario",
+    "rounds",
+    "baseline",
+    "like",
+    "flamegraph",
+    "live",
+];
 
 impl CapacityOptions {
     /// Whether a capacity or a recovery is looked for.

@@ -74,7 +74,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         near.describe(&mut head);
     }
     let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let mut recording = Recording::start(head, &files, interrupt.clone(), scenario.gauge())?;
+    let mut recording = Recording::start(head, &files, interrupt.clone(), scenario.gauge(), false)?;
     let mut tally = scenario
         .run(Clock::start(), &mut recording)
         .map_err(super::usage_or_own)?;

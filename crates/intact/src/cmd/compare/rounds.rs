@@ -6,6 +6,8 @@ use crate::cmd::config::Config;
 use crate::cmd::observing::Observing;
 use crate::cmd::progress;
 use crate::cmd::run_header::{fingerprint_key, seed};
+use crate::cmd::watch::processor::function_names;
+use crate::cmd::watch::sampler::ProgramSampler;
 use crate::cmd::watch::{key_logging, not_run};
 use crate::console;
 use crate::exit::{self, Failed};
@@ -13,11 +15,13 @@ use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use intact_experiment::order;
 use intact_findings::compare::{CompareFacts, Comparison, WARMUP};
+use intact_findings::cpu::ProgramWork;
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, redact};
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
 use intact_watch::{Clock, Ended, RunPosition, Streams};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
@@ -36,13 +40,52 @@ pub(super) fn of_programs(
         recording: recording.map_err(own)?,
         config: intact_watch::Config::new(Vec::new(), fingerprint_key().map_err(own)?),
         failures: BTreeMap::new(),
+        sampler: sampler(args, programs.len())?,
         bar: bar(args, programs.len()).map_err(own)?,
     };
     let ended = rounds.all(run.seed.unwrap_or(0));
     rounds.bar.finish_and_clear();
     let ended = ended?;
     rounds.print_failures();
-    Ok((run, rounds.recording.finish().facts(), ended))
+    let mut facts = rounds.recording.finish().facts();
+    if let Some(sampler) = &rounds.sampler {
+        add_work(&mut facts, sampler, &run, args.flamegraph.as_deref());
+    }
+    Ok((run, facts, ended))
+}
+
+/// A sampler, if that was asked for.
+fn sampler(args: &Args, programs: usize) -> Result<Option<ProgramSampler>, Failed> {
+    if !args.cpu && args.flamegraph.is_none() {
+        return Ok(None);
+    }
+    let option = if args.cpu { "--cpu" } else { "--flamegraph" };
+    let sampler = ProgramSampler::new(programs)
+        .map_err(|reason| Failed::wrapper(exit::NOT_PERMITTED, anyhow!("{option}: {reason}")))?;
+    Ok(Some(sampler))
+}
+
+/// What the programs took processor time for.
+fn add_work(
+    facts: &mut CompareFacts,
+    sampler: &ProgramSampler,
+    run: &Run,
+    flamegraph: Option<&Path>,
+) {
+    let names: Vec<&str> = run.variants.iter().map(|one| one.name.as_str()).collect();
+    let work = names.iter().zip(sampler.work());
+    let work = work.map(|(name, work)| ProgramWork {
+        name: (*name).to_owned(),
+        work,
+    });
+    facts.work = work.collect();
+    let gaps = sampler.gaps().into_iter();
+    facts
+        .caveats
+        .extend(gaps.map(|gap| Caveat::new("samples", gap)));
+    if let Some(path) = flamegraph {
+        sampler.draw(&names, path);
+    }
 }
 
 fn described(config: &Config<Args>, programs: &[Program]) -> Run {
@@ -69,6 +112,8 @@ struct Rounds<'a> {
     config: intact_watch::Config,
     /// How often each program failed, and how it did last.
     failures: BTreeMap<usize, (u32, String)>,
+    /// Samples what programs take processor time for.
+    sampler: Option<ProgramSampler>,
     bar: ProgressBar,
 }
 
@@ -102,6 +147,9 @@ impl Rounds<'_> {
         let mut config = self.config.clone();
         config.command.clone_from(&program.command);
         config.environment.clone_from(&program.environment);
+        if self.args.flamegraph.is_some() {
+            config.environment.extend(function_names());
+        }
         config.place = Some(RunPosition {
             variant,
             round,
@@ -114,8 +162,15 @@ impl Rounds<'_> {
         } else {
             Streams::Null
         };
+        let sampler = self.sampler.as_mut().filter(|_| round != WARMUP);
+        if let Some(sampler) = sampler {
+            sampler.begin();
+        }
         let outcome =
             intact_watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.end(index);
+        }
         let cpu = outcome.cpu.user + outcome.cpu.system;
         self.recording.record(Event::Round(&Round {
             variant,

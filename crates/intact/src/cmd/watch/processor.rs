@@ -76,20 +76,25 @@ impl Options {
 
     /// Environment variables that make the program's runtime write the names of its functions.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
-        if self.flamegraph.is_none() {
-            return Vec::new();
+        match self.flamegraph {
+            Some(_) => function_names(),
+            None => Vec::new(),
         }
-        let mut node = std::env::var_os("NODE_OPTIONS").unwrap_or_default();
-        if !node.is_empty() {
-            node.push(" ");
-        }
-        // silent, allowed there since Node 12, and without the log that --perf-basic-prof leaves in the working folder
-        node.push("--perf-basic-prof-only-functions --interpreted-frames-native-stack");
-        vec![
-            ("NODE_OPTIONS".into(), node),
-            ("PYTHONPERFSUPPORT".into(), "1".into()),
-        ]
     }
+}
+
+/// Environment variables that make Node and Python write the names of their functions.
+pub(in crate::cmd) fn function_names() -> Vec<(OsString, OsString)> {
+    let mut node = std::env::var_os("NODE_OPTIONS").unwrap_or_default();
+    if !node.is_empty() {
+        node.push(" ");
+    }
+    // silent, allowed there since Node 12, and without the log that --perf-basic-prof leaves in the working folder
+    node.push("--perf-basic-prof-only-functions --interpreted-frames-native-stack");
+    vec![
+        ("NODE_OPTIONS".into(), node),
+        ("PYTHONPERFSUPPORT".into(), "1".into()),
+    ]
 }
 
 impl Measuring {

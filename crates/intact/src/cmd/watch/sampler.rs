@@ -5,6 +5,7 @@ use intact_findings::cpu::{CpuFacts, WorkShares};
 use intact_ledger::private_file;
 use intact_profile::{CategoryShares, Gap, Profile, SampleTarget, Sampling};
 use intact_units::plural::counted;
+use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::SystemTime;
@@ -53,7 +54,7 @@ impl Sampler {
         }
         facts.gaps = profile.gaps.iter().map(words).collect();
         if let Some(path) = flamegraph
-            && let Err(error) = draw(&profile, title, path)
+            && let Err(error) = draw(&[(title, &profile)], path)
         {
             let path = path.display();
             console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
@@ -61,11 +62,68 @@ impl Sampler {
     }
 }
 
-fn draw(profile: &Profile, title: &str, path: &Path) -> anyhow::Result<()> {
+pub(in crate::cmd) fn draw(graphs: &[(&str, &Profile)], path: &Path) -> anyhow::Result<()> {
     let mut out = BufWriter::new(private_file::create(path)?);
-    intact_profile::flame_graph(profile, title, &mut out)?;
+    intact_profile::flame_graph(graphs, &mut out)?;
     out.flush()?;
     Ok(())
+}
+
+/// Samples programs that are run one after the other, several times each.
+pub(in crate::cmd) struct ProgramSampler {
+    profiles: Vec<Profile>,
+    since: SystemTime,
+    under_way: Option<Sampling>,
+}
+
+impl ProgramSampler {
+    /// For this number of programs; an error where this system does not let us sample.
+    pub(in crate::cmd) fn new(programs: usize) -> Result<ProgramSampler, String> {
+        // one that is refused is refused before a program was run
+        Sampling::start(&[SampleTarget::Children]).map_err(|error| error.to_string())?;
+        Ok(ProgramSampler {
+            profiles: vec![Profile::default(); programs],
+            since: SystemTime::now(),
+            under_way: None,
+        })
+    }
+
+    /// Begins to sample the program that this thread starts next.
+    pub(in crate::cmd) fn begin(&mut self) {
+        let sampling = intact_watch::without_signals(|| Sampling::start(&[SampleTarget::Children]));
+        self.under_way = sampling.ok();
+    }
+
+    /// The program has ended.
+    pub(in crate::cmd) fn end(&mut self, program: usize) {
+        if let Some(sampling) = self.under_way.take() {
+            let profile = sampling.finish();
+            tidy(&profile, self.since);
+            self.profiles[program].add(profile);
+        }
+    }
+
+    /// What each program took processor time for.
+    pub(in crate::cmd) fn work(&self) -> Vec<Option<WorkShares>> {
+        let all = self.profiles.iter();
+        all.map(|profile| shares(profile.shares(0))).collect()
+    }
+
+    /// What could not be seen.
+    pub(in crate::cmd) fn gaps(&self) -> BTreeSet<String> {
+        let gaps = self.profiles.iter().flat_map(|profile| &profile.gaps);
+        gaps.map(words).collect()
+    }
+
+    /// Draws the programs next to each other.
+    pub(in crate::cmd) fn draw(&self, names: &[&str], path: &Path) {
+        let graphs = names.iter().copied().zip(&self.profiles);
+        let graphs: Vec<(&str, &Profile)> = graphs.collect();
+        if let Err(error) = draw(&graphs, path) {
+            let path = path.display();
+            console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
+        }
+    }
 }
 
 /// Removes the lists of functions that runtimes have written at our request; older ones are somebody else's.

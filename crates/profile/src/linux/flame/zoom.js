@@ -1,9 +1,11 @@
-const blocks = [...document.querySelectorAll('#blocks > g')].map(group => ({
-  group, rect: group.querySelector('rect'), text: group.querySelector('text'),
-  title: group.querySelector('title').textContent,
-  x: Number(group.dataset.x), width: Number(group.dataset.w), y: Number(group.dataset.y),
+const panels = [...document.querySelectorAll('.panel')].map(panel => ({
+  about: panel.querySelector('.about'), title: panel.querySelector('.title'),
+  blocks: [...panel.querySelectorAll('.blocks > g')].map(group => ({
+    group, rect: group.querySelector('rect'), text: group.querySelector('text'),
+    title: group.querySelector('title').textContent,
+    x: Number(group.dataset.x), width: Number(group.dataset.w), y: Number(group.dataset.y),
+  })),
 }));
-const about = document.getElementById('about');
 const nameOf = block => block.title.replace(/ \(\d+ of .*$/, '');
 
 function label(block, width) {
@@ -12,9 +14,9 @@ function label(block, width) {
 }
 
 // what is left of, right of or narrower than the block at the new scale is hidden; its callers fill the width
-function zoom(to) {
+function zoom(panel, to) {
   const scale = 1200 / to.width;
-  for (const block of blocks) {
+  for (const block of panel.blocks) {
     const isCaller = block.y > to.y && block.x <= to.x + 0.01 && block.x + block.width >= to.x + to.width - 0.01;
     const isInside = block.x >= to.x - 0.01 && block.x + block.width <= to.x + to.width + 0.01;
     block.group.style.display = isCaller || isInside ? '' : 'none';
@@ -26,17 +28,20 @@ function zoom(to) {
   }
 }
 
+// in all graphs, so that the same function is found in each
 function search() {
   const wanted = prompt('Mark functions whose name contains:');
   if (wanted === null) return;
-  for (const block of blocks) {
+  for (const block of panels.flatMap(panel => panel.blocks)) {
     block.rect.setAttribute('stroke', wanted && nameOf(block).includes(wanted) ? '#a0009c' : 'none');
   }
 }
 
-for (const block of blocks) {
-  block.group.addEventListener('click', () => zoom(block));
-  block.group.addEventListener('mouseover', () => { about.textContent = block.title; });
+for (const panel of panels) {
+  for (const block of panel.blocks) {
+    block.group.addEventListener('click', () => zoom(panel, block));
+    block.group.addEventListener('mouseover', () => { panel.about.textContent = block.title; });
+  }
+  panel.title.addEventListener('click', () => zoom(panel, { x: 0, width: 1200, y: Infinity }));
 }
-document.getElementById('title').addEventListener('click', () => zoom({ x: 0, width: 1200, y: Infinity }));
 document.getElementById('search').addEventListener('click', search);

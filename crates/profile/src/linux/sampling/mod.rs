@@ -9,10 +9,10 @@ use intact_sys::process::online_processors;
 use perf::Ring;
 use std::fs;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
-use tree::Tree;
+use tree::{Marks, Tree};
 
 /// Samples per second of processor time. It divides no round number, so it does not coincide with
 /// periodic work.
@@ -34,6 +34,7 @@ pub struct Sampling {
     /// `None` after it was joined.
     thread: Option<JoinHandle<Profile>>,
     end: Arc<AtomicBool>,
+    marks: Marks,
 }
 
 impl Sampling {
@@ -41,7 +42,8 @@ impl Sampling {
     /// [`SampleTarget::Children`] refers to the calling thread, which starts the program
     /// afterwards.
     pub fn start(subjects: &[SampleTarget]) -> Result<Sampling, ProfileError> {
-        let mut tree = Tree::new(Images::default());
+        let marks = Marks::default();
+        let mut tree = Tree::new(Images::default(), marks.clone());
         // index of the target and a thread of it; `None` for children
         let mut whom: Vec<(usize, Option<u32>)> = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {
@@ -66,7 +68,14 @@ impl Sampling {
         Ok(Sampling {
             thread: Some(thread.map_err(|error| ProfileError::Setup("a thread", error))?),
             end,
+            marks,
         })
+    }
+
+    /// Samples from now on belong to this part of the run ([`crate::Stack::part`]).
+    pub fn mark(&self, part: u32) {
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.push((perf::now(), part));
     }
 
     /// Ends the sampling and resolves the names.

@@ -1,10 +1,10 @@
 //! The only module that uses `perf_event`: opens a sampled software clock per thread and processor,
 //! and reads its records.
-#![allow(unsafe_code, reason = "poll")]
+#![allow(unsafe_code, reason = "poll, and the clock of the records")]
 
 use perf_event::data::Record;
 use perf_event::events::Software;
-use perf_event::{Builder, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -25,7 +25,21 @@ const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const BY_EXEC: u16 = 1 << 13;
 
-/// A record of the kernel, with its time on the kernel's clock.
+/// The clock of the records.
+const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+
+/// The time on the clock of the records, in nanoseconds.
+pub(super) fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for writes, and the clock exists on every Linux.
+    unsafe { libc::clock_gettime(CLOCK, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A record of the kernel, with its time in nanoseconds.
 pub(super) struct PerfRecord {
     pub(super) time: u64,
     pub(super) what: What,
@@ -117,6 +131,7 @@ impl Ring {
             .comm_exec(true)
             .task(true)
             .sample_id_all(true)
+            .clockid(Clock::new(CLOCK))
             .wakeup_watermark(room / 4);
         let sampler = builder.build()?.sampled(room).map_err(|error| {
             // this error is about locked memory here, not about permission

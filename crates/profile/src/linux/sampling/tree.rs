@@ -6,7 +6,7 @@ use crate::platform::code::{AddressSpace, CodeLocation, Images, PerfMap};
 use crate::{Frame, Gap, Profile, Stack};
 use std::collections::HashMap;
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Limit of different stacks; samples of further ones count as lost.
 const MAX_STACKS: usize = 200_000;
@@ -17,6 +17,7 @@ const MAX_DEPTH: usize = 256;
 #[derive(PartialEq, Eq, Hash)]
 struct RawStack {
     subject: usize,
+    part: u32,
     command: Arc<str>,
     kernel: Vec<u64>,
     places: Vec<CodeLocation>,
@@ -28,16 +29,21 @@ pub(super) struct Tree {
     names: HashMap<u32, Arc<str>>,
     stacks: HashMap<RawStack, u64>,
     lost: u64,
+    marks: Marks,
 }
 
+/// When each part of the run began, on the clock of the records, in order.
+pub(super) type Marks = Arc<Mutex<Vec<(u64, u32)>>>;
+
 impl Tree {
-    pub(super) fn new(images: Images) -> Tree {
+    pub(super) fn new(images: Images, marks: Marks) -> Tree {
         Tree {
             images,
             spaces: HashMap::new(),
             names: HashMap::new(),
             stacks: HashMap::new(),
             lost: 0,
+            marks,
         }
     }
 
@@ -56,7 +62,7 @@ impl Tree {
 
     pub(super) fn take(&mut self, record: PerfRecord) {
         match record.what {
-            What::Sample(sample) => self.sample(&sample),
+            What::Sample(sample) => self.sample(&sample, record.time),
             What::Mapped(mapping) => self.map(&mapping),
             What::Forked { process, parent } => {
                 if let Some(space) = self.spaces.get(&parent) {
@@ -104,7 +110,14 @@ impl Tree {
         );
     }
 
-    fn sample(&mut self, sample: &Sample) {
+    /// The part of the run at a time.
+    fn part(&self, time: u64) -> u32 {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = marks.partition_point(|(since, _)| *since <= time);
+        after.checked_sub(1).map_or(0, |at| marks[at].1)
+    }
+
+    fn sample(&mut self, sample: &Sample, time: u64) {
         let space = self
             .spaces
             .entry(sample.process)
@@ -119,6 +132,7 @@ impl Tree {
             .unwrap_or_else(|| "?".into());
         let raw = RawStack {
             subject: sample.subject,
+            part: self.part(time),
             command,
             kernel: sample.kernel.clone(),
             places,
@@ -153,6 +167,7 @@ impl Tree {
             frames.extend(raw.places.iter().map(|place| images.frame(place)));
             stacks.push(Stack {
                 subject: raw.subject,
+                part: raw.part,
                 command: raw.command,
                 work: CpuCategory::of(&frames),
                 frames,

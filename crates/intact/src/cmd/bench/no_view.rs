@@ -1,0 +1,46 @@
+//! The view of a build without the feature `live`: the line of progress. `--live` is an error.
+
+use crate::exit::Failed;
+use anyhow::anyhow;
+use intact_bench::{Gauge, Position};
+use intact_ledger::Run;
+use std::sync::Arc;
+
+/// What is drawn next to the counts.
+#[allow(dead_code, reason = "only the view of the feature has others")]
+pub(in crate::cmd) enum Shown {
+    /// The line of progress.
+    Line,
+    /// These lines in its place.
+    Block(String),
+    /// Nothing.
+    Nothing,
+}
+
+/// No view.
+pub(in crate::cmd) struct BenchView;
+
+impl BenchView {
+    /// Fails with `--live`.
+    pub(in crate::cmd) fn new(_: &Run, _: Arc<Gauge>, is_whole: bool) -> Result<BenchView, Failed> {
+        match is_whole {
+            false => Ok(BenchView),
+            true => Err(Failed::usage(anyhow!(
+                "this intact was built without its live view: build it with `--features live`, a default"
+            ))),
+        }
+    }
+
+    /// There is none.
+    pub(in crate::cmd) fn is_whole(&self) -> bool {
+        false
+    }
+
+    /// Nothing was taken.
+    pub(in crate::cmd) fn end(&mut self) {}
+
+    /// The line of progress.
+    pub(in crate::cmd) fn tick(&mut self, _: &Run, _: &Position) -> Shown {
+        Shown::Line
+    }
+}

@@ -1,0 +1,29 @@
+//! The section about a test and production: do both use connections alike?
+
+use crate::page::*;
+use intact_findings::likeness::{Alikeness, AspectComparison, Likeness};
+
+/// How tests use connections, compared with production.
+pub(super) fn section(like: Option<&Likeness>) -> Option<Section> {
+    let like = like?;
+    let rows = like.tests.iter().flat_map(|test| {
+        let aspects = test.aspects.iter();
+        aspects.map(move |aspect| (&test.behaviour.name, aspect))
+    });
+    let rows: Vec<(&String, &AspectComparison)> = rows.collect();
+    let table = Rows::of(&rows)
+        .column("test", |row| row.0)
+        .column("aspect", |row| row.1.aspect.words())
+        .column("of the test", |row| row.1.test.as_ref())
+        .column("of production", |row| row.1.production.as_ref())
+        .column("result", |row| match row.1.result {
+            Alikeness::Alike => "alike",
+            Alikeness::Differs => "differs",
+            Alikeness::Unknown => "unknown",
+        })
+        .about("unknown: one side does not show it")
+        .table();
+    let title = text!("Like production? {}", &like.production.name);
+    let words = "A test whose connections are used otherwise measures other setups, other queues and another share of requests that wait for both. Its percentiles are not those of production.";
+    Some(Section::new("like", title).summary(table.note(Text::prose(words))))
+}
