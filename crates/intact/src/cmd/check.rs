@@ -127,7 +127,7 @@ const EXAMPLES: &str = "Examples:
   intact check https://my.server/ --json | jq .idle_timeout
   intact check http://localhost:8080/ --drain --drain-slow /report -- node server.js    what does a restart lose?
 
-Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the profile.";
+Probes run one after the other, and the maximum number of requests is printed first. Ctrl-C ends the waiting and keeps the profile.";
 
 impl Args {
     /// The options of `intact check URL`.
