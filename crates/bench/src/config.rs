@@ -1,4 +1,4 @@
-//! What a person asked for, checked before anything is sent.
+//! The settings of a bench. [`crate::Bench::new`] checks them before anything is sent.
 
 use crate::endpoint::{by_scheme, is_own_name, names};
 use crate::engine::Pauses;
@@ -135,7 +135,7 @@ pub struct Config {
     pub opening_per_s: Option<f64>,
     /// Requests a second, over all threads; absent: as many as it takes.
     pub requests_per_s: Option<f64>,
-    /// Measured exchanges per variant that are never exceeded, whatever the length says.
+    /// Limit of measured exchanges per variant. It also applies if `length` is a time.
     pub most: Option<u64>,
     /// The limit for one exchange and for one dial.
     pub timeout: Duration,

@@ -1,4 +1,4 @@
-//! When exchanges start: in a closed loop after the last, in an open loop by a schedule. One pace per thread and round.
+//! When exchanges start. A closed loop starts one after the last response, an open loop by a schedule. Each thread has a pace per round.
 
 use crate::closed_loop::ClosedLoop;
 use crate::open_loop::OpenLoop;

@@ -37,7 +37,7 @@ pub enum BenchError {
     #[error("event loop: {0}")]
     Loop(#[from] std::io::Error),
     /// An engine thread ended by a bug.
-    #[error("an engine thread ended early: this is a bug of ours, please report it")]
+    #[error("an engine thread ended early: this is a bug of intact, please report it")]
     Thread,
 }
 
@@ -54,7 +54,7 @@ pub struct Position {
     pub turns: (u32, u32),
     /// Exchanges so far.
     pub exchanges: u64,
-    /// Time until the end, judged by the turns so far or by the time that was asked for.
+    /// Estimated time until the end: from the rounds so far, or from the configured time.
     pub left: Option<Duration>,
 }
 

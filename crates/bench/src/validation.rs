@@ -7,7 +7,7 @@ use crate::machine;
 use intact_experiment::{AxisValues, RequestRate, TlsChoice, WhenBusy};
 use intact_ledger::Protocol;
 
-/// Rounds when nothing else is said.
+/// The default number of rounds.
 const ROUNDS: u32 = 20;
 /// The least requests that fall due in a round of an open loop whose rounds are not set.
 const LEAST_DUE: f64 = 10.0;

@@ -1,5 +1,5 @@
-//! Opens connections and sends requests, one step at a time, on an event loop of its own. Each request is taken from the budget, and
-//! each event goes to the observer.
+//! Opens connections and sends requests, one step at a time, on an event loop of its own. Each request counts against the budget.
+//! The observer gets each event.
 
 mod dialing;
 

@@ -1,4 +1,4 @@
-//! How the server behaves.
+//! The settings of the server: limits, announcements, faults, listeners.
 
 use crate::certificate_authority::CertificateAuthority;
 use crate::delay::Delay;
@@ -28,16 +28,16 @@ choices! {
 }
 
 choices! {
-    /// What becomes of a connection that was accepted, before its first byte.
+    /// The fault of an accepted connection, before its first byte.
     #[derive(Default)]
     Accept, "way to accept";
     #[default]
-    Serve "serve" "it is served",
-    Stall "stall" "not a word is said, not even in TLS",
-    Fin "fin" "it is closed at once",
-    Rst "rst" "it is reset at once",
-    Plain "plain" "plain HTTP is spoken, on the TLS port too",
-    Tls "tls" "TLS is spoken, on the plain port too",
+    Serve "serve" "serves it",
+    Stall "stall" "sends nothing, not even a TLS record",
+    Fin "fin" "closes it immediately",
+    Rst "rst" "resets it immediately",
+    Plain "plain" "speaks plain HTTP, on the TLS port too",
+    Tls "tls" "speaks TLS, on the plain port too",
 }
 
 /// What `Keep-Alive` says in HTTP/1; HTTP/2 forbids the field.
@@ -48,7 +48,7 @@ pub enum Announce {
     Off,
     /// The idle timeout and the requests left, as they are.
     Honest,
-    /// These words, whatever is true.
+    /// This text, true or not.
     Lie(String),
 }
 

@@ -1,7 +1,6 @@
-//! What a server can do wrong: one name each, drawn per request by probability or asked for by path.
+//! The faults of a server. Each has a name, and is chosen per request by probability or by path.
 //!
-//! Only the names, and what a careful client makes of each. How a fault looks on the wire is each version's own business
-//! (`http1::faults`, `http2::faults`).
+//! This module has the names, and the outcome that a careful client records. `http1::faults` and `http2::faults` write the bytes.
 
 use crate::named_variants::{NamedVariants, UnknownChoice, choices};
 use intact_experiment::Rng;
@@ -19,14 +18,14 @@ choices! {
     ResetMidBody "reset-mid-body" "sends half of the body, then a RST (HTTP/2: RST_STREAM)",
     TruncatedBody "truncated-body" "sends half of the body, then a FIN",
     CloseAfterHead "close-after-head" "sends the header section of a response with a body, then a FIN",
-    Garbage "garbage" "answers with bytes that are no HTTP, then a FIN",
+    Garbage "garbage" "sends bytes that are no HTTP, then a FIN",
     BadChunk "bad-chunk" "breaks the framing of the body: a chunk size that is no number (HTTP/2: padding longer than its frame)",
-    EndlessInterim "endless-interim" "sends 1xx answers without end",
+    EndlessInterim "endless-interim" "sends 1xx responses without end",
     EndlessHead "endless-head" "sends a header section without end (HTTP/2: CONTINUATION frames)",
     TwoAnswers "two-answers" "sends one response more than there were requests",
     CloseBeforeAnswer "close-before-answer" "reads the request, then ends the connection",
     ResetBeforeAnswer "reset-before-answer" "reads the request, then resets the connection",
-    KeepAliveThenClose "keep-alive-then-close" "announces that it keeps the connection, and ends it with that answer",
+    KeepAliveThenClose "keep-alive-then-close" "announces a kept connection, and closes it after that response",
 }
 
 impl Fault {

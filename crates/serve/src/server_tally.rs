@@ -1,4 +1,4 @@
-//! What the whole server has recorded so far: a page for each thread, added up when somebody asks.
+//! The counts of the whole server: one tally per thread, added up on request.
 
 use crate::config::Config;
 use crate::disturbance::Disturbance;

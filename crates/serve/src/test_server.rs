@@ -1,4 +1,4 @@
-//! A server on a thread of its own, for tests of whatever talks to one.
+//! A server on a thread of its own, for tests of clients.
 
 use crate::config::Config;
 use crate::server::{Addresses, ServeError, Server};

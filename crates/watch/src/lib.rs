@@ -1,12 +1,12 @@
 //! Runs a program unchanged and records every connection that it opens: no root, no proxy, no certificate, no code change.
 //!
-//! A seccomp filter asks us about `connect`. We connect to the real destination ourselves, give the program's own socket
-//! the other end of a relay, and answer `getpeername` and `getsockname` as if nothing had happened. What passes through
-//! the relay is read by the passive observers of `wire` and recorded as ledger events. `docs/internals/watch.md` has the
-//! mechanism, `docs/reference/watch.md` every difference that a program could notice.
+//! A seccomp filter stops the program's `connect` calls. The supervisor connects to the real destination, and gives the
+//! program's socket the other end of a relay. It responds to `getpeername` and `getsockname` with the real addresses. Passive
+//! observers read the bytes of the relay and record ledger events. `docs/internals/watch.md` has the mechanism,
+//! `docs/reference/watch.md` every difference that a program could notice.
 //!
-//! This crate draws no conclusions and prints nothing. It must never take the program down: where it cannot follow, the
-//! call goes on untouched and that is counted.
+//! This crate draws no conclusions and prints nothing. It must never end the program: if it cannot follow a call, the kernel
+//! executes the call unchanged, and the connection is counted.
 #![cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "the module of the platform uses it")

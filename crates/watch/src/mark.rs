@@ -1,4 +1,4 @@
-//! Moments of a run up to which the record is complete: for a caller that judges a part of the run while it goes on.
+//! Moments of a run up to which the record is complete: for a caller that judges a part of the run before its end.
 //!
 //! The caller asks for a mark with [`Marker::request`]. The relay then reads what waits in its sockets, waits for TLS keys that are
 //! searched, records the connections that are still silent, and calls [`WatchSink::mark`](crate::WatchSink::mark). Concludes nothing.
@@ -16,7 +16,7 @@ pub struct Mark {
     pub at: Nanos,
     /// Requests that have begun and are not in the record.
     pub unfinished: Vec<Unfinished>,
-    /// Connections that the kernel made without us so far; `None` where it makes all of them.
+    /// Connections that the kernel has made without a relay; `None` where it makes all of them.
     pub not_relayed: Option<u64>,
 }
 

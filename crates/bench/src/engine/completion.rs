@@ -234,7 +234,7 @@ impl Backend for Completion<'_> {
 
 /// The choice of the back end has let QUIC through.
 fn no_stream() -> io::Error {
-    let words = "io_uring got a QUIC connection: this is a bug of ours, please report it";
+    let words = "io_uring got a QUIC connection: this is a bug of intact, please report it";
     io::Error::new(io::ErrorKind::Unsupported, words)
 }
 

@@ -1,5 +1,5 @@
-//! The warm-up of a round: measuring begins on every connection when the last warm-up request is over, on all threads. Otherwise
-//! the time measured would hold requests that the count leaves out.
+//! The warm-up of a round: measuring begins when the last warm-up request of all threads is over. Otherwise the measured time
+//! would include requests that are not counted.
 
 use intact_ledger::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ impl WarmUp {
         }
     }
 
-    /// One connection is through, whatever the outcome.
+    /// A connection has finished its warm-up, with success or without.
     pub(crate) fn finish_one(&self) {
         self.left.fetch_sub(1, Ordering::AcqRel);
     }

@@ -1,7 +1,7 @@
 //! Idle timeouts, between requests and before the first request.
 //!
-//! Several connections idle at the same time, if the server responds on another connection meanwhile. A server that serves one
-//! connection at a time would not accept the second; there, they idle one after the other.
+//! Several connections idle at the same time if the server responds on another connection. A server that serves one connection at
+//! a time would not accept the second. There, the connections idle one after the other.
 //!
 //! A server that checks its connections at intervals closes them up to one interval late. So several connections idle, each from a
 //! slightly later time: their idle times then show the spread of the server's limit.

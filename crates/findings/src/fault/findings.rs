@@ -15,7 +15,7 @@ pub const RULES: &[&str] = &[
 ];
 
 const NO_DUPLICATE: &str = "Let the client retry requests that are not idempotent only where no byte of them was sent, and give them an idempotency key that the server checks";
-const TIMEOUT: &str = "Set a timeout for the response (`intact fix CLIENT` prints the setting), and let the client check silent connections (HTTP/2 PING, TCP keep-alive, `TCP_USER_TIMEOUT`)";
+const TIMEOUT: &str = "Set a timeout for the response (`intact fix CLIENT --full` prints the setting), and let the client check silent connections (HTTP/2 PING, TCP keep-alive, `TCP_USER_TIMEOUT`)";
 const RETRY: &str = "Let the client send idempotent requests again on a new connection, and limit the idle time of pooled connections below that of the server and of the path";
 const CHECK_LENGTH: &str = "Compare the length of each body with `Content-Length` or the last chunk, and treat a shorter one as an error";
 const CLOSE: &str = "Close pooled connections whose peer has sent a FIN: limit the idle time of the pool, or let it check connections in the background";

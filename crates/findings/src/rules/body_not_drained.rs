@@ -14,8 +14,8 @@ pub(super) static DOC: Doc = Doc {
     evidence: "Fewer bytes read than `Content-Length` announced (or a truncated response), and the client closed the connection right after; or the client's RST right after a complete response, which a close with unread bytes sends (RFC 2525 section 2.17).",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0); a client that closes on purpose rather than read a large body, which is right where the rest is more expensive than a new connection.",
-    fix: "Read every response to its end, also when only its status matters",
-    risk: "Reading a large or endless body to its end costs more than a new connection: set a limit, and close the connection beyond it",
+    fix: "Read every response to its end, even if only its status matters",
+    risk: "A large or endless body costs more to read than a new connection: set a limit, and close the connection beyond it",
     needs: &[Evidence::Ends],
     fold: || Box::<BodyNotDrained>::default(),
 };

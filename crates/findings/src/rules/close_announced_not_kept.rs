@@ -14,7 +14,7 @@ pub(super) static DOC: Doc = Doc {
     evidence: "No announcement of the end, and the server's FIN right after a complete response; the announced `Keep-Alive`.",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "A server that is being restarted; a load balancer without a back end.",
-    fix: "Find what closes: a worker that ends after each request, a timeout of the wrong layer, a balancer; otherwise let the server send `Connection: close`, so that clients know",
+    fix: "Find what closes the connection: a worker that ends after each request, a timeout of another layer, a balancer. If the close is intended, let the server send `Connection: close`, so that clients know",
     risk: "Until this is fixed, a request may race the server's FIN and fail (`stale-reuse`)",
     needs: &[Evidence::Ends, Evidence::Announcements],
     fold: || Box::<CloseAnnouncedNotKept>::default(),

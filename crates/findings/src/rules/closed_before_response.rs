@@ -14,8 +14,8 @@ pub(super) static DOC: Doc = Doc {
     evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the server's TCP had acknowledged the request, or the end came later than one round trip after it: the close cannot have preceded the request.",
     threshold: "One is enough. An error where the request may not be repeated (POST, PATCH), else a warning. Inferred exchanges do not count.",
     false_positives: "A server that closes at once on purpose, such as one that rejects a client.",
-    fix: "Find out why the server ends connections with a request in hand: a crash, a worker that is recycled, a timeout of its own. Give requests that are not idempotent an idempotency key before they are repeated",
-    risk: "A retry of a request that was executed executes it twice",
+    fix: "Find out why the server ends connections with a request in hand: a crash, a recycled worker, a timeout of its own. Before you repeat requests that are not idempotent, give them an idempotency key",
+    risk: "A retry executes an executed request twice",
     needs: &[Evidence::Ends],
     fold: || Box::<ClosedBeforeResponse>::default(),
 };

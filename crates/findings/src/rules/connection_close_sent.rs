@@ -12,8 +12,8 @@ pub(super) static DOC: Doc = Doc {
     evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`).",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
-    fix: "Leave `Connection: close` out, at the side that sends it",
-    risk: "Connections that stay open hold sockets on both sides and can meet the server's idle timer: set the client's idle limit below the server's",
+    fix: "Remove `Connection: close` at the side that sends it",
+    risk: "Connections that stay open hold sockets on both sides, and can meet the server's idle timer. Set the client's idle limit below the server's",
     needs: &[Evidence::Ends, Evidence::Announcements],
     fold: || Box::new(findings),
 };

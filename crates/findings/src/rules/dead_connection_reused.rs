@@ -21,7 +21,7 @@ pub(super) static DOC: Doc = Doc {
     evidence: "The last exchanges on a used connection: no byte of a response, ended by the client's timeout, by its close or by the end of the recording; how long they waited, against the complete requests to the destination; the segments of the request that were sent again, because no acknowledgement came.",
     threshold: "One request that waited 500 ms and ten times the mean of complete requests. A later response on the same connection clears it, and so does an acknowledgement: where no segment was sent again, the path works and the server hangs. A request that the end of the recording cut counts where two segments were sent again. An inferred one does not count.",
     false_positives: "A server that hangs, where segments are not observed: where several requests in a row got no byte, the connection is the likely cause.",
-    fix: "Let the client check connections that are silent (HTTP/2 PING, TCP keep-alive, TCP_USER_TIMEOUT), and close a connection after a timeout instead of using it again",
+    fix: "Let the client check silent connections (HTTP/2 PING, TCP keep-alive, TCP_USER_TIMEOUT). After a timeout, let it close the connection instead of using it again",
     risk: "A check that is too impatient closes connections to a server that is merely slow",
     needs: &[Evidence::Attempts, Evidence::Durations],
     fold: || Box::<DeadConnectionReused>::default(),

@@ -14,11 +14,11 @@ const FACTOR: f64 = 1.5;
 
 pub(super) static DOC: Doc = Doc {
     id: "first-request-costs-more",
-    what: "The first response on a new connection takes longer than later ones, without the handshakes: something warms up per connection (authentication, a cache, a thread, a proxy's own connection).",
+    what: "The first response on a new connection takes longer than later ones, even without the handshakes. Something warms up per connection: authentication, a cache, a thread, a proxy's own connection.",
     evidence: "The median of `wait` over complete requests, fresh and reused separately.",
     threshold: "Ten requests of each kind, fresh slower by 1 ms and by half.",
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
-    fix: "One more reason to keep connections: what it takes is not in the cost of the other findings, which count handshakes and lookups only",
+    fix: "Keep connections: this is one more reason. The extra time is not in the cost of the other findings, which count handshakes and lookups only",
     risk: "None beyond those of keeping connections",
     needs: &[Evidence::Durations],
     fold: || Box::new(findings),

@@ -18,12 +18,12 @@ const ENDS: usize = 512;
 
 pub(super) static DOC: Doc = Doc {
     id: "h2-stream-limit",
-    what: "As many streams run on an HTTP/2 connection as the server allows (SETTINGS_MAX_CONCURRENT_STREAMS), and the next request is sent when one ends. Until then it waits in the client, which no figure of the wire shows.",
+    what: "An HTTP/2 connection carries as many streams as the server allows (SETTINGS_MAX_CONCURRENT_STREAMS). The next request waits in the client until one ends, which no figure of the wire shows.",
     evidence: "The peak of concurrent streams on a connection against the limit that the server announced; streams that began within 5 ms of the end of another. The time given is the most that is possible: from the beginning of the burst on.",
     threshold: "The peak is the limit, and 10 streams took the place of another. A warning where these are 5 % of the requests.",
     false_positives: "A client that itself limits its concurrency to the same number.",
-    fix: "Raise the server's limit (nginx `http2_max_concurrent_streams`, Go `http.HTTP2Config.MaxConcurrentStreams`, Node `settings.maxConcurrentStreams`), or let the client open another connection when the limit is reached",
-    risk: "More streams at the same time are more work at the same time for the server",
+    fix: "Raise the server's limit (nginx `http2_max_concurrent_streams`, Go `http.HTTP2Config.MaxConcurrentStreams`, Node `settings.maxConcurrentStreams`), or let the client open another connection at the limit",
+    risk: "More streams at the same time are more work for the server",
     needs: &[Evidence::Attempts, Evidence::Announcements],
     fold: || Box::<H2StreamLimit>::default(),
 };

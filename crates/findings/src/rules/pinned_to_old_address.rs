@@ -17,11 +17,11 @@ const ADDRESSES: usize = 32;
 
 pub(super) static DOC: Doc = Doc {
     id: "pinned-to-old-address",
-    what: "The name resolves to other addresses now, and the pool still sends to the old one: after a fail-over, a deployment or a scale-out, kept connections do not move.",
+    what: "The name resolves to other addresses now, and the pool still sends to the old one. Kept connections do not move after a fail-over, a deployment or a scale-out.",
     evidence: "Results of lookups over time against the peer addresses of the connections that carry requests.",
     threshold: "A request on an address that is missing from every lookup result for 30 s and for the record's TTL. All requests since the first such result count then. An address that returns in between (round robin) does not count.",
     false_positives: "Servers that hand out a changing subset of many live addresses. Needs a lookup during the run, so a program without a later lookup is not detected.",
-    fix: "Give connections a maximum age (minutes), or close the pool when the lookup result changes",
+    fix: "Give connections a maximum age of some minutes, or close the pool when the lookup result changes",
     risk: "A maximum age costs a few new connections; without one, reuse defeats fail-over by DNS",
     needs: &[Evidence::Lookups, Evidence::Addresses],
     fold: || Box::<PinnedToOldAddress>::default(),

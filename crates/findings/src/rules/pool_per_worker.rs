@@ -12,7 +12,7 @@ pub(super) static DOC: Doc = Doc {
     evidence: "Connections to one destination opened by different processes while another process had an idle one.",
     threshold: "Two avoidable openings in a process that had none of its own. Always informational: separate processes usually have a reason.",
     false_positives: "Nearly always by design. It matters where there are hundreds of workers (connection limits of the server) or where workers live for one request.",
-    fix: "Fewer workers with more threads each, or one local proxy that pools for all of them",
+    fix: "Run fewer workers with more threads each, or put one local proxy in front that pools for all of them",
     risk: "A local proxy is one more hop and one more service; threads share what processes isolate",
     needs: &[Evidence::Ends],
     fold: || Box::new(findings),

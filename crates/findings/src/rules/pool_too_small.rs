@@ -8,7 +8,7 @@ use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "pool-too-small",
-    what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 for each host, urllib3 1, HttpURLConnection 5): after each burst the pool closes the rest, and the next burst opens them again.",
+    what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again.",
     evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests.",
     threshold: "Two avoidable openings whose predecessor was closed so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "A burst at the start that never comes again.",

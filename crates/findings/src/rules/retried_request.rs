@@ -22,7 +22,7 @@ pub(super) static DOC: Doc = Doc {
     evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure that broke the connection before the response was complete and before an equal request got a response, or a retry that the producer recorded. A program that sends equal requests at intervals (a heartbeat, a poll) sends the next by itself: only what comes sooner is a retry. In a function: within the same invocation. Needs visible requests.",
     threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
     false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
-    fix: "Remove the cause (`stale-reuse`, resets); let only idempotent requests be retried, and give the others an idempotency key",
+    fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
     risk: "Without retries, each connection that ends while idle becomes an error of the program",
     needs: &[],
     fold: || Box::<RetriedRequest>::default(),

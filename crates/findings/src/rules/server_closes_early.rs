@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 
 pub(super) static DOC: Doc = Doc {
     id: "server-closes-early",
-    what: "The server ends connections that the client still needs: after a number of requests (`keepalive_requests`, `max=`), or after an idle time that is shorter than the client's pauses.",
+    what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), or its idle limit is shorter than the client's pauses.",
     evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried, `Keep-Alive: max=`, the idle limit.",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on. Informational where one end was announced only, and where several connections ended within 2 s although they differ in requests or idle times: a restart or drain.",
     false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
-    fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
-    risk: "A longer idle limit costs the server memory and sockets for each silent client; it must stay above the idle limit of the proxy in front of the server",
+    fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`), or raise its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
+    risk: "A longer idle limit costs the server memory and a socket per silent client. Keep it above the idle limit of the proxy in front of the server",
     needs: &[Evidence::Ends],
     fold: || Box::<ServerClosesEarly>::default(),
 };

@@ -23,11 +23,11 @@ const ADDRESSES: usize = 64;
 
 pub(super) static DOC: Doc = Doc {
     id: "unbalanced-by-reuse",
-    what: "The name resolves to several addresses, and the requests go to few of them: each kept connection stays with its address, so that DNS does not distribute the load. With HTTP/2 or gRPC one connection sends everything to one server.",
+    what: "The name resolves to several addresses, and the requests go to few of them. A kept connection stays with its address, so DNS does not distribute the load. With HTTP/2 or gRPC one connection sends everything to one server.",
     evidence: "The lookup result with the most addresses, and the requests on connections to each of these.",
     threshold: "100 requests, half of them reused; and one address gets twice its part of the requests, or 90 % of them. Informational: whether the addresses are servers of equal capacity is not visible.",
     false_positives: "Addresses of one balancer or of a CDN, where any of them is as good; a client that prefers the nearest address on purpose; few connections at low load.",
-    fix: "Open several connections to different addresses and give them a maximum age or number of requests; or let a balancer distribute requests instead of connections (gRPC `round_robin`, an HTTP proxy)",
+    fix: "Open several connections to different addresses, and give each a maximum age or number of requests. Or let a balancer distribute requests instead of connections (gRPC `round_robin`, an HTTP proxy)",
     risk: "More connections mean more setups; a maximum age ends connections that work",
     needs: &[Evidence::Lookups, Evidence::Addresses],
     fold: || Box::<UnbalancedByReuse>::default(),

@@ -237,7 +237,7 @@ fn waits(totals: &Figures) -> Vec<String> {
         && share - needless >= NOTEWORTHY
     {
         said.push(format!(
-            "{} of {outbound} ({}) was setup that requests waited for. That of needed connections goes only if they are opened before the requests, or carry several requests at the same time (HTTP/2)",
+            "{} of {outbound} ({}) was setup that requests waited for. For needed connections, only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
             time(setup),
             whole_percent(share)
         ));

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Show the packets of one connection of a capture, by its number; without one, of the first that carries a request
     #[arg(long, value_name = "CONNECTION", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     ladder: Option<u64>,
-    /// How an access log is written, as it stands in the configuration of nginx, Apache or Envoy (usual formats are recognised)
+    /// Format of an access log, as in the configuration of nginx, Apache or Envoy (usual formats are recognised)
     #[arg(long, value_name = "FORMAT", value_parser = pattern)]
     log_format: Option<Pattern>,
 

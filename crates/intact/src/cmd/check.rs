@@ -132,7 +132,7 @@ const EXAMPLES: &str = "Examples:
   intact check http://localhost:8080/ --drain --drain-slow /report -- node server.js    what does a restart lose?
   intact check --chain client=60s alb nginx=/etc/nginx/nginx.conf app=5s --gaps app=access.log    which hop loses requests?
 
-Probes run one after the other; what will be sent is said first. Ctrl-C ends the waiting and keeps the profile.";
+Probes run one after the other, and the maximum number of requests is printed first. Ctrl-C ends the waiting and keeps the profile.";
 
 impl Args {
     /// The options of `intact check URL`.

@@ -81,10 +81,10 @@ pub(crate) struct Args {
     /// Where TLS keys come from; as in `watch`
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Running")]
     keys: Keys,
-    /// Go on when a program fails; else the comparison ends with its exit code
+    /// Continue when a program fails [default: end with its exit code]
     #[arg(long, help_heading = "Running")]
     ignore_failure: bool,
-    /// Let the programs print, and read our standard input; else both lead nowhere
+    /// Let the programs print, and read standard input [default: output is discarded, input is empty]
     #[arg(long, help_heading = "Running")]
     show_output: bool,
     /// Report what share of their processor time the programs spend on sockets, TLS and lookups, by sampling

@@ -13,11 +13,12 @@ use std::time::Duration;
 /// How is connection reuse turned on in my client library?
 #[derive(clap::Args)]
 #[command(
-    after_help = "Everything that is said of a client was measured, with the versions that are printed; docs/reference/fix.md says how.
+    after_help = "Each claim about a client was measured, in the versions that are printed: docs/reference/fix.md has the method.
 
 Examples:
   intact fix
   intact fix axios
+  intact fix axios --full
   intact fix node/fetch --server-idle 60s
   intact fix python
   intact fix --articles
@@ -28,11 +29,14 @@ pub(crate) struct Args {
     #[arg(value_name = "CLIENT")]
     client: Option<String>,
     /// Print what articles recommend, what it does today, and what to use instead
-    #[arg(long, conflicts_with_all = ["client", "server_idle", "json"])]
+    #[arg(long, conflicts_with_all = ["client", "server_idle", "json", "full"])]
     articles: bool,
     /// How long the server keeps idle connections (`intact check` measures it)
     #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
     server_idle: Option<Duration>,
+    /// Print the whole page [default: at most 40 lines for one client, and the names of what is left out]
+    #[arg(long)]
+    full: bool,
     /// Print JSON instead of the page, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<JsonTarget>,
@@ -77,9 +81,13 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         }
         (_, clients) => vec![documents::fix_list(&catalogue, clients)],
     };
+    // a list of clients is looked through, so it is whole
+    let length = match &found.clients[..] {
+        [_] if !args.full => Length::Screen,
+        _ => Length::Full,
+    };
     for page in &pages {
-        // a lookup: what is asked for is all wanted
-        print(page, Length::Full);
+        print(page, length);
     }
     Ok(ExitCode::from(exit::FINE))
 }

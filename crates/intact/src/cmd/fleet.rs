@@ -68,7 +68,7 @@ sqs://, s3://, gs:// and az:// need a build with `--features aws`.";
 
 #[derive(Subcommand)]
 enum Act {
-    /// What a plan will send, how long it takes
+    /// Prints what a plan will send, and how long that takes
     #[command(
         after_help = "Examples:\n  intact fleet plan rig.toml\n  intact fleet plan rig.toml --json | jq .messages"
     )]
@@ -81,7 +81,7 @@ enum Act {
     },
     /// Fill the queue, work it off with local workers, report
     Run(run::Args),
-    /// A worker: takes messages until the queue stays empty
+    /// Runs a worker, which takes messages until the queue stays empty
     Work(work::Args),
     /// A worker as an AWS Lambda function that SQS feeds
     #[cfg(feature = "aws")]

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct Gates {
-    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `help` lists what can be asked
+    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `intact help --json` lists the metrics
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
     /// Exit 1 when there is a finding of this severity or above

@@ -64,7 +64,7 @@ const AFTER: &str = "The link:
 Changes by --control: drop=, rtt=, up=, down=, loss=, forget=flows,
 forget=queued (packets on their way).
 
-CMD finds our server by INTACT_URL, INTACT_TLS_URL and INTACT_CA (the
+CMD finds the server by INTACT_URL, INTACT_TLS_URL and INTACT_CA (the
 certificate to trust), also by the name server.test. There is nothing else:
 localhost is the client side's own, other addresses fail at once.
 

@@ -60,16 +60,16 @@ use std::time::Duration;
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
 
-The program runs as it would without us; the page comes at the end, on standard error. Exit code: the program's own,
+The program runs unchanged. The page is printed at the end, on standard error. Exit code: the program's own,
 128+n after signal n; 1 when a requirement failed; with several faults that of the run without a fault; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
 pub(crate) struct Args {
-    /// Where TLS keys come from, so that requests are counted exactly and not inferred: `auto` has programs log them
-    /// (SSLKEYLOGFILE unless it is set, and NODE_OPTIONS) and looks in the memory of those that do not (Go, Java, rustls);
-    /// `on` sets SSLKEYLOGFILE in any case; `off` does neither
+    /// Source of TLS keys; with keys, requests are counted, without, inferred. `auto` has programs log keys (SSLKEYLOGFILE
+    /// unless it is set, NODE_OPTIONS). It reads the memory of programs that log none (Go, Java, rustls). `on` sets
+    /// SSLKEYLOGFILE in any case. `off` does neither
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
-    /// How connections are followed: through a relay of ours, so that requests are seen; from outside (passthrough), so that data
-    /// is not touched and only connections and bytes are counted; auto: the relay, and from outside where that cannot be
+    /// How connections are followed. `relay` carries the data, so that requests are seen. `passthrough` leaves the data to
+    /// the kernel, and counts connections and bytes. `auto` relays where possible
     #[arg(long, value_enum, default_value_t = How::Auto, help_heading = "Watching")]
     mode: How,
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// Follow programs that run already, with their descendants, from outside: connections and bytes, no requests
     #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt", "fault"], help_heading = "Watching")]
     pid: Vec<u32>,
-    /// The same for every process that we may look at
+    /// Watch every process that you may inspect
     #[arg(long, conflicts_with_all = ["command", "rtt", "cpu", "flamegraph", "fault"], help_heading = "Watching")]
     all: bool,
     /// Follow for this long; without it until the programs end, or Ctrl-C
@@ -90,8 +90,8 @@ pub(crate) struct Args {
     /// Show the program in a pane of its own, and next to it what its connections do; all keys are the program's
     #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
     live: bool,
-    /// Let tests of the program judge the part of the run that they cause: kits for pytest, node:test, JUnit 5 and Go find a socket
-    /// in INTACT_CONTROL
+    /// Let tests of the program judge the part of the run that they cause. Kits for pytest, node:test, JUnit 5 and Go find
+    /// the socket in INTACT_CONTROL
     #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
     windows: bool,
     #[command(flatten)]

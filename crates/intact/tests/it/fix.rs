@@ -39,6 +39,25 @@ fn settings_are_filled_in_from_the_servers_idle_limit() {
 }
 
 #[test]
+fn a_client_has_what_to_set_on_one_screen_and_all_of_it_with_full() {
+    for client in [
+        "axios",
+        "node/fetch",
+        "requests",
+        "go-net-http",
+        "okhttp",
+        "reqwest",
+    ] {
+        let (code, screen, told) = text(&["fix", client]);
+        assert_eq!(code, 0, "{client}: {told}");
+        assert!(screen.lines().count() <= 40, "{client}: {screen}");
+        assert!(screen.contains("\nWhat to set\n"), "{client}: {screen}");
+        let (_, full, _) = text(&["fix", client, "--full"]);
+        assert!(full.contains("\nAll variants\n"), "{client}: {full}");
+    }
+}
+
+#[test]
 fn a_client_without_a_limit_says_what_it_repeats() {
     let (_, page, _) = text(&["fix", "requests", "--server-idle", "60s"]);
     assert!(page.contains("no idle limit to set"), "{page}");

@@ -94,3 +94,74 @@ fn help_as_json_has_rules_metrics_and_exit_codes() {
         assert!(is_named || meaning["of_wrappers"] == true, "{code}");
     }
 }
+
+/// Words of a sentence of help or of a rule. A semicolon ends a sentence here: what follows can be read alone.
+const SENTENCE: usize = 25;
+
+/// The sentences of a text that are too long. Inline code is one word, and the lists of values at the end of help are no sentence.
+fn long_sentences(text: &str) -> Vec<String> {
+    let text = text.split(" [default: ").next().unwrap_or_default();
+    let text = text.split(" [possible values: ").next().unwrap_or_default();
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(nth, part)| if nth % 2 == 0 { part } else { "code" });
+    let text: String = parts.collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let sentences = words.split_inclusive(|word| word.ends_with(['.', '!', '?', ';']));
+    let is_long = |sentence: &&[&str]| {
+        let counted = sentence
+            .iter()
+            .filter(|word| word.contains(char::is_alphanumeric));
+        counted.count() > SENTENCE
+    };
+    sentences.filter(is_long).map(|one| one.join(" ")).collect()
+}
+
+#[test]
+fn sentences_of_help_and_of_rules_are_short() {
+    let document = document();
+    let mut long = Vec::new();
+    let mut check = |subject: &str, text: &str| {
+        let sentences = long_sentences(text).into_iter();
+        long.extend(sentences.map(|sentence| format!("{subject}: {sentence}")));
+    };
+    let commands = document["commands"].as_array().unwrap();
+    assert!(commands.len() > 10);
+    for command in commands {
+        let name = command["name"].as_str().unwrap();
+        check(name, command["about"].as_str().unwrap_or_default());
+        for argument in command["arguments"].as_array().unwrap() {
+            let option = argument["option"].as_str().unwrap_or_default();
+            let help = argument["help"].as_str().unwrap_or_default();
+            check(&format!("{name} {option}"), help);
+        }
+    }
+    let mut documented = 0;
+    for rule in document["rules"].as_array().unwrap() {
+        let id = rule["id"].as_str().unwrap();
+        // a rule of a probe or a fault has its texts in the finding
+        let texts = ["what", "fix", "risk"].map(|key| rule[key].as_str());
+        documented += u64::from(texts.iter().all(Option::is_some));
+        texts.into_iter().flatten().for_each(|text| check(id, text));
+    }
+    assert!(documented > 20, "{documented}");
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn a_long_sentence_is_found_and_code_is_one_word() {
+    let words = |count: usize| "word ".repeat(count);
+    assert_eq!(long_sentences(&words(25)).len(), 0);
+    assert_eq!(long_sentences(&words(26)).len(), 1);
+    assert_eq!(
+        long_sentences(&format!("{}. {}", words(20).trim(), words(20))).len(),
+        0
+    );
+    assert_eq!(
+        long_sentences(&format!("{}`{}`", words(24), words(9))).len(),
+        0
+    );
+    assert_eq!(
+        long_sentences(&format!("{}[default: {}]", words(25), words(3))).len(),
+        0
+    );
+}

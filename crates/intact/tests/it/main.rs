@@ -45,6 +45,7 @@ mod link;
 mod metrics;
 mod model;
 mod observed;
+mod on_call;
 mod options;
 mod pages;
 mod peers;

@@ -104,25 +104,21 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
 /// The comparison of the first sentence as a number.
 fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Headline> {
     let [before, after] = [compared.a_ms, compared.b_ms].map(Time);
-    let (number, _, what) = signed(compared.saved_estimate());
+    let (number, _) = signed(compared.saved_estimate());
+    let times = text!(
+        "of the time of a typical request: {} instead of {}",
+        after,
+        before
+    );
     let neutral = |reason: &str| {
-        let caption = text!(
-            "{} time per typical request, {} instead of {}: {}",
-            what,
-            after,
-            before,
-            reason
-        );
+        let caption = text!("{}, {}", times.clone(), reason);
         Headline::new(number.clone(), Assessment::Neutral, caption)
     };
     if is_contradicted {
         return neutral("but the mean shows the opposite, the slowest requests outweigh it");
     }
     match (compared.significant, compared.saved_share) {
-        (Some(true), Some(saved)) => {
-            let times = text!("time per typical request, {} instead of {}", after, before);
-            saving(saved, times)
-        }
+        (Some(true), Some(saved)) => saving(saved, times),
         (Some(false), _) => {
             let words = "that could be shown: {} and {} per typical request";
             let caption = text!(words, before, after);
@@ -132,27 +128,22 @@ fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Hea
     }
 }
 
-/// A share that is saved, with its sign: the number, its assessment, and less or more.
-fn signed(saved: f64) -> (String, Assessment, &'static str) {
-    let (sign, assessment, what) = match saved >= 0.0 {
-        true => ("−", Assessment::Good, "less"),
-        false => ("+", Assessment::Bad, "more"),
+/// A share that is saved, with its sign, and whether it is good news.
+fn signed(saved: f64) -> (String, Assessment) {
+    let (sign, assessment) = match saved >= 0.0 {
+        true => ("−", Assessment::Good),
+        false => ("+", Assessment::Bad),
     };
-    (
-        format!("{sign}{}", RoundShare(saved.abs())),
-        assessment,
-        what,
-    )
+    (format!("{sign}{}", RoundShare(saved.abs())), assessment)
 }
 
 /// A share that is saved of something, or lost, as a number.
-pub(super) fn saving(saved: Interval, of: Text) -> Option<Headline> {
-    let (number, assessment, what) = signed(saved.value);
+fn saving(saved: Interval, of: Text) -> Option<Headline> {
+    let (number, assessment) = signed(saved.value);
     let mut ends = [saved.low.abs(), saved.high.abs()];
     ends.sort_by(f64::total_cmp);
     let caption = text!(
-        "{} {} (95 % interval {} to {})",
-        what,
+        "{} (95 % interval {} to {})",
         of,
         Share(ends[0]),
         Share(ends[1])

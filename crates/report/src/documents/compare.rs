@@ -127,7 +127,12 @@ fn headline(facts: &CompareFacts) -> Option<Headline> {
     );
     let several = facts.variants.len() > 2;
     let whose = several.then(|| format!("{}: ", outcome.b));
-    let mut caption = whose.unwrap_or_default() + &largest.compared_name() + " per run";
+    // the number has a sign, where it is no multiple
+    let name = match sign {
+        "" => largest.compared_name(),
+        _ => largest.name().to_owned(),
+    };
+    let mut caption = whose.unwrap_or_default() + &name + " per run";
     if let Some(ends) = largest.interval() {
         caption += &format!(" (95 % interval {ends})");
     }

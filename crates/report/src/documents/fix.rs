@@ -358,7 +358,6 @@ pub fn fix_client(
         .map(|since| text!("Reuses connections: {}", Text::prose(since)));
     let items = defaults.iter().map(reuse).chain(since);
     let heading = text!("By default: {}", default.map_or("", |one| &one.title));
-    page.section(Section::new("default", heading).summary(Block::List(items.collect())));
     page.section(advice(catalogue, client, &defaults, request));
     let reusing = [Role::Default, Role::Remedy].into_iter().find_map(|role| {
         let newest = of(client.variant(role)?).pop()?;
@@ -367,6 +366,7 @@ pub fn fix_client(
     if let Some(section) = hang::limit(catalogue, client, reusing.as_ref(), defaults.last()) {
         page.section(section);
     }
+    page.section(Section::new("default", heading).summary(Block::List(items.collect())));
     page.section(behaviour(client, defaults.last()));
     let all: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
     let table = Rows::of(&all)

@@ -42,14 +42,13 @@ impl Frame {
     pub(super) fn y_axis(&self, canvas: &mut Canvas, scale: &Scale, axis: Axis) {
         let wanted = ((self.bottom - self.top) / 28.0).max(1.0) as usize;
         for tick in scale.ticks(wanted) {
-            let y = scale.place(tick);
+            let (y, text) = (scale.place(tick), axis.label(tick));
+            // there is no half of a thing that is counted
+            if text.is_empty() {
+                continue;
+            }
             canvas.line("grid", (self.left, y), (self.right, y));
-            canvas.text(
-                "tick",
-                (self.left - 6.0, y + 4.0),
-                Anchor::End,
-                &axis.label(tick),
-            );
+            canvas.text("tick", (self.left - 6.0, y + 4.0), Anchor::End, &text);
         }
     }
 }

@@ -153,7 +153,7 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
         canvas.text("label", (x + 15.0, y - 4.0), Anchor::Start, &words);
         x += wide;
     }
-    y + 4.0
+    y + 10.0
 }
 
 fn draw_band(canvas: &mut Canvas, frame: &Frame, scale: &Scale, band: &Band) {

@@ -34,7 +34,7 @@ struct Request {
     head_only: bool,
     version: Version,
     persistent: bool,
-    /// It is answered by 400, whatever it is.
+    /// The response is 400 in any case.
     refused: bool,
     /// Its body, where the answer needs it.
     body: Vec<u8>,

@@ -1,7 +1,7 @@
-//! Which ways this system leaves us to inspect processes, and what a failed inspection of one means.
+//! How this system allows processes to be inspected, and what the failed inspection of a process means.
 //!
 //! A container's seccomp profile may refuse `pidfd_getfd` or `process_vm_readv` for every process. Both have replacements
-//! that see less. What works is tried once, on a child of ours, before the program starts.
+//! that see less. Before the program starts, each way is tried once on a child process.
 
 use crate::outcome::error_name;
 use crate::{Mode, Unwatched};
@@ -24,7 +24,7 @@ pub(crate) struct Inspection {
 }
 
 impl Inspection {
-    /// Tries the ways on a child of ours. `mode` may exclude the way that needs no memory.
+    /// Tries the ways on a child process. `mode` may exclude the way that needs no memory.
     pub(crate) fn of_this_system(mode: Mode) -> Inspection {
         let tried = guard::with_idle_child(|child| {
             let [by_call, by_file] = try_read_memory(child).map(refusal);

@@ -71,7 +71,7 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Reads what is there and goes on with the next exchange. A peer that sends as fast as we read is continued in the next turn.
+    /// Reads what has arrived and starts the next exchange. If the peer sends as fast as the engine reads, the rest waits for the next turn.
     pub(super) fn drive_open(&mut self, index: usize, closed: Hint, bridge: &TimestampConverter) {
         let token = self.token(index);
         let slot = &mut self.slots[index];

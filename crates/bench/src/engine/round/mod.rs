@@ -1,7 +1,7 @@
 //! One round on one thread: the loop that dials, starts exchanges, reads responses and keeps the time.
 //!
-//! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel, and it is bounded. So deadlines and
-//! Ctrl-C are looked at whatever a peer sends. A connection whose events move nothing fails with `no-progress`.
+//! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel. Its length is bounded, so no peer
+//! can delay deadlines or Ctrl-C. A connection whose events move nothing fails with `no-progress`.
 //!
 //! One exchange: [`Round::take`] gets an occurrence of the back end, `drive_open` reads the response and records the exchange,
 //! [`Round::advance`] asks the pace for the next one and sends it.

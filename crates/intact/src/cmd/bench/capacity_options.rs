@@ -69,6 +69,7 @@ const NOT_IN_A_SEARCH: [&str; 8] = [
     "flamegraph",
     "live",
 ];
+/// What has no meaning while the rate goes up and down.
 const NOT_IN_STEPS: [&str; 7] = [
     "ramp",
     "scenario",

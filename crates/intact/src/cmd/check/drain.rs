@@ -28,7 +28,7 @@ pub(crate) struct DrainArgs {
     /// The signal: TERM, INT, QUIT, HUP, USR1, USR2 or WINCH
     #[arg(long, value_name = "SIGNAL", value_parser = signal, default_value = "TERM", requires = "drain")]
     drain_signal: EndSignal,
-    /// A request that takes its time, to be in flight at the signal; POST, PUT and PATCH carry {}
+    /// A slow request, to be in flight at the signal; POST, PUT and PATCH carry {}
     #[arg(long, value_name = "[METHOD ]PATH", value_parser = super::tried, requires = "drain")]
     drain_slow: Option<ExtraRequest>,
     /// The server's command and its arguments

@@ -30,17 +30,17 @@ pub(crate) struct Args {
     /// How long the function rests, frozen, before an invocation; several are taken in turn
     #[arg(long, value_name = "TIME,..", value_delimiter = ',', default_value = "0s", value_parser = crate::cmd::bench::time, help_heading = "Invoking")]
     pub(super) idle: Vec<Duration>,
-    /// What stands still while it rests [default: machine on a link, else processes]
+    /// What is frozen between invocations [default: machine on a link, else processes]
     #[arg(long, value_enum, help_heading = "Invoking")]
     pub(super) freeze: Option<Freeze>,
-    /// How processes are made to stand still [default: cgroup where a control group may be made, else signals]
+    /// How processes are stopped [default: cgroup where a control group may be made, else signals]
     #[arg(long, value_enum, help_heading = "Invoking")]
     pub(super) freeze_with: Option<FreezerKind>,
     /// Idle times pass this many times faster than they say. Only where neither side gives up connections by a timer of its own: the run is
     /// marked
     #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Invoking")]
     pub(super) time_scale: Option<f64>,
-    /// Environments at once: this number of invocations begin together
+    /// Environments at once; that number of invocations begin together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256), help_heading = "Invoking")]
     pub(super) concurrency: u64,
     /// The share of one processor that each environment gets, or the memory (512MB) that buys it on Lambda: 1769 MB are one processor
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     pub(super) handler: Option<OsString>,
-    /// CMD is no runtime client but serves HTTP at the port in the variable PORT: each invocation is a request to it (GET, with an event POST)
+    /// CMD serves HTTP at the port in the variable PORT, and is no runtime client. Each invocation is a request to it (GET, with an event POST)
     #[arg(long, conflicts_with = "handler", help_heading = "Invoking")]
     pub(super) http: bool,
     /// What --http asks for
@@ -153,9 +153,9 @@ const EXAMPLES: &str = "Examples:
   intact lambda -n 4 --idle 1s --timeout 8s --fault each -- ./bootstrap
   intact lambda --cold-every 10 --csv calls.csv -- ./before -- ./after
 
-The function finds AWS_LAMBDA_RUNTIME_API and the other variables of Lambda; what it prints goes to standard error. Between
-invocations it stands still. That alone lets the kernel go on, which takes a server's FIN meanwhile; on a link nothing
-passes either, and with nat-idle=TIME:silent the path forgets the connections too.
+The function finds AWS_LAMBDA_RUNTIME_API and the other variables of Lambda. Its output goes to standard error. Between
+invocations it is frozen, while the kernel receives the server's FIN. On a link no packet passes during a freeze.
+With nat-idle=TIME:silent the path forgets the connections too.
 
 Exit code: 0; 1 a requirement failed; 3 when no invocation was answered; 127 not found, 126 not runnable, 125 own failure, 4 a link is not permitted here; 128+n after signal n,
 what was measured until then is reported";

@@ -107,13 +107,13 @@ impl From<Args> for Config {
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "TLS")]
 struct Tls {
-    /// Write the certificate of our CA here, so that clients can verify
+    /// Write the certificate of the server's CA here, so that clients can verify
     #[arg(long, value_name = "FILE")]
     write_ca: Option<PathBuf>,
-    /// What is wrong with our certificate
+    /// Fault of the certificate
     #[arg(long, value_name = "KIND", default_value = "good", value_parser = one_of::<Certificate>())]
     cert_kind: Certificate,
-    /// Certificate chain (PEM) instead of one of our own
+    /// Certificate chain (PEM) [default: a generated one]
     #[arg(
         long,
         value_name = "FILE",
@@ -124,7 +124,7 @@ struct Tls {
     /// Its key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Further names for our certificate
+    /// Further names for the certificate
     #[arg(long, value_name = "NAME")]
     name: Vec<String>,
     /// TLS versions
@@ -212,7 +212,7 @@ struct Limits {
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Faults")]
 struct FaultOptions {
-    /// What becomes of accepted connections before their first byte
+    /// Fault of accepted connections, before their first byte
     #[arg(long, value_name = "HOW", default_value = "serve", value_parser = one_of::<Accept>())]
     accept: Accept,
     /// Answer badly, each fault with its probability: stall=0.1,garbage=0.05

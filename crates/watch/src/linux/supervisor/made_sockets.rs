@@ -1,8 +1,8 @@
-//! Sockets that we make for the program, where its own cannot be copied (`pidfd_getfd` is refused).
+//! Sockets that the supervisor makes for the program, where the program's own cannot be copied (`pidfd_getfd` is refused).
 //!
-//! The program gets a descriptor of a socket of ours, and we keep ours. A kept socket must not outlive the program's: it would
-//! delay a FIN or hold a port. So it is dropped when the program connects, binds or listens, and when no process has it any
-//! more. A socket without a copy is still known by its cookie.
+//! The program gets a descriptor of such a socket, and the supervisor keeps another. A kept descriptor must not outlive the
+//! program's: it would delay a FIN or hold a port. So the supervisor drops it when the program connects, binds or listens, and
+//! when no process has the socket any more. A socket without a copy is identified by its cookie.
 
 use super::call_context::CallContext;
 use super::notifications::is_our_network;
@@ -63,7 +63,7 @@ impl MadeSockets {
         self.due
     }
 
-    /// The socket that a thread has under a descriptor; [`io::ErrorKind::NotFound`] if it is none of ours.
+    /// The socket that a thread has under a descriptor; [`io::ErrorKind::NotFound`] if the supervisor did not make it.
     pub(super) fn find(&self, thread: u32, number: i32) -> io::Result<ProgramSocket> {
         let cookie = self.cookies.get(&socket_inode(thread, number)?);
         let made = cookie.and_then(|cookie| self.sockets.get(cookie));
