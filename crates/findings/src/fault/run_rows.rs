@@ -3,7 +3,8 @@
 use crate::traffic::{DestinationKey, ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Caveat, Connection, ConnectionId, Event, Exchange, FaultEnd, FaultEvent, FaultKind,
-    FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run, Sink, Target, Vantage, Variant,
+    FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run, Sink, Target, Vantage,
+    Variant,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
