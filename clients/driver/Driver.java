@@ -42,6 +42,11 @@ public final class Driver {
         return given == null ? 4000 : Long.parseLong(given);
     }
 
+    static long lifeMs() {
+        String given = System.getenv("INTACT_LIFE_MS");
+        return given == null ? 4000 : Long.parseLong(given);
+    }
+
     static long timeoutMs() {
         String given = System.getenv("INTACT_TIMEOUT_MS");
         return given == null ? 10000 : Long.parseLong(given);

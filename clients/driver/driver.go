@@ -34,6 +34,13 @@ func idleMs() int {
 	return 4000
 }
 
+func lifeMs() int {
+	if ms, err := strconv.Atoi(os.Getenv("INTACT_LIFE_MS")); err == nil {
+		return ms
+	}
+	return 4000
+}
+
 func timeoutMs() int {
 	if ms, err := strconv.Atoi(os.Getenv("INTACT_TIMEOUT_MS")); err == nil {
 		return ms

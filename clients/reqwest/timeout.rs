@@ -10,7 +10,10 @@ fn make(builder: reqwest::ClientBuilder) -> reqwest::Client {
     let timeout_ms = driver::timeout_ms();
     // snippet
     // builder: reqwest::Client::builder(); the limit is between two reads
-    let client = builder.read_timeout(Duration::from_millis(timeout_ms)).build().unwrap();
+    let limit = Duration::from_millis(timeout_ms);
+    // HTTP/2: a connection that leaves a PING unanswered gets no further request
+    let builder = builder.http2_keep_alive_interval(limit / 2).http2_keep_alive_timeout(limit / 2);
+    let client = builder.read_timeout(limit).build().unwrap();
     // end
     client
 }

@@ -33,17 +33,18 @@ METHODS = ["GET", "POST", "GET", "POST", "GET"]
 PAUSE = 0.4
 CLIENTS = {
     "node-http": ("default", "timeout"),
+    "fetch": ("default", "timeout"),
     "undici": ("default", "timeout"),
     "axios": ("default", "timeout"),
     "go-net-http": ("default", "timeout"),
     "requests": ("session", "timeout"),
-    "httpx": ("client", "timeout"),
+    "httpx": ("client", "timeout", "http2"),
     "aiohttp": ("session", "timeout"),
     "java-net-http": ("default", "timeout"),
-    "java-httpurlconnection": ("default",),
+    "java-httpurlconnection": ("default", "timeout"),
     "okhttp": ("default", "timeout"),
     "reqwest": ("client", "timeout"),
-    "pycurl": ("handle",),
+    "pycurl": ("handle", "timeout"),
     "curl": ("default", "timeout"),
 }
 TRUST = ["INTACT_CA", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
@@ -168,7 +169,8 @@ def differences(document, reported, served, prefix):
 
 def row(name, scheme, document, reported, served, prefix):
     """A row of the table."""
-    cells = [cell for cell in document["cells"] if cell["outcome"] != "unsuited"]
+    # a connection whose host is not known has a row of its own, by address
+    cells = [cell for cell in document["cells"] if cell["outcome"] != "unsuited" and cell["not_applied"] != "not-reached"]
     by_outcome = collections.defaultdict(list)
     for cell in cells:
         outcome = cell["outcome"] if cell["outcome"] != "not-applied" else "not shown: " + cell["not_applied"]

@@ -1,8 +1,8 @@
 //! What to set for a server's idle limit. Derived from measurements alone.
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
-use crate::facts::{Idle, Measurement, RequestOutcome};
-use crate::faults::SilentWait;
+use crate::facts::{Idle, LifetimeFacts, Measurement, RequestOutcome};
+use crate::faults::{SilentWait, UnderFaults};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -24,8 +24,14 @@ const TIMEOUT: [(&str, u64); 3] = [
     ("timeout_ms", 1),
 ];
 
+/// The same for a limit on the life of a connection.
+const LIFE: [(&str, u64); 3] = [("lifeMs", 1), ("life_seconds", 1000), ("life_ms", 1)];
+
 /// The limit that advice on timeouts fills in: what a caller can wait for is not known here.
 const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The same for the life of a connection: how often a name's addresses change is not known here.
+const EXAMPLE_LIFE: Duration = Duration::from_secs(300);
 
 /// What limits the wait for a response on a connection that went silent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +43,20 @@ pub struct HangLimit {
     pub measured: SilentWait,
     /// The limit in the lines, in seconds: an example.
     pub timeout_s: f64,
+    /// The lines, with the limit filled in.
+    pub snippet: String,
+}
+
+/// What limits how long a connection in use lives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LifeLimit {
+    /// The variant whose program was measured.
+    pub variant: String,
+    /// How long a connection in use lived, with its limit at 4 s.
+    pub measured: LifetimeFacts,
+    /// The limit in the lines, in seconds: an example.
+    pub life_s: f64,
     /// The lines, with the limit filled in.
     pub snippet: String,
 }
@@ -187,11 +207,36 @@ impl Catalogue {
 
     /// The setting that limits a hang in a client as it was measured in these versions.
     pub fn hang_limit(&self, client: &Client, like: &Measurement) -> Option<HangLimit> {
-        let (variant, one) = self.like(client, Role::Timeout, like)?;
-        let measured = one.facts.faults.as_ref()?.silent_get?;
+        self.limited(client, Role::Timeout, like, |faults| faults.silent_get)
+    }
+
+    /// The setting that has HTTP/2 PING end a silent connection, as it was measured in these versions.
+    pub fn ping_limit(&self, client: &Client, like: &Measurement) -> Option<HangLimit> {
+        self.limited(client, Role::Ping, like, |faults| faults.silent_http2)
+    }
+
+    /// The setting that limits the life of a connection, as it was measured in these versions.
+    pub fn life_limit(&self, client: &Client, like: &Measurement) -> Option<LifeLimit> {
+        let (variant, one) = self.like(client, Role::Life, like)?;
+        Some(LifeLimit {
+            variant: variant.id.clone(),
+            measured: one.facts.life?,
+            life_s: EXAMPLE_LIFE.as_secs_f64(),
+            snippet: replace(&variant.snippet(one), &LIFE, EXAMPLE_LIFE),
+        })
+    }
+
+    fn limited(
+        &self,
+        client: &Client,
+        role: Role,
+        like: &Measurement,
+        wait: fn(&UnderFaults) -> Option<SilentWait>,
+    ) -> Option<HangLimit> {
+        let (variant, one) = self.like(client, role, like)?;
         Some(HangLimit {
             variant: variant.id.clone(),
-            measured,
+            measured: wait(one.facts.faults.as_ref()?)?,
             timeout_s: EXAMPLE_TIMEOUT.as_secs_f64(),
             snippet: replace(&variant.snippet(one), &TIMEOUT, EXAMPLE_TIMEOUT),
         })
@@ -361,25 +406,54 @@ mod tests {
     #[test]
     fn a_setting_that_limits_a_hang_ended_the_wait_where_it_was_measured() {
         let catalogue = Catalogue::embedded().unwrap();
+        let (mut limits, mut pings) = (0, 0);
+        for client in &catalogue.clients {
+            let default = client.variant(Role::Default).unwrap();
+            for like in catalogue.of(client, default) {
+                let (hang, ping) = (
+                    catalogue.hang_limit(client, like),
+                    catalogue.ping_limit(client, like),
+                );
+                limits += usize::from(hang.is_some());
+                pings += usize::from(ping.is_some());
+                for limit in [hang, ping].into_iter().flatten() {
+                    // measured with a limit of 2 s; timers of clients are coarse
+                    assert!(
+                        matches!(limit.measured, SilentWait::Ended { after_s, .. } if (1.5..4.0).contains(&after_s)),
+                        "{} {limit:?}",
+                        client.id
+                    );
+                    let is_filled =
+                        limit.snippet.contains("10000") || limit.snippet.contains("10)");
+                    assert!(is_filled, "{} {limit:?}", client.id);
+                }
+            }
+        }
+        assert!(limits >= 14, "{limits}");
+        assert!(pings >= 3, "{pings}");
+    }
+
+    #[test]
+    fn a_setting_that_limits_the_life_of_connections_ended_them_where_it_was_measured() {
+        let catalogue = Catalogue::embedded().unwrap();
         let mut limits = 0;
         for client in &catalogue.clients {
             let default = client.variant(Role::Default).unwrap();
             for like in catalogue.of(client, default) {
-                let Some(limit) = catalogue.hang_limit(client, like) else {
+                let Some(limit) = catalogue.life_limit(client, like) else {
                     continue;
                 };
                 limits += 1;
-                // measured with a limit of 2 s; timers of clients are coarse
+                // measured with a limit of 4 s and a request every half second
                 assert!(
-                    matches!(limit.measured, SilentWait::Ended { after_s, .. } if (1.9..4.0).contains(&after_s)),
+                    matches!(limit.measured, LifetimeFacts::Ended { after_s } if (3.9..6.0).contains(&after_s)),
                     "{} {limit:?}",
                     client.id
                 );
-                let is_filled = limit.snippet.contains("10000") || limit.snippet.contains("10)");
-                assert!(is_filled, "{} {limit:?}", client.id);
+                assert!(limit.snippet.contains("300"), "{} {limit:?}", client.id);
             }
         }
-        assert!(limits >= 8, "{limits}");
+        assert!(limits >= 4, "{limits}");
     }
 
     #[test]
@@ -432,7 +506,8 @@ mod tests {
             for variant in &client.variants {
                 let placeholders: &[_] = match variant.role {
                     Role::Limit => &IDLE,
-                    Role::Timeout => &TIMEOUT,
+                    Role::Timeout | Role::Ping => &TIMEOUT,
+                    Role::Life => &LIFE,
                     _ => continue,
                 };
                 for one in catalogue.of(client, variant) {

@@ -44,10 +44,10 @@ pub struct Client {
     /// Since which version connections are reused without a setting.
     #[serde(default)]
     pub since: Option<String>,
-    /// The option that limits a connection's life, with its default, as documented: it is not measured.
+    /// The option that limits a connection's life, with its default, as documented.
     #[serde(default)]
     pub life: Option<String>,
-    /// The option for HTTP/2 PING, with its default, as documented: it is not measured.
+    /// The option for HTTP/2 PING, with its default, as documented.
     #[serde(default)]
     pub pings: Option<String>,
     /// The names of the options that matter, with their defaults.
@@ -170,6 +170,10 @@ pub enum Role {
     Retry,
     /// Reuses connections and limits how long a request waits for its response; its snippet has a placeholder for the limit.
     Timeout,
+    /// Reuses connections and sends HTTP/2 PING; its snippet has a placeholder for how long a silent connection is used.
+    Ping,
+    /// Reuses connections and limits the life of each; its snippet has a placeholder for the limit.
+    Life,
     /// What articles recommend, with what it really does.
     Pattern,
     /// What goes wrong.

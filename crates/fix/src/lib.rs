@@ -9,7 +9,7 @@ mod facts;
 mod faults;
 mod find;
 
-pub use advice::{Advice, HangLimit, client_idle, fill_in};
+pub use advice::{Advice, HangLimit, LifeLimit, client_idle, fill_in};
 pub use articles::{Article, Effect, Trial};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
 pub use facts::{

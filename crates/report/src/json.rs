@@ -12,7 +12,7 @@ use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::lambda::LambdaFacts;
 use intact_findings::scenario::ScenarioFacts;
 use intact_findings::traffic::{LevelShift, ObservedFacts};
-use intact_fix::{Advice, Catalogue, Client, HangLimit, Measurement, Role};
+use intact_fix::{Advice, Catalogue, Client, HangLimit, LifeLimit, Measurement, Role};
 use intact_ledger::{CampaignProgress, Host, Run, Sockets};
 use intact_model::{Fit, Forecast};
 use serde::Serialize;
@@ -211,6 +211,12 @@ pub(crate) struct FixAdvice<'a> {
     /// What limits the wait for a response on a connection that went silent; absent where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     hang_limit: Option<HangLimit>,
+    /// The setting that has HTTP/2 PING end a silent connection, where one was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ping_limit: Option<HangLimit>,
+    /// The setting that limits the life of a connection, where one was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    life_limit: Option<LifeLimit>,
 }
 
 /// The document of `fix`: these clients with everything that was measured of them.
@@ -248,6 +254,8 @@ fn advice<'a>(
             versions: &one.versions,
             advice: catalogue.advise(client, one, server_idle)?,
             hang_limit: catalogue.hang_limit(client, one),
+            ping_limit: catalogue.ping_limit(client, one),
+            life_limit: catalogue.life_limit(client, one),
         })
     });
     advice.collect()

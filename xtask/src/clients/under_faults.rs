@@ -144,7 +144,10 @@ fn cell(card: &Value, served: u64) -> anyhow::Result<Option<Value>> {
     };
     let bound = |name: &str| cell["reached"][name].as_u64().context("no count");
     let reached = bound("least")?..=bound("most")?;
-    if !reached.contains(&served) {
+    // without keys, and where the program's kernel kept requests, the counts are lower bounds
+    let is_lower_bound = ["is_partly_seen", "has_held"].map(|name| cell[name] == true);
+    let is_above = served > *reached.end() && !is_lower_bound.contains(&true);
+    if served < *reached.start() || is_above {
         bail!("the server counted {served} requests, the card {reached:?}");
     }
     let is_met = cell["affected"].as_u64() > Some(0);

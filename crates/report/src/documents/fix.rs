@@ -367,6 +367,9 @@ pub fn fix_client(
         page.section(section);
     }
     page.section(Section::new("default", heading).summary(Block::List(items.collect())));
+    if let Some(section) = hang::life(catalogue, client, defaults.last()) {
+        page.section(section);
+    }
     page.section(behaviour(client, defaults.last()));
     let all: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
     let table = Rows::of(&all)
@@ -579,7 +582,7 @@ fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
     ];
     let documented = options.into_iter().filter_map(|(name, option)| {
         let option = option.as_ref()?;
-        let words = "option for {}, as documented and not measured: {}";
+        let words = "option for {}, its default as documented: {}";
         Some(text!(words, name, option))
     });
     let title = text!("What the default does: {}", row.one.versions());

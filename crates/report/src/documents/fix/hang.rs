@@ -2,7 +2,10 @@
 
 use super::{Row, copied, outcome, pair, seconds};
 use crate::page::*;
-use intact_fix::{Catalogue, Client, CutBody, HangLimit, RequestOutcome, SilentWait, UserTimeout};
+use intact_fix::{
+    Catalogue, Client, CutBody, HangLimit, LifetimeFacts, RequestOutcome, SilentWait, UnderFaults,
+    UserTimeout,
+};
 
 /// The longest waits of a GET / POST on a connection that went silent.
 pub(super) fn waits(row: &Row<'_>) -> Option<Text> {
@@ -66,39 +69,88 @@ pub(super) fn limit(
     reusing: Option<&Row<'_>>,
     newest: Option<&Row<'_>>,
 ) -> Option<Section> {
-    let limit = catalogue.hang_limit(client, newest?.one)?;
-    let HangLimit {
-        variant,
-        measured,
-        timeout_s,
-        snippet,
-    } = &limit;
-    let without = reusing.and_then(|row| {
-        let silent = row.one.facts.faults.as_ref()?.silent_get?;
+    let newest = newest?.one;
+    let hang = catalogue.hang_limit(client, newest);
+    let ping = catalogue.ping_limit(client, newest);
+    if hang.is_none() && ping.is_none() {
+        return None;
+    }
+    let without = |wait: fn(&UnderFaults) -> Option<SilentWait>, on| {
+        let row = reusing?;
+        let silent = wait(row.one.facts.faults.as_ref()?)?;
         let words = match silent {
-            SilentWait::Ended { .. } => "Without it (`{}`) a GET on a silent connection waited {}.",
+            SilentWait::Ended { .. } => "Without it (`{}`) a GET on {} waited {}.",
             SilentWait::Endless { .. } => {
-                "Without it (`{}`) a GET on a silent connection waited for at least {}; no timeout of the client ended that."
+                "Without it (`{}`) a GET on {} waited for at least {}; no timeout of the client ended that."
             }
         };
-        Some(text!(words, &row.variant.id, seconds(time(silent))))
-    });
-    let words = match measured {
+        Some(text!(words, &row.variant.id, on, seconds(time(silent))))
+    };
+    let mut section = Section::new("hang", "What limits a hang");
+    if let Some(limit) = &hang {
+        section = section.summary(without(|one| one.silent_get, "a silent connection"));
+        section = lines(section, limit);
+    }
+    if let Some(limit) = &ping {
+        section = section
+            .summary(Text::from(
+                "HTTP/2 PING ends a silent connection, and its requests with it.",
+            ))
+            .summary(without(
+                |one| one.silent_http2,
+                "a silent connection of HTTP/2",
+            ));
+        section = lines(section, limit);
+    }
+    Some(section)
+}
+
+/// What a setting did, and its lines.
+fn lines(section: Section, limit: &HangLimit) -> Section {
+    let words = match limit.measured {
         SilentWait::Ended { .. } => "With a limit of 2 s (`{}`) it waited {}.",
         SilentWait::Endless { .. } => {
             "With a limit of 2 s (`{}`) it waited for at least {}: this setting does not limit the wait."
         }
     };
-    let with = text!(words, variant, seconds(time(*measured)));
+    let with = text!(words, &limit.variant, seconds(time(limit.measured)));
     let advice = text!(
         "These lines wait for at most {}; set what your callers can wait for:",
-        seconds(*timeout_s)
+        seconds(limit.timeout_s)
+    );
+    section
+        .summary(with)
+        .summary(advice)
+        .summary(Block::Code(copied(&limit.snippet)))
+}
+
+/// The setting that limits the life of a connection, with its effect; for the newest version.
+pub(super) fn life(
+    catalogue: &Catalogue,
+    client: &Client,
+    newest: Option<&Row<'_>>,
+) -> Option<Section> {
+    let limit = catalogue.life_limit(client, newest?.one)?;
+    let words = match limit.measured {
+        LifetimeFacts::Ended { after_s } => text!(
+            "With a limit of 4 s (`{}`) a connection in use lived {}.",
+            &limit.variant,
+            seconds(after_s)
+        ),
+        LifetimeFacts::Unlimited { for_s } => text!(
+            "With a limit of 4 s (`{}`) a connection in use lived for at least {}: this setting does not limit its life.",
+            &limit.variant,
+            seconds(for_s)
+        ),
+    };
+    let advice = text!(
+        "A pool whose connections are never idle does not notice that DNS has changed. These lines replace a connection after {}:",
+        seconds(limit.life_s)
     );
     Some(
-        Section::new("hang", "What limits a hang")
-            .summary(without)
-            .summary(with)
+        Section::new("life", "What limits the life of a connection")
+            .summary(words)
             .summary(advice)
-            .summary(Block::Code(copied(snippet))),
+            .summary(Block::Code(copied(&limit.snippet))),
     )
 }

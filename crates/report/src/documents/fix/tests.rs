@@ -137,7 +137,7 @@ fn fix_table(catalogue: &Catalogue) -> String {
             if let Some(life) = &client.life {
                 let _ = writeln!(
                     out,
-                    "Option that limits a connection's life, as documented and not measured: {life}.\n"
+                    "Option that limits a connection's life, its default as documented: {life}.\n"
                 );
             }
             let of = |variant| rows(catalogue, client, variant);
