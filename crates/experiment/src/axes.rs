@@ -551,6 +551,86 @@ mod tests {
         }
     }
 
+    fn every_connection_axis() -> ConnectionAxes {
+        ConnectionAxes {
+            reuse: vec!["10".parse().unwrap(), "unlimited".parse().unwrap()],
+            max_age: vec!["off".parse().unwrap(), "5s".parse().unwrap()],
+            idle: vec![std::time::Duration::from_millis(1_500)],
+            fast_open: vec![false, true],
+            congestion: vec!["cubic".into()],
+            tcp_keepalive: vec!["1s".parse().unwrap()],
+            ping: vec!["off".parse().unwrap(), "500ms".parse().unwrap()],
+        }
+    }
+
+    #[test]
+    fn an_axis_of_connections_applies_where_it_has_a_meaning() {
+        let mut axes = axes();
+        axes.http = vec![Protocol::Http11, Protocol::Http2, Protocol::Http3];
+        axes.tls = vec![TlsChoice::Any];
+        axes.connection = every_connection_axis();
+        let choices = axes.choices();
+        let has = |of: fn(&ConnectionSettings) -> bool, one: &AxisValues| of(&one.connection);
+        for one in &choices {
+            let is_tcp = one.http != Protocol::Http3;
+            assert_eq!(has(|one| one.reuse.is_some(), one), one.keepalive);
+            assert_eq!(has(|one| one.fast_open.is_some(), one), is_tcp);
+            assert_eq!(has(|one| one.congestion.is_some(), one), is_tcp);
+            let probes = is_tcp && one.keepalive;
+            assert_eq!(has(|one| one.tcp_keepalive.is_some(), one), probes);
+            let pings = one.http == Protocol::Http2 && one.keepalive;
+            assert_eq!(has(|one| one.ping.is_some(), one), pings);
+            assert!(has(|one| one.idle.is_some(), one));
+        }
+        // off: fast open twice for TCP; on: reuse x age (x fast open for TCP, x ping for HTTP/2)
+        assert_eq!(choices.len(), (2 + 2 + 1) + (8 + 16 + 4));
+        assert_eq!(
+            axes.varied(),
+            [
+                "keepalive",
+                "http",
+                "reuse",
+                "max-age",
+                "tcp-fastopen",
+                "ping"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_at_a_time_keeps_the_first_each_other_alone_and_the_last() {
+        let mut axes = axes();
+        axes.keepalive = vec![false, true];
+        axes.http = vec![Protocol::Http11, Protocol::Http2];
+        axes.tls = vec![TlsChoice::Any];
+        axes.resume = vec![false, true];
+        axes.early_data = vec![false, true];
+        axes.concurrency = vec![1, 10];
+        axes.connection.ping = vec!["off".parse().unwrap(), "1s".parse().unwrap()];
+        axes.variation = Variation::OneAtATime;
+        let names = variants(
+            &axes.choices(),
+            &["keepalive", "http", "resume", EARLY_DATA, "ping"].map(str::to_owned),
+        );
+        let of_one: Vec<&str> = names
+            .iter()
+            .take(names.len() / 2)
+            .map(|one| &*one.name)
+            .collect();
+        assert_eq!(
+            of_one,
+            [
+                "keepalive=off http=1.1 resume=off",
+                "keepalive=on http=1.1 resume=off",
+                "keepalive=off http=1.1 resume=on early-data=off",
+                // it needs resumption
+                "keepalive=off http=1.1 resume=on early-data=on",
+                "keepalive=off http=2 resume=off",
+                "keepalive=on http=2 resume=on early-data=on ping=1s",
+            ]
+        );
+    }
+
     #[test]
     fn variants_are_named_by_what_differs() {
         let mut axes = axes();
@@ -585,8 +665,10 @@ mod tests {
         all.tls = vec![TlsChoice::None, TlsChoice::Any, version];
         all.resume = vec![false, true];
         all.dns = NameLookup::ALL.to_vec();
+        all.early_data = vec![false, true];
         all.concurrency = vec![1, 10];
         all.streams = vec![1, 32];
+        all.connection = every_connection_axis();
         let closed = all.clone();
         all.load.rate = vec!["500/s".parse().unwrap(), "1/s..2.5/s".parse().unwrap()];
         all.load.arrivals = Arrivals::Poisson;

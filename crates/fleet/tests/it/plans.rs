@@ -104,9 +104,28 @@ fn variants_are_those_of_a_bench() {
 }
 
 #[test]
+fn http3_runs_over_tls_1_3_only_and_needs_the_feature() {
+    let (before, _) = GOOD.split_once("http = [1.1").unwrap();
+    let text = |tls: &str| format!("{before}keepalive = [true]\nhttp = [2, 3]\n{tls}");
+    let both = "tls = [\"1.2\", \"1.3\"]\n";
+    if !intact_client::HAS_HTTP3 {
+        assert!(refused(&text(both)).contains("--features fleet,http3"));
+        return;
+    }
+    let plan = parse(Path::new("p.toml"), &text(both)).unwrap();
+    let names: Vec<&str> = plan.variants.iter().map(|one| &*one.name).collect();
+    assert_eq!(
+        names,
+        ["http=2 tls=1.2", "http=2 tls=1.3", "http=3 tls=1.3"]
+    );
+    let without = refused(&text("tls = [\"1.2\"]\n"));
+    assert!(without.contains("http = 3 contains TLS 1.3"), "{without}");
+}
+
+#[test]
 fn a_value_that_an_axis_does_not_have_is_refused() {
     for (values, wanted) in [
-        ("http = [3]", "axes: http = \"3\": one of 1.0, 1.1, 2"),
+        ("http = [4]", "axes: http = \"4\": one of 1.0, 1.1, 2, 3"),
         ("c = [0]", "axes: c = 0: from 1 to 10000"),
         ("c = [\"x\"]", "axes: c = \"x\": a whole number"),
     ] {

@@ -17,6 +17,7 @@ mod made;
 mod model;
 mod observed;
 mod page;
+mod remedies;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
 mod written;
