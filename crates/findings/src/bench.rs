@@ -12,6 +12,7 @@ mod metrics;
 mod open_loop;
 mod populations;
 mod saturation;
+mod service;
 mod variant;
 
 pub use crate::error_responses::ErrorResponses;
@@ -27,6 +28,7 @@ pub(crate) use findings::{failure_kinds, not_2xx, only_errors, unmeasured};
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use saturation::Saturation;
+pub use service::ServiceFacts;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
@@ -70,6 +72,9 @@ pub struct BenchFacts {
     pub rounds: u32,
     /// An earlier run, where one was named.
     pub baseline: Option<Baseline>,
+    /// What services of the person's own did while they were benched (`--service`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceFacts>,
     /// Responses with an error status that the user did not name.
     #[serde(skip)]
     pub errors: ErrorResponses,
@@ -131,6 +136,7 @@ impl BenchFacts {
             sockets: tally.sockets.clone(),
             rounds,
             baseline: None,
+            services: Vec::new(),
         })
     }
 

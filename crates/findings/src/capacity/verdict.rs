@@ -52,6 +52,13 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
             ),
         };
     };
+    if !one.confirmed {
+        let missed = high.map_or_else(String::new, |high| format!(", {} once did not", rate(high)));
+        return format!(
+            "{name}: not confirmed: {} met {conditions}{missed}, and the search ended before enough fresh runs.",
+            rate(low)
+        );
+    }
     let runs = |one: super::FreshRuns, is_met: bool| {
         let count = if is_met { one.met } else { one.runs - one.met };
         format!("{count} of {} fresh runs", one.runs)

@@ -122,6 +122,8 @@ pub enum LoadMetric {
     Capacity,
     /// `recovery`
     Recovery,
+    /// `throughput-gain`
+    Gain,
 }
 
 /// Invocations of a function.

@@ -4,6 +4,8 @@ mod args;
 mod capacity;
 mod capacity_options;
 mod scenario;
+mod service;
+pub(super) mod watched_service;
 
 use super::builtin::{Builtin, Ready};
 use super::conclusion::{Conclusion, exit_code, print};
@@ -90,6 +92,9 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     let args = &config.options;
     if args.scenario.scenario.is_some() {
         return scenario::measure(config, near);
+    }
+    if args.service.is_any() {
+        return service::measure(config);
     }
     if args.capacity.is_any() {
         return capacity::measure(config, near);

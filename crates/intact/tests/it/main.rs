@@ -7,6 +7,7 @@ mod audit;
 mod audit_tiers;
 #[cfg(target_os = "linux")]
 mod bench_io;
+mod bench_service;
 mod capacity;
 mod captured;
 mod check;

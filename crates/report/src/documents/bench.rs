@@ -8,8 +8,8 @@ use super::{populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, Effect, EffectResult, FirstCall, OpenLoopFacts, PerConnection, Sweep,
-    SweepPoint, TimeDifference, TimeStatistic, VariantFacts,
+    BenchFacts, Charts, Effect, EffectResult, FirstCall, OpenLoopFacts, PerConnection,
+    ServiceFacts, Sweep, SweepPoint, TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
 use intact_ledger::{Reuse, Run};
@@ -39,6 +39,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    page.section(services(&facts.services));
     page.section(effects(facts));
     page.section(findings(&facts.findings, ""));
     if facts.requests.total > 0 {
@@ -78,6 +79,36 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         }),
     ];
     page
+}
+
+/// Both sides of each service.
+fn services(services: &[ServiceFacts]) -> Option<Section> {
+    if services.is_empty() {
+        return None;
+    }
+    let table = Rows::of(services)
+        .column("service", |one| &one.variant)
+        .column("inbound/s", |one| one.throughput_per_s.map(Rate))
+        .about("complete requests a second at its door, the mean of the rounds")
+        .column("gain", |one| Cell::interval(one.throughput_gain, Change))
+        .about("against the first service, with its 95 % interval")
+        .column("outgoing", |one| one.outgoing.requests.total)
+        .about("requests that it sent itself, warm-up included")
+        .column("opened", |one| one.outgoing.connections.opened)
+        .about("connections that it opened for them")
+        .ranked(2, "conn/req", |one| one.connections_per_request.map(Mean))
+        .column("reused", |one| one.outgoing.reuse.map(Share))
+        .ranked(1, "avoidable", |one| one.outgoing.avoidable)
+        .about("connections beyond those that the peak overlap needs")
+        .table();
+    let title = "Both sides of the service: inbound throughput, outgoing connections";
+    let mut section = Section::new("services", title).summary(table);
+    for one in services {
+        for finding in &one.findings {
+            section = section.full(text!("{}: {}", &one.variant, finding.claim.to_string()));
+        }
+    }
+    Some(section)
 }
 
 fn headline(facts: &BenchFacts) -> Option<Headline> {
