@@ -11,6 +11,7 @@ mod measured_rounds;
 mod metrics;
 mod open_loop;
 mod populations;
+mod ports;
 mod saturation;
 mod service;
 mod variant;
@@ -27,6 +28,7 @@ pub use effects::{Effect, EffectResult};
 pub(crate) use findings::{failure_kinds, not_2xx, only_errors, unmeasured};
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
+pub use ports::PortLimit;
 pub use saturation::Saturation;
 pub use service::ServiceFacts;
 pub use variant::{
@@ -68,6 +70,8 @@ pub struct BenchFacts {
     pub connections: Connections,
     /// The machine's sockets before and after.
     pub sockets: Vec<Sockets>,
+    /// The client's ephemeral ports, and when they run out; absent where they are not known.
+    pub ports: Option<PortLimit>,
     /// Rounds that every variant has completed.
     pub rounds: u32,
     /// An earlier run, where one was named.
@@ -134,6 +138,7 @@ impl BenchFacts {
             requests,
             connections,
             sockets: tally.sockets.clone(),
+            ports: PortLimit::of(run),
             rounds,
             baseline: None,
             services: Vec::new(),

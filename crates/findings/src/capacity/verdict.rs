@@ -99,8 +99,10 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
     }
     let Some(after) = recovery.recovered_after_s else {
         let paused = match recovery.held_after_pause {
-            Some(true) => "; after a pause without traffic they held again",
-            Some(false) => "; they did not hold after a pause without traffic either",
+            Some(true) => "; after 5 s without traffic the conditions held again",
+            Some(false) => {
+                "; after 5 s without traffic they did not hold either, so work was still queued"
+            }
             None => "",
         };
         return format!(

@@ -777,8 +777,20 @@ fn sockets(facts: &BenchFacts) -> Section {
     let words = "The server also received {} of warm-up and preflight.";
     let warmup =
         (warmup > 0 && is_measured).then(|| note(text!(words, counted(warmup, "request"))));
+    // connections that are kept use up no ports
+    let opens_each = facts.variants.iter().any(|one| !one.keepalive);
+    let limit = facts.ports.filter(|_| opens_each).map(|limit| {
+        let words = "Ports run out at {} new connections/s to one address of another machine, if the client closes them first: {} ephemeral ports, each in TIME_WAIT for 60 s. On loopback a port is free again after 1 s: {}/s.";
+        note(text!(
+            words,
+            Rate(limit.run_out_per_s),
+            limit.ports,
+            Rate(limit.run_out_on_loopback_per_s)
+        ))
+    });
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
+        .summary(limit)
         .summary(warmup)
         .summary(reuse_seen(&facts.variants))
 }

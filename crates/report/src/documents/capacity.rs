@@ -238,7 +238,7 @@ fn latency_by_rate(facts: &CapacityFacts) -> Chart {
             .iter()
             .filter_map(|step| Some((step.rate_per_s, step.p99_ms.or(step.p50_ms)?)))
             .collect();
-        // of the runs at one rate the middle one
+        // of the runs at one rate the median
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let rates = points.chunk_by(|a, b| a.0 == b.0);
         let middle: Vec<(f64, f64)> = rates.map(|runs| runs[runs.len() / 2]).collect();
