@@ -1,7 +1,7 @@
 //! The search for the highest rate that meets conditions: doubling, bisection, then fresh runs at the two ends.
 //!
 //! Rates are the rungs of a ladder with a constant ratio. Doubling and bisection find two neighbouring rungs, the lower of which met
-//! the conditions. Each of the two is then run anew, and a sign test decides: 5 of 5 runs, or 7 of 8, have to agree. If they do not,
+//! the conditions. Each of the two is then run again, and a sign test decides: 5 of 5 runs, or 7 of 8, have to agree. If they do not,
 //! the end moves away, and the interval gets wider. Must not run or judge anything.
 
 use intact_ledger::SearchTerms;

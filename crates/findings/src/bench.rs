@@ -11,8 +11,10 @@ mod measured_rounds;
 mod metrics;
 mod open_loop;
 mod populations;
+mod ports;
 mod remedies;
 mod saturation;
+mod service;
 mod variant;
 
 pub use crate::error_responses::ErrorResponses;
@@ -27,7 +29,9 @@ pub use effects::{Effect, EffectResult};
 pub(crate) use findings::{failure_kinds, not_2xx, only_errors, unmeasured};
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
+pub use ports::PortLimit;
 pub use saturation::Saturation;
+pub use service::ServiceFacts;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
@@ -73,6 +77,8 @@ pub struct BenchFacts {
     pub connections: Connections,
     /// The machine's sockets before and after.
     pub sockets: Vec<Sockets>,
+    /// The client's ephemeral ports, and when they run out; absent where they are not known.
+    pub ports: Option<PortLimit>,
     /// Rounds that every variant has completed.
     pub rounds: u32,
     /// An earlier run, where one was named.
@@ -80,6 +86,9 @@ pub struct BenchFacts {
     /// How the variants use connections, compared with production, where its ledger was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<Likeness>,
+    /// What services of the person's own did while they were benched (`--service`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceFacts>,
     /// Responses with an error status that the user did not name.
     #[serde(skip)]
     pub errors: ErrorResponses,
@@ -150,9 +159,11 @@ impl BenchFacts {
             requests,
             connections,
             sockets: tally.sockets.clone(),
+            ports: PortLimit::of(run),
             rounds,
             baseline: None,
             like: None,
+            services: Vec::new(),
         })
     }
 

@@ -24,6 +24,17 @@ pub fn append(path: &Path) -> io::Result<File> {
     open(OpenOptions::new().append(true).create(true), path)
 }
 
+/// Creates a folder that only its owner may enter.
+///
+/// # Errors
+/// Those of mkdir(2); it must not exist.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 #[cfg(unix)]
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -55,6 +66,10 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         drop((create(&new).unwrap(), append(&old).unwrap()));
         assert_eq!((mode(&new), mode(&old)), (0o600, 0o600));
+        let inner = folder.path().join("inner");
+        create_folder(&inner).unwrap();
+        assert_eq!(mode(&inner), 0o700);
+        assert!(create_folder(&inner).is_err(), "it may be another's");
         assert_eq!(std::fs::read(&old).unwrap(), b"rest");
         drop(create(&old).unwrap());
         assert_eq!(std::fs::read(&old).unwrap(), b"");

@@ -8,6 +8,7 @@ use crate::requirement::{
     LoadMetric, Measured, Metric, MetricSource, NoData, Statistic, Subject, TrafficMetric,
     TrafficSource,
 };
+use crate::stats::MIN_ROUNDS;
 use crate::time_difference::{TimeDifference, TimeStatistic, saved, uncompared};
 use crate::unobserved::Unobserved;
 use intact_ledger::Failure;
@@ -138,6 +139,18 @@ impl BenchFacts {
                 .ok_or(NoData::NothingHappened),
             Metric::Load(LoadMetric::Capacity | LoadMetric::Recovery) => {
                 Err(NoData::NOT_IN_DOCUMENT)
+            }
+            Metric::Load(LoadMetric::Gain) => {
+                let service = self.services.get(variant.index as usize);
+                let service = service.ok_or(NoData::NotMeasured("name services with --service"))?;
+                if variant.index == 0 {
+                    return Err(NoData::Baseline);
+                }
+                let gain = service.throughput_gain.map(|gain| gain.low);
+                gain.ok_or(NoData::TooFew {
+                    had: variant.rounds.len() as u64,
+                    needed: MIN_ROUNDS as u64,
+                })
             }
             Metric::CpuPerRequest => variant
                 .cpu_us_per_request

@@ -238,14 +238,15 @@ impl VariantCapacity {
             }
             search.found()
         });
-        let interval = found.and_then(|found| {
-            let low = found.low?;
-            Some(CapacityInterval {
+        let interval = match found {
+            Some(found) if found.is_confirmed => found.low.map(|low| CapacityInterval {
                 value: low,
                 low,
                 high: found.high,
-            })
-        });
+            }),
+            Some(_) => so_far(&steps),
+            None => None,
+        };
         let at_capacity = steps
             .iter()
             .rfind(|step| step.is_met() && interval.is_some_and(|one| one.low == step.rate_per_s));
@@ -276,6 +277,23 @@ impl VariantCapacity {
     }
 }
 
+/// What the steps of a search that ended early show: the highest rate that met the conditions below all that missed them.
+fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
+    let missed = steps.iter().filter(|step| !step.is_met());
+    let high = missed.map(|step| step.rate_per_s).reduce(f64::min);
+    let below = |rate: &f64| high.is_none_or(|high| *rate < high);
+    let met = steps.iter().filter(|step| step.is_met());
+    let low = met
+        .map(|step| step.rate_per_s)
+        .filter(below)
+        .reduce(f64::max)?;
+    Some(CapacityInterval {
+        value: low,
+        low,
+        high,
+    })
+}
+
 fn bound(found: Option<RateInterval>) -> &'static str {
     match found.and_then(|found| found.ceiling) {
         Some(Ceiling::Missed) => "server",
@@ -297,7 +315,11 @@ fn ratios(variants: &[VariantCapacity]) -> Vec<CapacityRatio> {
         one.capacity_per_s
             .map(|capacity| (one.name.clone(), capacity))
     };
-    let known: Vec<(String, CapacityInterval)> = variants.iter().filter_map(with).collect();
+    let known: Vec<(String, CapacityInterval)> = variants
+        .iter()
+        .filter(|one| one.confirmed)
+        .filter_map(with)
+        .collect();
     let lowest = known.iter().min_by(|a, b| a.1.low.total_cmp(&b.1.low));
     let Some((a, base)) = lowest else {
         return Vec::new();

@@ -52,6 +52,13 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
             ),
         };
     };
+    if !one.confirmed {
+        let missed = high.map_or_else(String::new, |high| format!(", {} once did not", rate(high)));
+        return format!(
+            "{name}: not confirmed: {} met {conditions}{missed}, and the search ended before enough fresh runs.",
+            rate(low)
+        );
+    }
     let runs = |one: super::FreshRuns, is_met: bool| {
         let count = if is_met { one.met } else { one.runs - one.met };
         format!("{count} of {} fresh runs", one.runs)
@@ -92,8 +99,10 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
     }
     let Some(after) = recovery.recovered_after_s else {
         let paused = match recovery.held_after_pause {
-            Some(true) => "; after a pause without traffic they held again",
-            Some(false) => "; they did not hold after a pause without traffic either",
+            Some(true) => "; after 5 s without traffic the conditions held again",
+            Some(false) => {
+                "; after 5 s without traffic they did not hold either, so work was still queued"
+            }
             None => "",
         };
         return format!(

@@ -342,6 +342,7 @@ pub static METRICS: &[MetricEntry] = &[
     row("schedule.queued", load(LoadMetric::Queued), Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)"),
     row("capacity", load(LoadMetric::Capacity), Rate, &[Capacity], "highest rate at which fresh runs met the conditions of `--find-max`; up to the lowest at which they did not"),
     row("recovery", load(LoadMetric::Recovery), Time, &[Capacity], "from the end of `--overload` until the conditions held again"),
+    row("throughput-gain", load(LoadMetric::Gain), Share, &[Bench], "throughput of a service above that of the first one (`--service`); the end of the interval that gains least"),
     row("bytes-per-request", traffic(TrafficMetric::BytesPerRequest), Bytes, REQUESTS, "bytes on the wire for each exchange, both ways"),
     row("header-bytes-per-request", traffic(TrafficMetric::HeaderBytesPerRequest), Bytes, REQUESTS, "bytes of headers for each exchange, both ways"),
     row("resumed-share", traffic(TrafficMetric::ResumedShare), Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),

@@ -126,6 +126,8 @@ pub enum LoadMetric {
     Capacity,
     /// `recovery`
     Recovery,
+    /// `throughput-gain`
+    Gain,
 }
 
 /// Invocations of a function.

@@ -11,8 +11,10 @@ mod flame;
 #[cfg(not(feature = "live"))]
 mod no_view;
 mod scenario;
+mod service;
 #[cfg(feature = "live")]
 mod view;
+pub(super) mod watched_service;
 
 use super::builtin::{Builtin, Ready};
 use super::conclusion::{Conclusion, exit_code, print};
@@ -107,6 +109,9 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     let args = &config.options;
     if args.scenario.scenario.is_some() {
         return scenario::measure(config, near);
+    }
+    if args.service.is_any() {
+        return service::measure(config);
     }
     if args.capacity.is_any() {
         return capacity::measure(config, near);

@@ -32,6 +32,8 @@ pub(crate) enum Job {
     Bench(Box<bench::Config>, on_link::Surroundings),
     /// A function and its platform on the client side of a link.
     Lambda(Box<lambda::Config>, on_link::Surroundings),
+    /// A service under `watch`, until it ends.
+    Service(Box<bench::watched_service::ServiceJob>),
     #[cfg(feature = "fleet")]
     /// A worker of a fleet, until standard input ends.
     Work(Box<fleet::WorkConfig>),
@@ -74,6 +76,7 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
         Job::Lambda(config, surroundings) => {
             lambda::run_on_link(&config, on_link::Near::new(control, surroundings))
         }
+        Job::Service(job) => bench::watched_service::run_as_child(&job),
         #[cfg(feature = "fleet")]
         Job::Work(config) => fleet::work_as_child(&config, control),
     }

@@ -1,5 +1,6 @@
 //! The command of a server that a person named: waiting until it listens, and its end.
 
+use super::internal::{self, Job};
 use crate::system;
 use anyhow::Context;
 use intact_check::{EndSignal, ProcessState, ServerProcess};
@@ -55,6 +56,20 @@ impl ServerCommand {
             child: command.spawn()?,
             ended: None,
         })
+    }
+
+    /// Starts a process of ours, which gets its job as a line and keeps its standard input.
+    pub(crate) fn start_with(command: &mut Command, job: &Job) -> anyhow::Result<ServerCommand> {
+        command.stdin(Stdio::piped()).stdout(io::stderr());
+        system::lead_group(command);
+        let mut server = ServerCommand {
+            child: command.spawn()?,
+            ended: None,
+        };
+        if let Some(input) = &mut server.child.stdin {
+            internal::send(job, input)?;
+        }
+        Ok(server)
     }
 
     /// The process, to wait for.

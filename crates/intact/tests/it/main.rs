@@ -8,6 +8,7 @@ mod audit_tiers;
 #[cfg(target_os = "linux")]
 mod bench_io;
 mod bench_like;
+mod bench_service;
 mod capacity;
 mod captured;
 mod check;

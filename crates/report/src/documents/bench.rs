@@ -11,8 +11,8 @@ use super::{likeness, populations, timeline};
 use crate::json;
 use crate::page::*;
 use intact_findings::bench::{
-    BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, TimeDifference,
-    TimeStatistic, VariantFacts,
+    BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, ServiceFacts,
+    TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_findings::stats::Interval;
 use intact_ledger::Run;
@@ -42,6 +42,7 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    page.section(services(&facts.services));
     page.section(findings(&facts.findings, ""));
     page.section(effects(facts));
     if facts.requests.total > 0 {
@@ -82,6 +83,36 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         }),
     ];
     page
+}
+
+/// Both sides of each service.
+fn services(services: &[ServiceFacts]) -> Option<Section> {
+    if services.is_empty() {
+        return None;
+    }
+    let table = Rows::of(services)
+        .column("service", |one| &one.variant)
+        .column("inbound/s", |one| one.throughput_per_s.map(Rate))
+        .about("complete requests a second at its door, the mean of the rounds")
+        .column("gain", |one| Cell::interval(one.throughput_gain, Change))
+        .about("against the first service, with its 95 % interval")
+        .column("outgoing", |one| one.outgoing.requests.total)
+        .about("requests that it sent itself, warm-up included")
+        .column("opened", |one| one.outgoing.connections.opened)
+        .about("connections that it opened for them")
+        .ranked(2, "conn/req", |one| one.connections_per_request.map(Mean))
+        .column("reused", |one| one.outgoing.reuse.map(Share))
+        .ranked(1, "avoidable", |one| one.outgoing.avoidable)
+        .about("connections beyond those that the peak overlap needs")
+        .table();
+    let title = "Both sides of the service: inbound throughput, outgoing connections";
+    let mut section = Section::new("services", title).summary(table);
+    for one in services {
+        for finding in &one.findings {
+            section = section.full(text!("{}: {}", &one.variant, finding.claim.to_string()));
+        }
+    }
+    Some(section)
 }
 
 fn headline(facts: &BenchFacts) -> Option<Headline> {
@@ -533,8 +564,20 @@ fn sockets(facts: &BenchFacts) -> Section {
     let words = "The server also received {} of warm-up and preflight.";
     let warmup =
         (warmup > 0 && is_measured).then(|| note(text!(words, counted(warmup, "request"))));
+    // connections that are kept use up no ports
+    let opens_each = facts.variants.iter().any(|one| !one.keepalive);
+    let limit = facts.ports.filter(|_| opens_each).map(|limit| {
+        let words = "Ports run out at {} new connections/s to one address of another machine, if the client closes them first: {} ephemeral ports, each in TIME_WAIT for 60 s. On loopback a port is free again after 1 s: {}/s.";
+        note(text!(
+            words,
+            Rate(limit.run_out_per_s),
+            limit.ports,
+            Rate(limit.run_out_on_loopback_per_s)
+        ))
+    });
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
+        .summary(limit)
         .summary(warmup)
         .summary(reuse_seen(&facts.variants))
 }

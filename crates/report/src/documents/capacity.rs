@@ -86,6 +86,9 @@ fn headline(facts: &CapacityFacts) -> Option<Headline> {
     if let Some((variant, best)) = best {
         let name = &variant.name;
         let caption = match (variant.bounded_by, best.high) {
+            _ if !variant.confirmed => {
+                text!("met the conditions ({}); no fresh runs confirmed it", name)
+            }
             ("client", _) => text!(
                 "or more ({}): above it the client was the limit, not the server",
                 name
@@ -235,8 +238,11 @@ fn latency_by_rate(facts: &CapacityFacts) -> Chart {
             .iter()
             .filter_map(|step| Some((step.rate_per_s, step.p99_ms.or(step.p50_ms)?)))
             .collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        line(&one.name, Tone::Series(nth as u8), points.into_iter())
+        // of the runs at one rate the median
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let rates = points.chunk_by(|a, b| a.0 == b.0);
+        let middle: Vec<(f64, f64)> = rates.map(|runs| runs[runs.len() / 2]).collect();
+        line(&one.name, Tone::Series(nth as u8), middle.into_iter())
     });
     let marks = facts.variants.iter().filter_map(|one| {
         let rate = one.capacity_per_s?.low;
@@ -256,7 +262,7 @@ fn latency_by_rate(facts: &CapacityFacts) -> Chart {
         "p99-by-rate",
         "Latency by rate",
         lines,
-        "The 99th percentile of each step against its requests a second; the mark is the highest rate that met the conditions.",
+        "The 99th percentile of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions.",
     )
 }
 

@@ -84,6 +84,7 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 round,
                 span: Span::new(Nanos(0), Nanos(1_000 * MS)),
                 schedule: None,
+                load: None,
                 client_cpu: None,
                 client_threads: None,
                 server_cpu: None,

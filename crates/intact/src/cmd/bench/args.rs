@@ -1,6 +1,7 @@
 //! The options of `intact bench`.
 
 use super::capacity_options::CapacityOptions;
+use super::service::ServiceOptions;
 use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
@@ -55,6 +56,8 @@ pub(crate) struct Args {
     pub(in crate::cmd) open_loop: OpenLoopOptions,
     #[command(flatten)]
     pub(in crate::cmd) capacity: CapacityOptions,
+    #[command(flatten)]
+    pub(in crate::cmd) service: ServiceOptions,
     #[command(flatten)]
     pub(in crate::cmd) scenario: ScenarioOptions,
     #[command(flatten)]
@@ -351,6 +354,7 @@ const EXAMPLES: &str = "Examples:
   intact bench http://localhost:8080/ --find-max 'p99 < 100ms, failed < 0.1 %'    the highest rate, with and without reuse
   intact bench http://localhost:8080/ --find-max 'p99 < 100ms' --overload 1.2x --for 20s    and how it recovers from more
   intact bench http://localhost:8080/ --rate 500/s --holds 'p99 < 100ms' --overload 1.2x --keepalive on
+  intact bench http://127.0.0.1:3000/ --service 'node before.js' --service 'node after.js'    both sides of your own service
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
   intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html

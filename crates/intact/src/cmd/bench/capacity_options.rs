@@ -1,9 +1,9 @@
 //! The options of `intact bench --find-max` and `--overload`, and what they mean together.
 
-use super::args::{Args, rate, time};
+use super::args::{Args, Switch, rate, time};
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_experiment::RequestRate;
+use intact_experiment::{RequestRate, WhenBusy};
 use intact_findings::capacity::Conditions;
 use intact_ledger::{CapacityTerms, Nanos, OverloadTerms, SearchTerms};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[command(next_help_heading = "Capacity (open loop; -z and -n limit the search of each variant)")]
 pub(crate) struct CapacityOptions {
     /// Find the highest rate that meets conditions, by bisection, with fresh runs and an interval: 'p99 < 100ms, failed < 0.1 %' [default -c: 64, -z: 3m]
-    #[arg(long, value_name = "EXPR,..", conflicts_with_all = NOT_IN_A_SEARCH)]
+    #[arg(long, value_name = "EXPR,..", group = "schedule", conflicts_with_all = NOT_IN_A_SEARCH)]
     find_max: Option<String>,
     /// The highest rate to try [default: 50000/s]
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "find_max")]
@@ -200,6 +200,16 @@ impl CapacityPlan {
         args.open_loop.rate = vec![RequestRate::constant(start.unwrap_or(START))];
         if args.axes.concurrency.is_empty() {
             args.axes.concurrency = vec![CONNECTIONS];
+        }
+        // opening all connections at once would be a burst at the start of each step
+        if args
+            .axes
+            .keepalive
+            .iter()
+            .any(|kept| matches!(kept, Switch::On))
+        {
+            let when_busy = args.open_loop.when_busy;
+            args.open_loop.when_busy = Some(when_busy.unwrap_or(WhenBusy::Open));
         }
         args
     }

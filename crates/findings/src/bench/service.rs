@@ -1,0 +1,145 @@
+//! Both sides of a service: the throughput that a bench measured at its door, and the connections that it opened itself meanwhile.
+//! Must not compare latencies: the comparisons of a bench do.
+
+use super::{BenchFacts, VariantFacts};
+use crate::figures::{ObservedCounts, share};
+use crate::finding::Finding;
+use crate::stats::{Confidence, Interval, NoInterval, paired_share_saved};
+use crate::traffic::ObservedFacts;
+use intact_ledger::Caveat;
+use intact_units::number::{per_second, signed_percent, whole_percent};
+use serde::Serialize;
+
+/// What a service did while it was benched: its outgoing traffic, over all rounds, warm-up included.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServiceFacts {
+    /// The variant that benched it.
+    pub variant: String,
+    /// Its outgoing requests and connections.
+    #[serde(flatten)]
+    pub outgoing: ObservedCounts,
+    /// Connections that it opened for each outgoing request.
+    pub connections_per_request: Option<f64>,
+    /// Complete inbound requests a second, the mean of the rounds.
+    pub throughput_per_s: Option<f64>,
+    /// What more than the first service's that is, as a share; absent for the first service, and without an interval.
+    pub throughput_gain: Option<Interval>,
+    /// Why the gain has no interval.
+    pub no_interval_reason: Option<NoInterval>,
+    /// What stands out in its outgoing traffic, each rule once, of the last round that had it.
+    pub findings: Vec<Finding>,
+}
+
+impl BenchFacts {
+    /// Adds what services did while they were benched; `outgoing` has a list for each variant, with the traffic of each round.
+    pub fn add_services(&mut self, outgoing: &[Vec<ObservedFacts>]) {
+        let rates = |variant: &VariantFacts| -> Vec<f64> {
+            let rounds = variant.rounds.iter();
+            rounds.filter_map(|round| round.rate_per_s).collect()
+        };
+        let first = self.variants.first().map(rates).unwrap_or_default();
+        let mut services = Vec::new();
+        for (nth, (variant, rounds)) in self.variants.iter().zip(outgoing).enumerate() {
+            let own = rates(variant);
+            let counts = rounds.iter().map(|one| &one.totals.counts);
+            let counts = ObservedCounts::sum(counts);
+            let gain = (nth > 0).then(|| gain(&first, &own));
+            let mut findings: Vec<Finding> = Vec::new();
+            for finding in rounds.iter().rev().flat_map(|one| &one.findings) {
+                if !findings.iter().any(|one| one.rule == finding.rule) {
+                    findings.push(finding.clone());
+                }
+            }
+            services.push(ServiceFacts {
+                variant: variant.name.clone(),
+                connections_per_request: share(counts.connections.opened, counts.requests.total),
+                throughput_per_s: average(&own),
+                throughput_gain: gain.and_then(Result::ok),
+                no_interval_reason: gain.and_then(Result::err),
+                findings,
+                outgoing: counts,
+            });
+        }
+        for (variant, rounds) in self.variants.iter().zip(outgoing) {
+            for caveat in rounds.iter().flat_map(|one| &one.caveats) {
+                let words = format!("{}, outgoing: {}", variant.name, caveat.message);
+                let of_service = Caveat::new(&*caveat.id, words);
+                if !self.caveats.contains(&of_service) {
+                    self.caveats.push(of_service);
+                }
+            }
+        }
+        let sentences = services.iter().filter_map(|one| sentence(one, &services));
+        let sentences: Vec<String> = sentences.collect();
+        self.verdict.splice(0..0, sentences);
+        self.services = services;
+    }
+}
+
+fn average(rates: &[f64]) -> Option<f64> {
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+}
+
+/// How much more `b` is than `a`, of the means over paired rounds.
+fn gain(a: &[f64], b: &[f64]) -> Result<Interval, NoInterval> {
+    let saved = paired_share_saved(a, b, Confidence::P95)?.interval();
+    // the share saved is of a; more is less than nothing saved
+    Ok(Interval {
+        value: -saved.value,
+        low: -saved.high,
+        high: -saved.low,
+    })
+}
+
+fn sentence(one: &ServiceFacts, all: &[ServiceFacts]) -> Option<String> {
+    let throughput = per_second(one.throughput_per_s?);
+    let opened = |one: &ServiceFacts| {
+        let ratio = one.connections_per_request?;
+        Some(format!("{ratio:.2} connections per outgoing request"))
+    };
+    let name = &one.variant;
+    let outgoing = opened(one).unwrap_or_else(|| "no outgoing request".to_owned());
+    let first = all.first()?;
+    if std::ptr::eq(one, first) && all.len() > 1 {
+        return None;
+    }
+    if all.len() == 1 {
+        let reuse = one.outgoing.reuse.map_or_else(String::new, |reuse| {
+            format!(", {} reused", whole_percent(reuse))
+        });
+        return Some(format!(
+            "Service \"{name}\": {throughput} inbound requests/s; {outgoing}{reuse}."
+        ));
+    }
+    let against = opened(first).unwrap_or_else(|| "no outgoing request".to_owned());
+    let gained = match one.throughput_gain {
+        Some(gain) => format!(
+            "{} inbound throughput ({} to {})",
+            signed_percent(gain.value),
+            signed_percent(gain.low),
+            signed_percent(gain.high)
+        ),
+        None => "a difference in inbound throughput without an interval".to_owned(),
+    };
+    Some(format!(
+        "Service \"{name}\" has {gained} against \"{}\": {throughput} requests/s, with {outgoing} instead of {against}.",
+        first.variant
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_throughput_is_a_positive_gain_with_an_interval_around_it() {
+        let a = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 100.0];
+        let b = a.map(|rate| rate * 1.4);
+        let one = gain(&a, &b).unwrap();
+        assert!((one.value - 0.4).abs() < 1e-9, "{one:?}");
+        assert!(one.low <= one.value && one.value <= one.high);
+        assert!(gain(&b, &a).unwrap().high < 0.0);
+        assert!(gain(&a[..3], &b[..3]).is_err());
+    }
+}

@@ -1,0 +1,405 @@
+//! `intact bench --service CMD`: the person's own service, started under `watch` in each round, benched at its door, ended. Both sides are
+//! reported. Several services are variants, in a balanced random order.
+
+use super::args::{Args, Switch, time};
+use super::watched_service::{ServiceJob, WatchedService};
+use super::{Config, bench_config, usage_or_own};
+use crate::cmd::conclusion::{Conclusion, exit_code, print};
+use crate::cmd::output_files::OutputFiles;
+use crate::cmd::recording::Recording;
+use crate::cmd::run_header;
+use crate::console;
+use crate::exit::{self, Failed};
+use crate::interrupt::Interrupt;
+use anyhow::{Context, anyhow};
+use intact_bench::{Bench, BenchObserver, Length, Position};
+use intact_client::{Clock, ServerUrl};
+use intact_experiment::order;
+use intact_findings::bench::{BenchFacts, Charts};
+use intact_findings::requirement::Document;
+use intact_findings::traffic::ObservedFacts;
+use intact_ledger::{
+    Caveat, Cell, ConnectionId, Producer, Round, Row, Tally, Vantage, Variant, redact,
+};
+use intact_report::documents::{BenchRun, Source};
+use intact_units::foreign_text::escape;
+use serde::{Deserialize, Serialize};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The time of each service over all rounds, unless `-z` says otherwise.
+const TIME: Duration = Duration::from_secs(20);
+/// Rounds, unless `--rounds` says otherwise: enough for an interval.
+const ROUNDS: u32 = 10;
+/// Connections at once, unless `-c` says otherwise.
+const CONNECTIONS: u32 = 16;
+/// The load before each round, so that a service is warm.
+const WARM_UP: Duration = Duration::from_millis(500);
+/// The bits of an id that a bench uses of one thread; those of its thread begin 16 bits higher.
+const IDS: u32 = 32;
+
+/// The person's own services.
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Service (your own, under `intact watch`)")]
+pub(crate) struct ServiceOptions {
+    /// Start this service in each round, bench the URL, end it, and report both sides; a second one is compared with the first [default -c: 16, -z: 20s, --rounds: 10]
+    #[arg(long, value_name = "CMD", requires = "url", conflicts_with_all = ["scenario", "find_max", "overload", "ramp", "link", "baseline", "requests", "server_pid", "live", "flamegraph", "like"])]
+    service: Vec<String>,
+    /// Add a round trip to each connection that a service opens, from its SYN on
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "service")]
+    service_rtt: Option<Duration>,
+}
+
+impl ServiceOptions {
+    /// Whether a service is started.
+    pub(in crate::cmd) fn is_any(&self) -> bool {
+        !self.service.is_empty()
+    }
+}
+
+/// Benches the services, and prints the page.
+pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
+    let args = &config.options;
+    let Some(requirements) = args.gates.begin(Document::Bench)? else {
+        return Ok(ExitCode::from(exit::FINE));
+    };
+    let interrupt = Interrupt::listen()?;
+    let services = &args.service.service;
+    let url = args.url.clone().unwrap_or_default();
+    let address = address(&url)?;
+    let rounds = args.rounds.unwrap_or(ROUNDS).max(1);
+    let each = args.time.unwrap_or(TIME) / rounds;
+    let arguments = arguments(args, each);
+    let bench_config = bench_config(&arguments, false, url, None)?;
+    if !bench_config.is_local().map_err(Failed::usage)? {
+        return Err(Failed::usage(anyhow!(
+            "--service runs on this machine: the URL has to be its address here, such as http://127.0.0.1:3000/"
+        )));
+    }
+    let bench = Bench::new(bench_config.clone()).map_err(usage_or_own)?;
+    let [variant] = bench.variants() else {
+        return Err(Failed::usage(anyhow!(
+            "--service takes one value of each axis (-c, --keepalive, --rate and the others): its variants are the services"
+        )));
+    };
+    let variant = variant.clone();
+    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
+    bench.describe(&mut head);
+    head.variants = variants(&variant, services);
+    head.varied = vec!["service".to_owned()];
+    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
+    let recording = Recording::start(
+        head.clone(),
+        &files,
+        interrupt.clone(),
+        bench.gauge(),
+        false,
+    )?;
+    let mut run = ServiceRounds {
+        args,
+        address,
+        bench: bench_config,
+        clock: Clock::start(),
+        recording,
+        tally: Tally::new(),
+        outgoing: vec![Vec::new(); services.len()],
+        scratch: Scratch::new()?,
+        interrupt: interrupt.clone(),
+        turns: (0, rounds * services.len() as u32),
+    };
+    let seed = head.seed.unwrap_or_default();
+    run.all(rounds, seed)?;
+    let ServiceRounds {
+        recording,
+        mut tally,
+        outgoing,
+        ..
+    } = run;
+    let recorded = recording.finish();
+    let run = &recorded.run;
+    tally.caveats.extend(recorded.caveats);
+    tally.caveats.push(Caveat::new(
+        "service-watched",
+        "the services ran under `watch`, which carries their outgoing connections: each call costs them more than without it",
+    ));
+    let mut facts =
+        BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
+    facts.add_services(&outgoing);
+    let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
+    let conclusion = Conclusion {
+        output: &args.output,
+        gates: &args.gates,
+        requirements: &requirements,
+        run,
+        facts: &facts,
+    };
+    let source = Source::Bench(BenchRun {
+        run,
+        facts: &facts,
+        charts: &charts,
+    });
+    let kept = conclusion.write(
+        || intact_report::json::bench(run, &facts),
+        || source.page(),
+        print,
+    )?;
+    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+}
+
+/// Where the service listens.
+fn address(url: &str) -> Result<SocketAddr, Failed> {
+    let parsed = ServerUrl::parse(url).map_err(Failed::usage)?;
+    let mut addresses = (parsed.host.as_str(), parsed.port)
+        .to_socket_addrs()
+        .with_context(|| format!("--service: {}", parsed.host))
+        .map_err(Failed::usage)?;
+    let first = addresses.next();
+    first.ok_or_else(|| Failed::usage(anyhow!("--service: {} has no address", parsed.host)))
+}
+
+/// The arguments of the bench of one round.
+fn arguments(args: &Args, each: Duration) -> Args {
+    let mut args = args.clone();
+    args.time = Some(each);
+    args.rounds = Some(1);
+    if args.axes.concurrency.is_empty() {
+        args.axes.concurrency = vec![CONNECTIONS];
+    }
+    // both values are the default, which compares; here the services are compared
+    if let [Switch::On, Switch::Off] = args.axes.keepalive.as_slice() {
+        args.axes.keepalive = vec![Switch::On];
+    }
+    args
+}
+
+/// A variant for each service; one that is named twice has a number.
+fn variants(base: &Variant, services: &[String]) -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for line in services {
+        let shown = redact::line(&line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let same = variants
+            .iter()
+            .filter(|one| one.axes.get("service") == Some(&shown));
+        let name = match same.count() {
+            0 => shown.clone(),
+            nth => format!("{shown} ({})", nth + 1),
+        };
+        let mut axes = base.axes.clone();
+        axes.insert("service".to_owned(), shown);
+        variants.push(Variant { name, axes });
+    }
+    variants
+}
+
+/// A private folder for the ledgers of the services, which ends with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> anyhow::Result<Scratch> {
+        let name = format!("intact-{:032x}", run_header::id());
+        let folder = std::env::temp_dir().join(name);
+        let made = intact_ledger::private_file::create_folder(&folder);
+        made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        Ok(Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The rounds of all services.
+struct ServiceRounds<'a> {
+    args: &'a Args,
+    address: SocketAddr,
+    bench: intact_bench::Config,
+    clock: Clock,
+    recording: Recording,
+    tally: Tally,
+    /// What each service sent and opened, round by round.
+    outgoing: Vec<Vec<ObservedFacts>>,
+    scratch: Scratch,
+    interrupt: Interrupt,
+    turns: (u32, u32),
+}
+
+impl ServiceRounds<'_> {
+    fn all(&mut self, rounds: u32, seed: u64) -> Result<(), Failed> {
+        let services = self.outgoing.len();
+        let orders = order::balanced(services, rounds as usize, seed);
+        for (nth, order) in (1u32..).zip(orders) {
+            for service in order {
+                if self.interrupt.signal().is_some() {
+                    let words = format!("the run was interrupted in round {nth} of {rounds}");
+                    self.tally.caveats.push(Caveat::new("interrupted", words));
+                    return Ok(());
+                }
+                self.one(service, nth, rounds)?;
+                self.turns.0 += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// One service in one round.
+    fn one(&mut self, service: usize, round: u32, rounds: u32) -> Result<(), Failed> {
+        let options = &self.args.service;
+        let line = &options.service[service];
+        self.recording
+            .describe(format!("round {round} of {rounds}, {}", escape(line)));
+        let folder = self.scratch.0.join(format!("{service}-{round}"));
+        let job = ServiceJob {
+            command: line.clone(),
+            round_trip: options.service_rtt.unwrap_or_default(),
+            ledger: folder,
+        };
+        let running = WatchedService::start(job, self.address)?;
+        let warm = intact_bench::Config {
+            length: Length::Time(WARM_UP),
+            ..self.bench.clone()
+        };
+        let mut ignored = Ignored {
+            recording: &mut self.recording,
+            turns: self.turns,
+        };
+        let bench = Bench::new(warm).map_err(usage_or_own)?;
+        bench.run(self.clock, &mut ignored).map_err(usage_or_own)?;
+        let place = (service as u32, round);
+        let mut placed = Placed {
+            recording: &mut self.recording,
+            place,
+            turns: self.turns,
+        };
+        let bench = Bench::new(self.bench.clone()).map_err(usage_or_own)?;
+        let tally = bench.run(self.clock, &mut placed).map_err(usage_or_own)?;
+        self.add(tally, place);
+        self.recording.round_over(&self.tally);
+        match running.end() {
+            Ok(facts) => self.outgoing[service].push(facts),
+            Err(error) => {
+                console::note(&format!("intact: {error:#}"));
+                let words = format!("round {round}: {error:#}");
+                self.tally
+                    .caveats
+                    .push(Caveat::new("service-not-observed", words));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the counts of a bench of one round.
+    fn add(&mut self, tally: Tally, place: (u32, u32)) {
+        let mut placed = Tally::new();
+        (placed.sockets, placed.caveats) = (tally.sockets, tally.caveats);
+        placed.cells = tally
+            .cells
+            .into_iter()
+            .map(|cell| Cell {
+                variant: Some(place.0),
+                round: of_round(cell.round, place.1),
+                bounds: cell.bounds.map(|bounds| Round {
+                    variant: place.0,
+                    round: of_round(Some(bounds.round), place.1).unwrap_or(place.1),
+                    ..bounds
+                }),
+                ..cell
+            })
+            .collect();
+        self.tally.merge(&placed);
+    }
+}
+
+/// The round in the run: a preflight stays one.
+fn of_round(round: Option<u32>, here: u32) -> Option<u32> {
+    round.map(|round| if round == 0 { 0 } else { here })
+}
+
+/// Hands on the rows of one round with its variant, its number, and ids of its own.
+struct Placed<'a> {
+    recording: &'a mut Recording,
+    place: (u32, u32),
+    turns: (u32, u32),
+}
+
+impl Placed<'_> {
+    fn id(&self, id: u64) -> u64 {
+        id | (u64::from(self.turns.0) << IDS)
+    }
+
+    fn place(&self, row: &Row) -> Row {
+        let (variant, round) = self.place;
+        let connection = |id: ConnectionId| ConnectionId(self.id(id.0));
+        let mut row = row.clone();
+        match &mut row {
+            Row::Opened(one) | Row::Revised(one) => {
+                one.id = connection(one.id);
+                one.variant = Some(variant);
+                one.round = of_round(one.round, round);
+            }
+            Row::Exchange(one) => {
+                one.id = self.id(one.id);
+                one.connection = one.connection.map(connection);
+                one.variant = Some(variant);
+                one.round = of_round(one.round, round);
+            }
+            Row::Closed(one) => {
+                one.connection = connection(one.connection);
+                one.variant = Some(variant);
+                one.round = of_round(one.round, round);
+            }
+            Row::Lookup(one) => {
+                one.variant = Some(variant);
+                one.round = of_round(one.round, round);
+            }
+            Row::Round(one) => {
+                one.variant = variant;
+                one.round = of_round(Some(one.round), round).unwrap_or(round);
+            }
+            Row::Sockets(_) | Row::Invocation(_) | Row::Fault(_) | Row::Caveat(_) => {}
+        }
+        row
+    }
+}
+
+impl BenchObserver for Placed<'_> {
+    fn rows(&mut self, rows: &[Row]) {
+        let placed: Vec<Row> = rows.iter().map(|row| self.place(row)).collect();
+        self.recording.rows(&placed);
+    }
+
+    fn round_over(&mut self, _: &Tally) {}
+
+    fn warn(&mut self, words: &str) {
+        self.recording.warn(words);
+    }
+
+    fn tick(&mut self, position: Position) {
+        let turns = self.turns;
+        self.recording.tick(Position { turns, ..position });
+    }
+}
+
+/// The load before a round: shown, and in no record.
+struct Ignored<'a> {
+    recording: &'a mut Recording,
+    turns: (u32, u32),
+}
+
+impl BenchObserver for Ignored<'_> {
+    fn rows(&mut self, _: &[Row]) {}
+
+    fn round_over(&mut self, _: &Tally) {}
+
+    fn warn(&mut self, words: &str) {
+        self.recording.warn(words);
+    }
+
+    fn tick(&mut self, position: Position) {
+        let turns = self.turns;
+        self.recording.tick(Position { turns, ..position });
+    }
+}

@@ -1,0 +1,112 @@
+//! `intact bench --service`: both sides of services that call another server, and what it refuses.
+
+use crate::program::{Schema, Server, intact};
+use serde_json::Value;
+use std::net::TcpListener;
+
+/// A service that calls another server for each request, on a connection of its own or on one that it keeps.
+const SERVICE: &str = "
+import http.client, http.server, sys
+port, upstream, kept = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == 'kept'
+connection = http.client.HTTPConnection('127.0.0.1', upstream)
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        call = connection if kept else http.client.HTTPConnection('127.0.0.1', upstream)
+        call.request('GET', '/')
+        call.getresponse().read()
+        if not kept:
+            call.close()
+        self.send_response(200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(('127.0.0.1', port), Handler).serve_forever()
+";
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn both_sides_of_two_services_are_reported() {
+    let upstream = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("service.py");
+    std::fs::write(&script, SERVICE).unwrap();
+    let port = free_port();
+    let service = |kind: &str| {
+        let script = script.display();
+        format!("python3 {script} {port} {} {kind}", upstream.plain_port())
+    };
+    let out = intact(&[
+        "bench",
+        &format!("http://127.0.0.1:{port}/"),
+        "--service",
+        &service("each"),
+        "--service",
+        &service("kept"),
+        "-c",
+        "1",
+        "-z",
+        "1s",
+        "--rounds",
+        "2",
+        "--json",
+        "--require",
+        "throughput-gain > 0%",
+    ]);
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    let document: Value =
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    Schema::named("bench").check(&document);
+    let services = document["services"].as_array().unwrap();
+    let (each, kept) = (&services[0], &services[1]);
+    let of = |one: &Value, key: &str| one[key].as_f64().unwrap();
+    assert_eq!(of(each, "connections_per_request"), 1.0, "{each}");
+    assert_eq!(of(each, "reused"), 0.0);
+    // a connection in each round
+    assert_eq!(kept["connections"]["opened"], 2, "{kept}");
+    // every inbound request, warm-up included, made one outgoing request
+    for (service, variant) in services
+        .iter()
+        .zip(document["variants"].as_array().unwrap())
+    {
+        let outgoing = service["requests"]["total"].as_u64().unwrap();
+        let inbound = variant["requests"]["total"].as_u64().unwrap();
+        assert!(inbound > 0 && outgoing > inbound, "{outgoing} of {inbound}");
+        assert!(of(service, "throughput_per_s") > 0.0);
+    }
+    // two rounds give no interval, so no requirement passes
+    assert!(kept["throughput_gain"].is_null());
+    assert_eq!(out.status.code(), Some(1), "{stderr}");
+}
+
+#[test]
+fn what_cannot_be_started_is_refused_with_the_remedy() {
+    let refused = |arguments: &[&str], remedy: &str| {
+        let out = intact(arguments);
+        let words = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {words}");
+        assert!(words.contains(remedy), "{arguments:?}: {words}");
+    };
+    let taken = Server::start(&[]);
+    let url = format!("http://127.0.0.1:{}/", taken.plain_port());
+    refused(&["bench", &url, "--service", "true"], "name another port");
+    let free = format!("http://127.0.0.1:{}/", free_port());
+    refused(
+        &["bench", &free, "--service", "sh -c 'exit 3'"],
+        "exit code 3",
+    );
+    refused(
+        &["bench", &free, "--service", "true", "-c", "1,2"],
+        "one value of each axis",
+    );
+    refused(
+        &["bench", "http://192.0.2.1/", "--service", "true"],
+        "127.0.0.1",
+    );
+    refused(&["bench", "--service", "true"], "URL");
+}

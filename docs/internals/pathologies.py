@@ -1,0 +1,182 @@
+"""Which load generators find the latency of a server that is slow at set times.
+
+    python3 docs/internals/pathologies.py INTACT [RUNS [PEER_RUNS]]
+
+Each of five servers is `intact serve --script`, a process of its own. The truth is what it wrote of each request: from when it came
+to when its response left, computed here, not by `intact`. The generators send 200 requests/s for 12 s to loopback (wrk and hey as
+many as their loop allows). A percentile of the open loop is right if the truth lies inside its interval: from the lower order statistic
+(95 %) of the latency without the client's own lateness, which the report states, to the upper one of the whole latency, and 2 ms on
+each side for the way between the two processes. Of the peers only the value is known: it is right within 10 % and 2 ms.
+
+Servers and generators run in the real-time class (chrt -f 10, as root), so that other work of the machine does not delay them: a server
+that waits for a processor does not see it in its own times. wrk takes all of a processor, and does without.
+"""
+
+import csv, json, math, os, re, shutil, signal, subprocess, sys, tempfile
+
+INTACT = sys.argv[1]
+RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+PEER_RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+RATE, SECONDS, CONNECTIONS = 200, 12, 300
+WAY_MS = 2.0
+REAL_TIME = ["chrt", "-f", "10"]
+SCRIPTS = {
+    "pause": "pause=1s/10s",
+    "every 100th": "slow=200ms/100",
+    "ramp": "ramp=200ms/10s",
+    "stalled connection": "stall=3s@4s",
+    "resets": "reset=1s@5s",
+}
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
+
+
+def serve(script, folder, prefix=REAL_TIME):
+    rows = os.path.join(folder, "server")
+    server = subprocess.Popen(
+        prefix + [INTACT, "serve", "--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0", "--script", script, "--ledger", rows],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in server.stdout:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        if found:
+            return server, found[1], rows
+    raise SystemExit("intact serve did not start")
+
+
+def end(server):
+    server.send_signal(signal.SIGTERM)
+    server.stdout.read()
+    server.wait()
+
+
+def of_server(folder):
+    """Latencies in ms by the server's own times, and how many responses it did not complete."""
+    good, bad = [], 0
+    text = subprocess.run(["zstd", "-dc", os.path.join(folder, "events.jsonl.zst")], capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        row = json.loads(line)
+        if row["event"] != "exchange":
+            continue
+        if row["outcome"] == "ok":
+            good.append((row["end"] - row["at"]) / 1e6)
+        else:
+            bad += 1
+    return sorted(good), bad
+
+
+def of_client(path):
+    """The same of the open loop, from the moment at which a request was due; and without the client's lateness."""
+    good, punctual, bad = [], [], 0
+    with open(path) as file:
+        for row in csv.DictReader(file):
+            if row["warmup"] in ("1", "true") or row["round"] == "0":
+                continue
+            if row["outcome"] == "ok":
+                # a connection was always free, so all of it is the client's lateness
+                late = int(row["blocked_ns"] or 0) / 1e6
+                good.append((int(row["end_ns"]) - int(row["at_ns"])) / 1e6)
+                punctual.append(good[-1] - late)
+            else:
+                bad += 1
+    return sorted(good), sorted(punctual), bad
+
+
+def quantile(values, q):
+    return values[min(len(values) - 1, math.ceil(q * len(values)) - 1)] if values else math.nan
+
+
+def interval(values, punctual, q):
+    n = len(values)
+    spread = 1.96 * math.sqrt(n * q * (1 - q))
+    at = lambda all, rank: all[min(n - 1, max(0, int(rank) - 1))]
+    return at(punctual, math.floor(n * q - spread)) - WAY_MS, at(values, math.ceil(n * q + spread)) + WAY_MS
+
+
+def intact(port, folder):
+    rows = os.path.join(folder, "client.csv")
+    subprocess.run(
+        REAL_TIME + [INTACT, "bench", f"http://127.0.0.1:{port}/", "--rate", f"{RATE}/s", "-z", f"{SECONDS}s", "--keepalive", "on",
+         "-c", str(CONNECTIONS), "--when-busy", "open", "--csv", rows], check=False, capture_output=True)
+    return of_client(rows)
+
+
+def number(text, unit):
+    return float(text) * {"us": 1e-3, "ms": 1.0, "s": 1e3, "secs": 1e3, "m": 6e4}[unit]
+
+
+def wrk(port):
+    out = subprocess.run(["wrk", "-t1", "-c10", f"-d{SECONDS}", "--latency", f"http://127.0.0.1:{port}/"],
+                         capture_output=True, text=True).stdout
+    found = dict(re.findall(r"^\s+(50|90|99)%\s+(\S+)$", out, re.M))
+    return {float(key) / 100: number(*re.match(r"([\d.]+)([a-z]+)", value).groups()) for key, value in found.items()}
+
+
+def h2load(port):
+    log = tempfile.mktemp()
+    subprocess.run(REAL_TIME + ["h2load", "--h1", "-c10", "-t1", f"--rps={RATE / 10}", f"-D{SECONDS}", f"--log-file={log}",
+                    f"http://127.0.0.1:{port}/"], capture_output=True)
+    with open(log) as file:
+        # start (us since the epoch), status, duration (us)
+        values = sorted(int(line.split()[2]) / 1e3 for line in file if line.split()[1] != "-1")
+    os.unlink(log)
+    return {q: quantile(values, q) for q in QUANTILES}
+
+
+def hey(port):
+    out = subprocess.run(REAL_TIME + ["hey", "-z", f"{SECONDS}s", "-c", "10", "-q", str(RATE // 10), f"http://127.0.0.1:{port}/"],
+                         capture_output=True, text=True).stdout
+    found = re.findall(r"^\s+(50|90|99)%+ in ([\d.]+) secs", out, re.M)
+    return {float(key) / 100: float(value) * 1e3 for key, value in found}
+
+
+def is_near(value, truth):
+    return abs(value - truth) <= 0.1 * truth + WAY_MS
+
+
+def main():
+    peers = {name: run for name, run in (("wrk", wrk), ("h2load --rps", h2load), ("hey -q", hey))
+             if shutil.which(name.split()[0])}
+    print("| server | generator | " + " | ".join(f"p{100 * q:g} right" for q in QUANTILES) + " | p99, ms: truth, found | width of p99 | failed |")
+    print("| --- | --- |" + " --: |" * (len(QUANTILES) + 3), flush=True)
+    for name, script in SCRIPTS.items():
+        right = {q: 0 for q in QUANTILES}
+        seen, widths, failures = [], [], []
+        for _ in range(RUNS):
+            with tempfile.TemporaryDirectory() as folder:
+                server, port, rows = serve(script, folder)
+                values, punctual, bad = intact(port, folder)
+                end(server)
+                truth, bad_there = of_server(rows)
+                for q in QUANTILES:
+                    low, high = interval(values, punctual, q)
+                    right[q] += low <= quantile(truth, q) <= high
+                low, high = interval(values, punctual, 0.99)
+                widths.append(high - low)
+                seen.append((quantile(truth, 0.99), quantile(values, 0.99)))
+                failures.append((bad_there, bad))
+        middle = sorted(seen)[len(seen) // 2]
+        cells = [f"{right[q]} of {RUNS}" for q in QUANTILES]
+        width = sorted(widths)[len(widths) // 2]
+        bad = sorted(failures)[len(failures) // 2]
+        print(f"| {name} (`{script}`) | intact --rate | " + " | ".join(cells) +
+              f" | {middle[0]:.1f}, {middle[1]:.1f} | {width:.1f} ms | {bad[1]} (server: {bad[0]}) |", flush=True)
+        # what an open loop finds is the truth for the peers: a closed loop changes what the server sees
+        reference = {q: quantile(truth, q) for q in QUANTILES}
+        for peer, run in peers.items():
+            right, found99 = {q: 0 for q in QUANTILES}, []
+            known = set()
+            for _ in range(PEER_RUNS):
+                with tempfile.TemporaryDirectory() as folder:
+                    server, port, _ = serve(script, folder, [] if peer == "wrk" else REAL_TIME)
+                    found = run(port)
+                    end(server)
+                for q, value in found.items():
+                    known.add(q)
+                    right[q] += is_near(value, reference[q])
+                found99.append(found.get(0.99, math.nan))
+            cells = [f"{right[q]} of {PEER_RUNS}" if q in known else "not given" for q in QUANTILES]
+            print(f"|  | {peer} | " + " | ".join(cells) +
+                  f" | {reference[0.99]:.1f}, {sorted(found99)[len(found99) // 2]:.1f} |  |  |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
