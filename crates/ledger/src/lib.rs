@@ -19,6 +19,7 @@ mod expected;
 mod failure;
 mod fault;
 mod fingerprint;
+mod grpc;
 mod histogram;
 mod invocation;
 mod lookup;
@@ -47,6 +48,7 @@ pub use fault::{
     FaultPoint, FaultStrike, HeldBytes, StallEnd,
 };
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
+pub use grpc::GrpcCall;
 pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use lookup::Lookup;

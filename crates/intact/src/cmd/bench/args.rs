@@ -228,6 +228,9 @@ pub(crate) struct RequestOptions {
     /// Body from a file, as it is
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(in crate::cmd) body_file: Option<PathBuf>,
+    /// Call this gRPC method over HTTP/2, as package.Service/Method; -d @FILE is the message in binary form (none: an empty one), and a grpc-status other than 0 is a failure
+    #[arg(long, value_name = "SERVICE/METHOD", value_parser = grpc_method, conflicts_with_all = ["method", "content_type", "http", "scenario"])]
+    pub(in crate::cmd) grpc: Option<String>,
     /// Content-Type of the body
     #[arg(short = 'T', long, value_name = "TYPE")]
     pub(in crate::cmd) content_type: Option<String>,
@@ -238,6 +241,21 @@ pub(crate) struct RequestOptions {
     pub(in crate::cmd) expect: Expect,
 }
 
+/// The path of a gRPC method: a service with its package, and a method.
+fn grpc_method(text: &str) -> Result<String, String> {
+    let is_name = |name: &str| {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        !name.is_empty() && name.chars().all(is_letter)
+    };
+    let parts = text.trim_start_matches('/').split_once('/');
+    match parts {
+        Some((service, method)) if service.split('.').all(is_name) && is_name(method) => {
+            Ok(format!("/{service}/{method}"))
+        }
+        _ => Err("write package.Service/Method, such as grpc.health.v1.Health/Check".to_owned()),
+    }
+}
+
 const EXAMPLES: &str = "Examples:
   intact bench https://my.server/health          keep-alive on against off, polite: 200 requests at most
   intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
@@ -245,6 +263,7 @@ const EXAMPLES: &str = "Examples:
   intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
   intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
   intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
+  intact bench http://localhost:50051/ --grpc grpc.health.v1.Health/Check    calls of gRPC, a kept channel against one per call
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
   intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
