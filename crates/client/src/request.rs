@@ -2,6 +2,7 @@
 
 use crate::ServerUrl;
 use intact_ledger::{Exchange, ExpectedStatus, Method, Protocol, Scheme, Target};
+use intact_wire::h2::is_grpc;
 use intact_wire::http1::{
     Kind, check_authority, check_field, check_method, check_target, split_field,
 };
@@ -240,6 +241,9 @@ impl RequestSpec {
                 .is_some_and(|value| value.to_ascii_lowercase().contains("close")),
             expect: self.expect,
             follows: self.follows,
+            is_grpc: self
+                .field("content-type")
+                .is_some_and(|kind| is_grpc(kind.as_bytes())),
             tag: None,
         }
     }
@@ -318,6 +322,8 @@ pub struct Request {
     pub closes: bool,
     expect: Option<ExpectedStatus>,
     follows: bool,
+    /// Whether its response has to have a `grpc-status` of 0.
+    pub(crate) is_grpc: bool,
     /// The name under which a scenario counts its exchanges.
     pub tag: Option<Arc<str>>,
 }

@@ -6,6 +6,7 @@
 
 mod attribution;
 mod body_not_drained;
+mod channel_per_call;
 mod client;
 mod close_announced_not_kept;
 mod closed_before_response;
@@ -118,7 +119,7 @@ impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
 const KEPT: usize = 4096;
 
 /// The most specific first: in this order they claim avoidable setups.
-static DOCS: [&Doc; 31] = [
+static DOCS: [&Doc; 32] = [
     &stale_reuse::DOC,
     &lost_in_drain::DOC,
     &closed_before_response::DOC,
@@ -127,6 +128,7 @@ static DOCS: [&Doc; 31] = [
     &connection_close_sent::DOC,
     &close_announced_not_kept::DOC,
     &server_closes_early::DOC,
+    &channel_per_call::DOC,
     &new_connection_per_query::DOC,
     &pool_too_small::DOC,
     &h2_not_multiplexed::DOC,

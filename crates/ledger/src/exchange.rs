@@ -4,6 +4,7 @@ use crate::certainty::Certainty;
 use crate::connection::{ConnectionId, KeepAliveTerms, Setup, Side};
 use crate::failure::Outcome;
 use crate::fingerprint::Fingerprint;
+use crate::grpc::GrpcCall;
 use crate::origin::{Method, Target};
 use crate::reuse::Reuse;
 use crate::time::{Nanos, Span};
@@ -243,6 +244,9 @@ pub struct Exchange {
     /// The final status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// The call of gRPC that it carries; absent if it is none, or if that is not visible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grpc: Option<GrpcCall>,
     /// The phases.
     #[serde(default)]
     pub spans: Spans,
@@ -312,6 +316,7 @@ impl Exchange {
             target: None,
             fingerprint: None,
             status: None,
+            grpc: None,
             spans: Spans::default(),
             client_delay: None,
             scheduling_error: None,

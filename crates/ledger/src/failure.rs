@@ -104,6 +104,7 @@ failures! {
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
     StreamReset "stream-reset" "the server reset the stream",
     UnexpectedStatus "unexpected-status" "a complete response, but not one that --expect allows",
+    GrpcStatus "grpc-status" "a complete response of gRPC with a status other than OK, or without one",
     ClientClosed "client-closed" "the client closed the connection or reset the stream before the response was complete",
     Aborted "aborted" "intact cut it off when the run was stopped",
 }

@@ -19,6 +19,7 @@ mod expected;
 mod failure;
 mod fault;
 mod fingerprint;
+mod grpc;
 mod histogram;
 mod invocation;
 mod load_step;
@@ -48,6 +49,7 @@ pub use fault::{
     FaultPoint, FaultStrike, HeldBytes, StallEnd,
 };
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
+pub use grpc::GrpcCall;
 pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use load_step::{CapacityTerms, LoadPurpose, LoadStep, OverloadTerms, SearchTerms};

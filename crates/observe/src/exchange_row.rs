@@ -1,7 +1,7 @@
 //! One exchange as a row of the ledger: its phases, its bytes, its announcements.
 
 use crate::request_inference::InferredExchange;
-use intact_ledger::{Exchange, ExchangeBytes, Method, Nanos, Side, Span, Target};
+use intact_ledger::{Exchange, ExchangeBytes, GrpcCall, Method, Nanos, Side, Span, Target};
 use intact_wire::exchange::{Exchange as Seen, Request, Response};
 
 /// The times that limit the phases of an exchange.
@@ -107,6 +107,7 @@ fn receive(row: &mut Exchange, response: &Response, sent: Nanos) {
 fn describe_request(row: &mut Exchange, request: &Request) {
     row.method = text(&request.method).map(|method| Method::new(&method));
     row.target = text(&request.target).map(|target| Target::new(&target));
+    row.grpc = request.is_grpc.then(GrpcCall::default);
     row.bytes.request_head = request.head_len;
     row.bytes.request_body = request.body_len;
     if request.close {
@@ -116,6 +117,9 @@ fn describe_request(row: &mut Exchange, request: &Request) {
 
 fn describe_response(row: &mut Exchange, response: &Response) {
     row.status = Some(response.status).filter(|status| *status != 0);
+    if let Some(call) = &mut row.grpc {
+        call.status = response.grpc_status;
+    }
     row.bytes.head = response.head_len;
     row.bytes.body = response.body_len;
     row.body.announced = response.announced_len;

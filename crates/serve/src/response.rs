@@ -15,6 +15,11 @@ pub(crate) const LARGEST_ECHO: usize = 1 << 20;
 /// Where the server reports about itself.
 const ADMIN: &[u8] = b"/.intact/";
 
+/// A message of gRPC: `HealthCheckResponse { status: SERVING }`, not compressed, two bytes long.
+const SERVING: [u8; 7] = [0, 0, 0, 0, 2, 8, 1];
+/// The status of a method that the server does not have.
+const UNIMPLEMENTED: u16 = 12;
+
 static FILLER: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 /// A body; the usual one takes no memory.
@@ -64,6 +69,8 @@ pub(crate) struct Response {
     /// The connection is closed after it.
     pub(crate) closes: bool,
     pub(crate) fault: Option<Fault>,
+    /// The `grpc-status` of a call of gRPC: in the trailers after a message, in the header section without one.
+    pub(crate) grpc: Option<u16>,
 }
 
 impl Response {
@@ -79,6 +86,25 @@ impl Response {
             extra_delay: Duration::ZERO,
             closes: false,
             fault: None,
+            grpc: None,
+        }
+    }
+
+    /// The response to a call of gRPC: the health service, and every method that is called `Echo`. The usual delay and the path's
+    /// stay.
+    pub(crate) fn to_call(self, path: &[u8]) -> Response {
+        let (body, status) = match path {
+            b"/grpc.health.v1.Health/Check" => (Body::Given(SERVING.to_vec()), 0),
+            path if path.ends_with(b"/Echo") => (Body::Echo, 0),
+            _ => (Body::Filler(0), UNIMPLEMENTED),
+        };
+        Response {
+            status: 200,
+            unannounced: status == 0,
+            content_type: "application/grpc",
+            grpc: Some(status),
+            body,
+            ..self
         }
     }
 
@@ -117,6 +143,7 @@ impl ResponseRoutes {
                 extra_delay: Duration::ZERO,
                 closes: false,
                 fault: None,
+                grpc: None,
             },
         }
     }

@@ -89,6 +89,8 @@ pub struct Request {
     pub body_len: u64,
     /// It announces the end of the connection (HTTP/1).
     pub close: bool,
+    /// Its `Content-Type` is that of gRPC (HTTP/2).
+    pub is_grpc: bool,
     /// Its header section is cut off or malformed (HTTP/1). The target is empty if its line is
     /// incomplete, and the end is that of the last byte before the response.
     pub is_partial: bool,
@@ -121,6 +123,8 @@ pub struct Response {
     pub server: Option<Vec<u8>>,
     /// The last `Via`.
     pub via: Option<Vec<u8>>,
+    /// `grpc-status`, of the header section or the trailers (HTTP/2).
+    pub grpc_status: Option<u16>,
     /// It announces or implies the end of the connection (HTTP/1).
     pub close: bool,
     /// It responds to a request. `false`, for example, for a 408 before the server closes.

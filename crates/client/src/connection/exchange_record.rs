@@ -9,6 +9,7 @@ pub(super) fn begin(exchange: &mut Exchange, due: Due, setup: Option<&Setup>) ->
     exchange.spans = Spans::default();
     due.note(exchange);
     exchange.status = None;
+    exchange.grpc = None;
     exchange.client_delay = None;
     exchange.retransmissions = None;
     exchange.body = Body::default();

@@ -181,6 +181,13 @@ impl<'a> Attribution<'a> {
         claims
     }
 
+    /// A rule has spoken of every opening at this destination.
+    pub(super) fn explain_all(&mut self, destination: usize) {
+        let reasons = self.books.destinations.counts[destination].why.keys();
+        let all = reasons.map(|why| (destination, *why));
+        self.explained.extend(all);
+    }
+
     /// What a person calls a destination.
     pub fn name(&self, destination: usize) -> String {
         self.books.destinations.keys[destination].name()

@@ -104,6 +104,10 @@ pub struct Counts {
     pub first: u64,
     /// Exchanges that reused a connection.
     pub reused: u64,
+    /// Exchanges that carried a call of gRPC.
+    pub grpc_calls: u64,
+    /// Of these, those that were the first on their connection.
+    pub grpc_first: u64,
     /// Answered exchanges whose connection is unknown.
     pub without_connection: u64,
     /// Exchanges that were inferred: neither their request nor their response was read.
@@ -302,6 +306,10 @@ impl Counts {
     pub(super) fn exchange(&mut self, exchange: &Exchange, gap: Option<u64>, timed: bool) {
         self.seen(exchange.at, exchange.end);
         self.requests += 1;
+        if exchange.grpc.is_some() {
+            self.grpc_calls += 1;
+            self.grpc_first += u64::from(exchange.ordinal == Some(1));
+        }
         match exchange.outcome {
             Outcome::Ok => self.ok += 1,
             Outcome::Failed(kind) => *self.failed.entry(kind).or_default() += 1,

@@ -259,6 +259,14 @@ fn bench_config(
     let otherwise = builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots()));
     let kind = args.request.content_type.iter();
     let kind = kind.map(|kind| format!("Content-Type: {kind}"));
+    let grpc = args.request.grpc.as_deref();
+    // a server of gRPC may refuse a client that does not accept trailers
+    let of_grpc = ["Content-Type: application/grpc", "TE: trailers"].map(str::to_owned);
+    let of_grpc = of_grpc.into_iter().filter(|_| grpc.is_some());
+    let url = match grpc {
+        Some(method) => grpc_url(&url, method)?,
+        None => url,
+    };
     let axes = axes(args, url.starts_with("https://"));
     check_ports(args, &axes, &url)?;
     let mut config = intact_bench::Config {
@@ -277,7 +285,14 @@ fn bench_config(
         most: None,
         timeout: args.request.timeout,
         method: args.request.method().to_owned(),
-        headers: args.request.headers.iter().cloned().chain(kind).collect(),
+        headers: args
+            .request
+            .headers
+            .iter()
+            .cloned()
+            .chain(kind)
+            .chain(of_grpc)
+            .collect(),
         body: body(args)?,
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
         expect: args.request.expect.expect,
@@ -340,7 +355,35 @@ fn check_ports(args: &Args, axes: &Axes, url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The URL of a gRPC method on the server of `url`.
+fn grpc_url(url: &str, method: &str) -> Result<String, Failed> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if !path.is_empty() {
+        return Err(Failed::usage(anyhow!(
+            "--grpc {}: the URL has a path, /{path}; name the server alone, such as {scheme}://{authority}/",
+            method.trim_start_matches('/')
+        )));
+    }
+    Ok(format!("{scheme}://{authority}{method}"))
+}
+
+/// A message as gRPC sends it: not compressed, after its length (gRPC `doc/PROTOCOL-HTTP2.md`).
+fn grpc_message(message: &[u8]) -> Result<Vec<u8>, Failed> {
+    let length = u32::try_from(message.len())
+        .map_err(|_| Failed::usage(anyhow!("--grpc: a message has at most 4 GiB")))?;
+    Ok([&[0], &length.to_be_bytes()[..], message].concat())
+}
+
 fn body(args: &Args) -> Result<Vec<u8>, Failed> {
+    let body = given_body(args)?;
+    match args.request.grpc {
+        Some(_) => grpc_message(&body),
+        None => Ok(body),
+    }
+}
+
+fn given_body(args: &Args) -> Result<Vec<u8>, Failed> {
     let read = |path: &Path, option: &str| {
         std::fs::read(path)
             .with_context(|| format!("{option}{}", path.display()))
@@ -395,6 +438,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         false => on(given),
     };
     let http = match (args.axes.http.is_empty(), args.axes.remedies && has_tls) {
+        _ if args.request.grpc.is_some() => vec![Protocol::Http2],
         (true, true) => vec![Protocol::Http11, Protocol::Http2],
         (true, false) => vec![Protocol::Http11],
         (false, _) => args.axes.http.clone(),

@@ -31,6 +31,7 @@ mod foreign_runs;
 mod foreign_text;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod grpc;
 #[cfg(target_os = "linux")]
 mod guide;
 mod help;

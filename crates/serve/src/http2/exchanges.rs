@@ -7,7 +7,7 @@ use crate::host;
 use crate::record::{OpenExchange, Record};
 use crate::response::{Body, LARGEST_ECHO, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
-use intact_ledger::{Failure, Outcome, Protocol, Side};
+use intact_ledger::{Failure, GrpcCall, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -36,6 +36,8 @@ pub(super) enum After {
     End,
     /// Nothing: it stays as it is.
     Hold,
+    /// The trailers of a call of gRPC with this status, which end the exchange.
+    Trailers(u16),
     /// The stream is reset.
     Reset,
     /// The connection ends like this.
@@ -172,12 +174,18 @@ impl Listener for Exchanges<'_> {
         if head.method == b"CONNECT" {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
+        if head.is_grpc && !plan.hidden {
+            plan.answer = plan.answer.to_call(&head.path);
+        }
         let mut pending = None;
         if !plan.hidden {
             let at = record.now();
             let mut exchange = record.begin(at, Protocol::Http2, &head.method, &head.path);
             exchange.stream = Some(u64::from(stream));
             exchange.bytes.request_head = bytes;
+            exchange.grpc = plan.answer.grpc.map(|status| GrpcCall {
+                status: Some(status),
+            });
             exchange.fault = plan.fault;
             exchange.disturbed = std::mem::take(&mut plan.disturbed);
             self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);

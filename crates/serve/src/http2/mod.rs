@@ -224,6 +224,13 @@ impl Http2Connection<'_> {
             match after {
                 After::End => self.exchanges.end(id),
                 After::Hold => {}
+                After::Trailers(status) => {
+                    let status = status.to_string();
+                    let fields = [(&b"grpc-status"[..], status.as_bytes())];
+                    let fields = fields.into_iter();
+                    self.session.head(id, fields, true, &mut self.channel.out);
+                    self.exchanges.end(id);
+                }
                 After::Reset => {
                     let out = &mut self.channel.out;
                     let code = ErrorCode::INTERNAL_ERROR;
@@ -291,6 +298,11 @@ impl Http2Connection<'_> {
         let typed = (!bodiless).then_some((&b"content-type"[..], answer.content_type.as_bytes()));
         let length = (!bodiless && !answer.unannounced)
             .then_some((&b"content-length"[..], length.as_bytes()));
+        let grpc = answer.grpc.filter(|_| !follows);
+        let grpc = grpc.map(|status| status.to_string());
+        let grpc = grpc
+            .as_ref()
+            .map(|status| (&b"grpc-status"[..], status.as_bytes()));
         let location = answer
             .location
             .map(|path| (&b"location"[..], path.as_bytes()));
@@ -299,6 +311,7 @@ impl Http2Connection<'_> {
             length,
             typed,
             location,
+            grpc,
         ];
         let theirs = self
             .headers
@@ -318,10 +331,14 @@ impl Http2Connection<'_> {
 
     /// Gives the whole body to be sent.
     fn body(&mut self, id: u32) {
-        if let Some(exchanging) = self.exchanges.all.get(&id) {
+        if let Some(exchanging) = self.exchanges.all.get_mut(&id) {
             let body = exchanging.plan.answer.body.clone();
             let len = body.len();
-            self.session.give(id, body, 0, len, true);
+            let grpc = exchanging.plan.answer.grpc;
+            if let Some(status) = grpc {
+                exchanging.after = After::Trailers(status);
+            }
+            self.session.give(id, body, 0, len, grpc.is_none());
         }
     }
 

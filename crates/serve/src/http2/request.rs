@@ -1,6 +1,7 @@
 //! What the header block of a request says, and whether HTTP/2 allows it (RFC 9113 section 8).
 
 use intact_wire::h2::hpack::Field;
+use intact_wire::h2::is_grpc;
 use intact_wire::http1::is_token;
 
 /// A request head, or trailers, while their fields come in.
@@ -9,6 +10,7 @@ pub(crate) struct RequestHead {
     pub(crate) method: Vec<u8>,
     pub(crate) path: Vec<u8>,
     pub(crate) length: Option<u64>,
+    pub(crate) is_grpc: bool,
     has_scheme: bool,
     has_path: bool,
     authority: Option<Vec<u8>>,
@@ -43,6 +45,10 @@ impl RequestHead {
             | b"upgrade" => Some("a field that belongs to an HTTP/1 connection"),
             b"te" if value != b"trailers" => Some("te other than trailers"),
             b"content-length" => self.take_length(value),
+            b"content-type" => {
+                self.is_grpc = is_grpc(value);
+                None
+            }
             b"host" if self.host.is_some() => Some("host twice"),
             b"host" => {
                 self.host = Some(value.to_vec());

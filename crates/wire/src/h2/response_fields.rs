@@ -12,6 +12,7 @@ use crate::http1::{decimal, is_token};
 pub struct ResponseFields {
     status: Option<u16>,
     content_length: Option<u64>,
+    grpc_status: Option<u16>,
     /// A field that is no pseudo-header field was read.
     is_past_pseudo: bool,
     wrong: Option<&'static str>,
@@ -47,6 +48,10 @@ impl ResponseFields {
                     _ => Ok(()),
                 }
             }
+            b"grpc-status" => {
+                self.grpc_status = decimal(value).and_then(|status| u16::try_from(status).ok());
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -80,6 +85,12 @@ impl ResponseFields {
             (None, Some(101)) => Err(Error::Protocol("status 101, which HTTP/2 has not")),
             (None, Some(status)) => Ok((status, self.content_length)),
         }
+    }
+
+    /// The `grpc-status` of the section, if it has one that is a number.
+    #[inline]
+    pub fn grpc_status(&self) -> Option<u16> {
+        self.grpc_status
     }
 
     /// Checks a trailer section.
@@ -143,6 +154,22 @@ mod tests {
             assert!(read(fields).header_section().is_err(), "{fields:?}");
         }
         assert!(read(&[(":status", "200")]).trailer_section().is_err());
+    }
+
+    #[test]
+    fn a_grpc_status_is_read_in_any_section() {
+        assert_eq!(read(&[("grpc-status", "5")]).grpc_status(), Some(5));
+        assert_eq!(
+            read(&[(":status", "200"), ("grpc-status", "0")]).grpc_status(),
+            Some(0)
+        );
+        for wrong in ["", "-1", "OK", "99999"] {
+            assert_eq!(
+                read(&[("grpc-status", wrong)]).grpc_status(),
+                None,
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub(super) struct Head {
     status: u16,
     has_status: bool,
     content_length: Option<u64>,
+    is_grpc: bool,
     /// Checks the rules of a response, for each block.
     fields: ResponseFields,
 }
@@ -88,6 +89,7 @@ impl Streams<'_> {
                 exchange.first_interim_at = exchange.first_interim_at.or(Some(started_at));
             } else if let Some(response) = &mut exchange.response {
                 response.is_malformed |= head.fields.trailer_section().is_err();
+                response.grpc_status = response.grpc_status.or(head.fields.grpc_status());
             } else {
                 exchange.response = Some(head.response(started_at, at, head_len));
             }
@@ -242,6 +244,12 @@ fn is_malformed(exchange: &Exchange) -> bool {
     response.is_malformed || (!has_no_body && is_other_length)
 }
 
+/// Whether this `Content-Type` is that of gRPC: `application/grpc`, alone or with a format (`+proto`).
+pub fn is_grpc(content_type: &[u8]) -> bool {
+    let rest = content_type.strip_prefix(b"application/grpc");
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
 impl Head {
     pub(super) fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Self, hpack::Error> {
         let mut head = Self::default();
@@ -263,6 +271,7 @@ impl Head {
                     head.status = status.filter(|_| !head.has_status).unwrap_or(0);
                     head.has_status = true;
                 }
+                b"content-type" => head.is_grpc = is_grpc(field.value),
                 b"content-length" => head.content_length = decimal(field.value),
                 _ => {}
             }
@@ -276,6 +285,7 @@ impl Head {
             target: self.path,
             authority: self.authority,
             agent: self.agent,
+            is_grpc: self.is_grpc,
             started_at,
             head_at,
             head_len,
@@ -289,6 +299,7 @@ impl Head {
             announced_len: self.content_length,
             server: self.server,
             via: self.via,
+            grpc_status: self.fields.grpc_status(),
             started_at,
             head_at,
             head_len,

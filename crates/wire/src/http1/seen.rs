@@ -20,6 +20,7 @@ impl RequestHead<'_> {
             head_len: self.as_bytes().len() as u64,
             body_len: 0,
             close: !self.persistent(),
+            is_grpc: false,
             is_partial: false,
         }
     }

@@ -1,7 +1,7 @@
 //! The end of exchanges, complete or not, and of a connection that violated RFC 9113.
 
 use super::Http2;
-use crate::{Arrival, ResponseError, Stopwatch, judge};
+use crate::{Arrival, ResponseError, Stopwatch, judge, judge_grpc};
 use intact_ledger::{ClosePoint, Event, Failure, Nanos, Sink};
 use intact_wire::http1::Kind;
 
@@ -27,6 +27,9 @@ impl Http2 {
         exchange.bytes.decoded = Some(read);
         stream.watch.complete(exchange, arrival);
         judge(exchange, stream.request.expected(exchange.status), false);
+        if stream.request.is_grpc {
+            judge_grpc(exchange);
+        }
         self.answered = true;
         self.free(place);
         sink.record(Event::Exchange(&self.streams[place].exchange));

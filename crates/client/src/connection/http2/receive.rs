@@ -3,7 +3,7 @@
 
 use super::{Http2, LARGEST_WINDOW, MOST_IDLE_FRAMES, MOST_INTERIM, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
-use intact_ledger::{Failure, Protocol, Side, Sink};
+use intact_ledger::{Failure, GrpcCall, Protocol, Side, Sink};
 use intact_wire::h2::hpack;
 use intact_wire::h2::{
     Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, ResponseFields,
@@ -298,6 +298,11 @@ impl Http2 {
         let exchange = &mut stream.exchange;
         exchange.bytes.head +=
             (headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize) as u64;
+        if let (true, Some(status)) = (stream.request.is_grpc, fields.grpc_status()) {
+            exchange.grpc = Some(GrpcCall {
+                status: Some(status),
+            });
+        }
         if exchange.status.is_some() {
             fields.trailer_section()?;
             if !headers.end_stream {
