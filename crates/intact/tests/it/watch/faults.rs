@@ -348,7 +348,7 @@ fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
     assert!(
         std::fs::read_to_string(&html)
             .unwrap()
-            .contains("safe to reuse")
+            .contains("Safe to reuse")
     );
     let again = intact(&["report", &ledger, "--require", "fault.goaway: failed == 0"]);
     let page = String::from_utf8_lossy(&again.stdout);
