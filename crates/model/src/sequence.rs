@@ -4,11 +4,15 @@ use crate::chain::{Call, Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, legs, steps};
 use serde::Serialize;
 
+/// The moment from which on a new connection can carry its request.
+const READY: &str = "ready";
+/// The moment at which the client has everything.
+const END: &str = "end";
 /// Limit of arrows.
 const MOST_ARROWS: usize = 400;
 
-/// One or several packets from one service to another. An arrow to the same service is its work or
-/// a lookup.
+/// One or several packets from one service to another. An arrow to the same service is its work, a
+/// lookup, or the moment when a connection is ready or the request ends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrow {
@@ -50,6 +54,7 @@ pub fn sequence(chain: &Chain, counting: Counting, reuse: Reuse) -> Sequence {
         cut: false,
     };
     let end_ms = drawer.calls(&chain.client, &chain.calls, 0.0);
+    drawer.arrow(&chain.client, &chain.client, END, end_ms, end_ms);
     drawer.arrows.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
     Sequence {
         lanes: drawer.lanes,
@@ -113,6 +118,7 @@ impl SequenceBuilder<'_> {
             // the computation of the handshakes, in addition to their trips
             let leg = legs(call, self.counting);
             now = now.max(at + leg.setup_ms);
+            self.arrow(from, from, READY, now, now);
         }
         let times = match (call.times, call.at_once) {
             (1, _) => String::new(),
@@ -261,6 +267,13 @@ mod tests {
                     prop_assert!((drawn.end_ms - predicted).abs() < 1e-6, "{} {}", drawn.end_ms, predicted);
                     let last = drawn.arrows.iter().map(|arrow| arrow.until_ms).fold(0.0, f64::max);
                     prop_assert!(last <= drawn.end_ms + 1e-6);
+                    let ends = drawn.arrows.iter().filter(|arrow| arrow.label == END);
+                    prop_assert_eq!(ends.count(), 1);
+                    // a connection is ready before its request is sent, never without a handshake
+                    let count = |label: &str| drawn.arrows.iter().filter(|arrow| arrow.label == label).count();
+                    let has_new = drawn.arrows.iter().any(|arrow| arrow.label.starts_with("SYN") || arrow.label == "ClientHello");
+                    prop_assert!(!has_new || count(READY) > 0);
+                    prop_assert!(reuse != Reuse::Always || count(READY) == 0);
                     // a repeated call is drawn once, so other calls may end after the last arrow
                     let is_whole = chain.calls.iter().all(|call| call.times == 1 || call.at_once)
                         && chain.services.values().all(|one| one.calls.iter().all(|call| call.times == 1 || call.at_once));

@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A path without `.` and `..`, as far as names show.
+/// A path without `.` and `..`, by its names alone.
 fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
