@@ -332,7 +332,7 @@ impl Channel {
 }
 
 impl EarlyBytes {
-    /// Sends bytes as early data, as far as the server's limit goes, and keeps them.
+    /// Sends bytes as early data, up to the server's limit, and keeps them.
     fn send(&mut self, session: &mut ClientConnection, bytes: &[u8]) -> io::Result<()> {
         if self.taken == self.plain.len()
             && let Some(mut writer) = session.early_data()

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The requests after which a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestLimit {
-    /// After so many.
+    /// After N.
     After(NonZeroU32),
     /// Never.
     Unlimited,

@@ -61,7 +61,7 @@ pub(super) struct StreamConnection {
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
     /// The client of the TLS session until its handshake is complete and the connection is recorded.
-    early: Option<tls::Client>,
+    early: Option<Box<tls::Client>>,
     /// PINGs, if they are sent.
     heartbeat: Option<Heartbeat>,
 }
@@ -101,7 +101,7 @@ impl StreamConnection {
             is_tunnel,
             is_read_to_end: false,
             retransmissions: 0,
-            early,
+            early: early.map(Box::new),
             heartbeat: None,
         }
     }

@@ -347,7 +347,7 @@ fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
         .then_some(most)
 }
 
-/// The limit of a connection's life that none reached: none carried so many requests, or none was replaced within a round.
+/// The limit of a connection's life that none reached: none carried that number of requests, or none was replaced within a round.
 fn unreached_limit(axes: &AxisValues, all: &Cell, rounds: usize) -> Option<String> {
     let connections = &all.connections;
     if let Some(most) = axes.connection.most_requests() {
