@@ -8,6 +8,7 @@ mod audit_tiers;
 #[cfg(target_os = "linux")]
 mod bench_io;
 mod bench_like;
+mod bench_view;
 mod captured;
 mod check;
 #[cfg(unix)]
