@@ -205,7 +205,8 @@ impl ConnectionBehaviour {
     fn aspects(&self, production: &ConnectionBehaviour) -> Vec<AspectComparison> {
         type Number = fn(&ConnectionBehaviour) -> Option<f64>;
         type IsAlike = fn(f64, f64) -> bool;
-        const NUMBERS: [(Aspect, Number, fn(f64) -> String, IsAlike); 5] = [
+        type Row = (Aspect, Number, fn(f64) -> String, IsAlike);
+        const NUMBERS: [Row; 5] = [
             (
                 Aspect::ConnectionsPerRequest,
                 |one| one.connections_per_request,

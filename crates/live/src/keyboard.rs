@@ -60,7 +60,7 @@ impl Keyboard {
         let end = Arc::new(AtomicBool::new(false));
         let over = end.clone();
         let mut interrupts = 0;
-        let mut read = move || {
+        let read = move || {
             while !over.load(Ordering::Acquire) {
                 for key in typed() {
                     interrupts += u32::from(key == Key::Interrupt);
@@ -73,7 +73,7 @@ impl Keyboard {
         };
         let thread = std::thread::Builder::new()
             .name("keys".to_owned())
-            .spawn(move || read())
+            .spawn(read)
             .map_err(LiveError::Thread)?;
         Ok(Keyboard {
             end,

@@ -204,7 +204,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
 /// The host of a URL, for the destination of production that is the same.
 fn host_of(url: &str) -> Option<String> {
     let address = intact_client::ServerUrl::parse(url).ok()?;
-    Some(address.host.to_string())
+    Some(address.host)
 }
 
 /// Adds the differences from an earlier bench, and what limits its figures: not this run's counts.

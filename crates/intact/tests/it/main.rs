@@ -9,6 +9,7 @@ mod audit_tiers;
 mod bench_io;
 mod bench_like;
 mod bench_service;
+mod bench_view;
 mod capacity;
 mod captured;
 mod check;
