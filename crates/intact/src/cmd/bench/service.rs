@@ -262,16 +262,17 @@ impl ServiceRounds<'_> {
             length: Length::Time(WARM_UP),
             ..self.bench.clone()
         };
-        let mut ignored = Ignored {
+        let mut warming = Placed {
             recording: &mut self.recording,
+            place: None,
             turns: self.turns,
         };
         let bench = Bench::new(warm).map_err(usage_or_own)?;
-        bench.run(self.clock, &mut ignored).map_err(usage_or_own)?;
+        bench.run(self.clock, &mut warming).map_err(usage_or_own)?;
         let place = (service as u32, round);
         let mut placed = Placed {
             recording: &mut self.recording,
-            place,
+            place: Some(place),
             turns: self.turns,
         };
         let bench = Bench::new(self.bench.clone()).map_err(usage_or_own)?;
@@ -318,10 +319,11 @@ fn of_round(round: Option<u32>, here: u32) -> Option<u32> {
     round.map(|round| if round == 0 { 0 } else { here })
 }
 
-/// Hands on the rows of one round with its variant, its number, and ids of its own.
+/// Hands on the rows of one round with its variant, its number, and ids of its own. The load before a round has no place, and is in no
+/// record.
 struct Placed<'a> {
     recording: &'a mut Recording,
-    place: (u32, u32),
+    place: Option<(u32, u32)>,
     turns: (u32, u32),
 }
 
@@ -330,8 +332,7 @@ impl Placed<'_> {
         id | (u64::from(self.turns.0) << IDS)
     }
 
-    fn place(&self, row: &Row) -> Row {
-        let (variant, round) = self.place;
+    fn place(&self, row: &Row, (variant, round): (u32, u32)) -> Row {
         let connection = |id: ConnectionId| ConnectionId(self.id(id.0));
         let mut row = row.clone();
         match &mut row {
@@ -367,30 +368,11 @@ impl Placed<'_> {
 
 impl BenchObserver for Placed<'_> {
     fn rows(&mut self, rows: &[Row]) {
-        let placed: Vec<Row> = rows.iter().map(|row| self.place(row)).collect();
-        self.recording.rows(&placed);
+        if let Some(place) = self.place {
+            let placed: Vec<Row> = rows.iter().map(|row| self.place(row, place)).collect();
+            self.recording.rows(&placed);
+        }
     }
-
-    fn round_over(&mut self, _: &Tally) {}
-
-    fn warn(&mut self, words: &str) {
-        self.recording.warn(words);
-    }
-
-    fn tick(&mut self, position: Position) {
-        let turns = self.turns;
-        self.recording.tick(Position { turns, ..position });
-    }
-}
-
-/// The load before a round: shown, and in no record.
-struct Ignored<'a> {
-    recording: &'a mut Recording,
-    turns: (u32, u32),
-}
-
-impl BenchObserver for Ignored<'_> {
-    fn rows(&mut self, _: &[Row]) {}
 
     fn round_over(&mut self, _: &Tally) {}
 
