@@ -53,7 +53,7 @@ impl VariantPlan {
         self.keepalive && round > 0 && !self.open_loop.is_some_and(opens_when_busy)
     }
 
-    /// Whether a connection that was opened `at` and carried so many exchanges takes no more at `now`.
+    /// Whether a connection that was opened `at` and carried `exchanges` takes no more at `now`.
     #[inline]
     pub(crate) fn is_used_up(&self, exchanges: u64, at: Nanos, now: Nanos) -> bool {
         if exchanges == 0 {

@@ -214,7 +214,7 @@ impl CapacityPlan {
         args
     }
 
-    /// Refuses to search at a server elsewhere that nobody has set a limit for.
+    /// Refuses to search at a server elsewhere for which the user set no limit.
     pub(super) fn check_polite(&self, args: &Args, is_local: bool) -> Result<(), Failed> {
         let is_bounded = args.requests.is_some()
             || args.time.is_some()
