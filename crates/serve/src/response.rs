@@ -92,7 +92,7 @@ impl Response {
 
     /// The response to a call of gRPC: the health service, and every method that is called `Echo`. The usual delay and the path's
     /// stay.
-    pub(crate) fn to_call(self, path: &[u8]) -> Response {
+    pub(crate) fn for_call(self, path: &[u8]) -> Response {
         let (body, status) = match path {
             b"/grpc.health.v1.Health/Check" => (Body::Given(SERVING.to_vec()), 0),
             path if path.ends_with(b"/Echo") => (Body::Echo, 0),

@@ -175,7 +175,7 @@ impl Listener for Exchanges<'_> {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
         if head.is_grpc && !plan.hidden {
-            plan.answer = plan.answer.to_call(&head.path);
+            plan.answer = plan.answer.for_call(&head.path);
         }
         let mut pending = None;
         if !plan.hidden {

@@ -168,7 +168,7 @@ impl Parser {
                     .clone()
                     .unwrap_or_else(|| reader.root().to_owned());
                 reader.include(one.argument(1), &base, &mut |reader, name, text| {
-                    self.read(text, name, reader)
+                    self.read(text, name, reader);
                 });
             } else {
                 if is(&one, "ServerRoot") {

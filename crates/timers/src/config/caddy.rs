@@ -89,7 +89,7 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
         } else if one.name() == "import" && one.argument(1).contains(['/', '.', '*']) {
             let base = reader.root().to_owned();
             reader.include(one.argument(1), &base, &mut |reader, name, text| {
-                parse_into(tree, text, name, reader)
+                parse_into(tree, text, name, reader);
             });
         } else if !one.words.is_empty() {
             tree.add(one);

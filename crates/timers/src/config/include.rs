@@ -257,7 +257,7 @@ pub(super) mod tests {
         let mut names = Vec::new();
         let base = reader.root().to_owned();
         reader.include(pattern, &base, &mut |_, name, _| {
-            names.push(name.to_owned())
+            names.push(name.to_owned());
         });
         (names, reader.not_read)
     }
