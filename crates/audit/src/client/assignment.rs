@@ -10,7 +10,8 @@ use intact_ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms,
     Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::net::SocketAddr;
 
 /// Caveat for entries that begin before the base.
@@ -272,7 +273,44 @@ struct Assignment<'a> {
     shows_connects: bool,
     laid: Vec<AssignedConnection>,
     by_id: HashMap<&'a str, usize>,
-    by_origin: HashMap<Option<&'a Origin>, Vec<usize>>,
+    by_origin: HashMap<Option<&'a Origin>, Places>,
+}
+
+/// The connections to one origin, as indices. Entries come in the order in which they were sent, so that one that is free stays so
+/// until it is used.
+#[derive(Default)]
+struct Places {
+    /// Those that can carry a request.
+    free: BTreeSet<usize>,
+    /// Those that carry one, by its end. An end that has moved since has an item of its own.
+    busy: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The one that was opened last.
+    newest: Option<usize>,
+}
+
+impl Places {
+    /// The newest connection that can carry a request at a time.
+    fn free_at(&mut self, at: u64, laid: &[AssignedConnection]) -> Option<usize> {
+        while let Some(&Reverse((end, place))) = self.busy.peek()
+            && end <= at
+        {
+            self.busy.pop();
+            if laid[place].free_at == end && !laid[place].closing {
+                self.free.insert(place);
+            }
+        }
+        self.free.last().copied()
+    }
+
+    /// Takes over that a connection was given a request.
+    fn note(&mut self, place: usize, laid: &AssignedConnection) {
+        if laid.closing {
+            self.free.remove(&place);
+        } else if !laid.multiplexes {
+            self.free.remove(&place);
+            self.busy.push(Reverse((laid.free_at, place)));
+        }
+    }
 }
 
 impl Assignment<'_> {
@@ -292,7 +330,7 @@ impl Assignment<'_> {
                 is_inferred: false,
             };
         }
-        let at = match self.find(entry) {
+        let at = match self.find(index) {
             Some(at) => at,
             None => self.open(index, scope),
         };
@@ -300,6 +338,10 @@ impl Assignment<'_> {
         laid.free_at = laid.free_at.max(entry.ended_at());
         laid.carried += 1;
         laid.closing |= entry.client_closes || entry.server_closes;
+        let origin = self.entries[laid.entry].origin.as_ref();
+        if let Some(places) = self.by_origin.get_mut(&origin) {
+            places.note(at, laid);
+        }
         let terms = &mut laid.terms;
         terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
         terms.max = entry.terms.max.or(terms.max);
@@ -325,7 +367,8 @@ impl Assignment<'_> {
     }
 
     /// The known connection of an entry.
-    fn find(&self, entry: &Entry) -> Option<usize> {
+    fn find(&mut self, index: usize) -> Option<usize> {
+        let entry = &self.entries[index];
         let sets_up = entry.timings.has_setup();
         if self.evidence == Evidence::Ids
             && let Some(id) = &entry.id
@@ -338,20 +381,16 @@ impl Assignment<'_> {
         if sets_up {
             return None;
         }
-        let places = self.by_origin.get(&entry.origin.as_ref())?;
-        let fits = |at: &usize| {
-            let laid = &self.laid[*at];
-            !laid.closing && (laid.multiplexes || laid.free_at <= entry.sent_at())
-        };
-        let free = places.iter().rev().find(|at| fits(at));
+        let places = self.by_origin.get_mut(&entry.origin.as_ref())?;
+        let free = places.free_at(entry.sent_at(), &self.laid);
         // times in whole seconds overlap where requests did not; an entry without connecting used
         // an existing connection
         let any = || {
             places
-                .last()
+                .newest
                 .filter(|_| self.is_coarse && self.shows_connects)
         };
-        free.or_else(any).copied()
+        free.or_else(any)
     }
 
     fn open(&mut self, index: usize, scope: &mut EventWriter<'_>) -> usize {
@@ -369,9 +408,8 @@ impl Assignment<'_> {
             self.by_id.insert(id, at);
         }
         let places = self.by_origin.entry(entry.origin.as_ref()).or_default();
-        // only a few stay busy for ever; the list stays as long as the peak
-        places.retain(|&old| !self.laid[old].closing);
-        places.push(at);
+        places.free.insert(at);
+        places.newest = Some(at);
         at
     }
 
