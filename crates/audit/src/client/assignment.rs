@@ -5,13 +5,13 @@
 
 use super::entry::Entry;
 use super::lookups::lookups;
+use super::places::{Left, Places};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms,
     Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
 };
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 /// Caveat for entries that begin before the base.
@@ -73,6 +73,15 @@ struct AssignedConnection {
 }
 
 impl AssignedConnection {
+    /// What its requests so far leave of it.
+    fn left(&self) -> Left {
+        match (self.closing, self.multiplexes) {
+            (true, _) => Left::Closing,
+            (false, true) => Left::Shared,
+            (false, false) => Left::FreeAt(self.free_at),
+        }
+    }
+
     fn new(id: ConnectionId, at: Nanos, (index, entry): (usize, &Entry)) -> AssignedConnection {
         AssignedConnection {
             id,
@@ -276,43 +285,6 @@ struct Assignment<'a> {
     by_origin: HashMap<Option<&'a Origin>, Places>,
 }
 
-/// The connections to one origin, as indices. Entries come in the order in which they were sent, so that one that is free stays so
-/// until it is used.
-#[derive(Default)]
-struct Places {
-    /// Those that can carry a request.
-    free: BTreeSet<usize>,
-    /// Those that carry one, by its end. An end that has moved since has an item of its own.
-    busy: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The one that was opened last.
-    newest: Option<usize>,
-}
-
-impl Places {
-    /// The newest connection that can carry a request at a time.
-    fn free_at(&mut self, at: u64, laid: &[AssignedConnection]) -> Option<usize> {
-        while let Some(&Reverse((end, place))) = self.busy.peek()
-            && end <= at
-        {
-            self.busy.pop();
-            if laid[place].free_at == end && !laid[place].closing {
-                self.free.insert(place);
-            }
-        }
-        self.free.last().copied()
-    }
-
-    /// Takes over that a connection was given a request.
-    fn note(&mut self, place: usize, laid: &AssignedConnection) {
-        if laid.closing {
-            self.free.remove(&place);
-        } else if !laid.multiplexes {
-            self.free.remove(&place);
-            self.busy.push(Reverse((laid.free_at, place)));
-        }
-    }
-}
-
 impl Assignment<'_> {
     fn lay(&mut self, index: usize, scope: &mut EventWriter<'_>) -> Placement {
         let entry = &self.entries[index];
@@ -340,7 +312,7 @@ impl Assignment<'_> {
         laid.closing |= entry.client_closes || entry.server_closes;
         let origin = self.entries[laid.entry].origin.as_ref();
         if let Some(places) = self.by_origin.get_mut(&origin) {
-            places.note(at, laid);
+            places.assign(at, laid.left());
         }
         let terms = &mut laid.terms;
         terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
@@ -382,12 +354,12 @@ impl Assignment<'_> {
             return None;
         }
         let places = self.by_origin.get_mut(&entry.origin.as_ref())?;
-        let free = places.free_at(entry.sent_at(), &self.laid);
+        let free = places.free_at(entry.sent_at());
         // times in whole seconds overlap where requests did not; an entry without connecting used
         // an existing connection
         let any = || {
             places
-                .newest
+                .newest()
                 .filter(|_| self.is_coarse && self.shows_connects)
         };
         free.or_else(any)
@@ -408,8 +380,7 @@ impl Assignment<'_> {
             self.by_id.insert(id, at);
         }
         let places = self.by_origin.entry(entry.origin.as_ref()).or_default();
-        places.free.insert(at);
-        places.newest = Some(at);
+        places.open(at);
         at
     }
 

@@ -7,6 +7,7 @@ mod assignment;
 mod entries;
 mod entry;
 mod lookups;
+mod places;
 
 pub(crate) use assignment::{Source, record};
 pub(crate) use entries::Entries;
