@@ -69,7 +69,7 @@ fn limit(idle: &IdleFacts) -> Cell {
 
 fn order(hop: &HopFacts) -> Cell {
     let words = match hop.order {
-        Order::ClientFirst => "client, as it should be",
+        Order::ClientFirst => "client, as wanted",
         Order::Close => "a race: too close",
         Order::ServerFirst => "server: a race",
         Order::NeitherEnds => "neither",
