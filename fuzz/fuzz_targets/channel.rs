@@ -61,6 +61,7 @@ fn fixture() -> &'static Fixture {
                 tls: Some(Client::new("localhost", &settings, &trust).unwrap()),
                 protocol: Protocol::Http11,
                 stamps: false,
+                socket: intact_client::SocketSettings::default(),
                 local_address: false,
             })
         };

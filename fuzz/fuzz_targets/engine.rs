@@ -101,6 +101,7 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
         stamped: false,
         handshake: HandshakeFacts::default(),
         is_tunnel: false,
+        early: None,
     };
     let protocol = if http2 { Protocol::Http2 } else { Protocol::Http11 };
     let detail = if keeps_fields { Detail::Fields } else { Detail::Outcome };

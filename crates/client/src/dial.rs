@@ -56,7 +56,7 @@ pub struct Established {
     /// Whether the peer is a proxy with a tunnel to the server.
     pub is_tunnel: bool,
     /// The client of a TLS session whose handshake is not complete.
-    pub(crate) early: Option<tls::Client>,
+    pub early: Option<tls::Client>,
 }
 
 impl Established {
