@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_variant_has_its_figures_and_its_distribution() {
-        let lines = state(1).lines(80, 24);
+        let lines = state(1).lines(100, 24);
         assert_eq!(
             lines[0],
             "round 3 of 20, 12 s left; q stops and keeps what was measured"

@@ -121,6 +121,8 @@ fn on_each_stream(tshark: &Path, capture: &Path, keys: &Path) -> Vec<u64> {
         .arg("-r")
         .arg(capture)
         .args(["-o", &format!("tls.keylog_file:{}", keys.display())])
+        // two processors may record the packets of a stream in another order than they sent them
+        .args(["-o", "tcp.reassemble_out_of_order:TRUE"])
         .args(["-Y", "http.request or http2.headers.method"])
         .args(["-T", "fields", "-e", "tcp.stream"])
         .args(["-e", "http.request.method", "-e", "http2.headers.method"])
