@@ -30,7 +30,7 @@ const RULES: [Rule; 12] = [
     (
         "client-saturated",
         |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
-        "the client used its processors to the full: requests/s is its limit (--threads)",
+        "these figures are the client's, not the server's: the client used its processors to the full (--threads)",
     ),
     (
         "server-saturated",
@@ -276,6 +276,9 @@ mod tests {
         // the same CPU time on two threads is half of what they have
         let two = facts(10, 1_000, 1_000, 0, &round(95_000, 2, 50_000));
         assert_eq!(two.variants[0].saturation, None);
+        // 400 requests took 100 ms of one thread, and 950 ms of two
+        let ceiling = |facts: &BenchFacts| facts.variants[0].client_ceiling_per_s.unwrap().round();
+        assert_eq!((ceiling(&idle), ceiling(&two)), (4_000.0, 842.0));
     }
 
     #[test]

@@ -161,6 +161,13 @@ impl MeasuredRounds {
         busy(self.client_cpu, self.thread_nanos)
     }
 
+    /// Requests a second at which the client's threads would have no time left, at the processor time that each took.
+    pub(super) fn client_ceiling(&self, requests: u64) -> Option<f64> {
+        let cpu = self.client_cpu.filter(|&cpu| cpu > 0 && requests > 0)?;
+        let threads = (self.nanos > 0).then(|| self.thread_nanos as f64 / self.nanos as f64)?;
+        Some(threads * 1e9 * requests as f64 / cpu as f64)
+    }
+
     /// Processor time of the server as a share of the time measured: above 1 where it used several processors.
     pub(super) fn server_busy(&self) -> Option<f64> {
         busy(self.server_cpu, self.nanos)

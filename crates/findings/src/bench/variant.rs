@@ -199,6 +199,8 @@ pub struct VariantFacts {
     pub server_cpu_us_per_request: Option<f64>,
     /// The CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
+    /// The client's ceiling: requests a second at which its threads would be busy all the time, at the CPU time that each took.
+    pub client_ceiling_per_s: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
     /// Latency of the preflight's request without setup, in milliseconds: nothing else was under way.
@@ -309,6 +311,7 @@ impl VariantFacts {
                 requests.total + measured.warmup_exchanges(),
             ),
             client_busy: measured.client_busy(),
+            client_ceiling_per_s: measured.client_ceiling(requests.total),
             server_busy: measured.server_busy(),
             lone_ms: measured.lone.map(|nanos| nanos as f64 / NANOS_PER_MS),
             saturation: None,

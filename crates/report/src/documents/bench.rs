@@ -301,6 +301,8 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .about("share of TLS handshakes with a request in early data that the server accepted")
         .ranked(5, "client CPU", |one| cpu(one.cpu_us_per_request))
         .about("of the engine, per request")
+        .ranked(8, "ceiling/s", |one| one.client_ceiling_per_s.map(Rate))
+        .about("requests a second at which the client's threads would be busy all the time, at this CPU time")
         .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))
         .about("per request, warm-up included")
         .ranked(12, "warm-up", |one| one.warmup.mean_ms.map(Time))
