@@ -153,7 +153,7 @@ fn invalid_values_are_refused_by_name() {
         ("[\"eu\", \"us\"]", "[\"eu\", \"eu\"]", "labels"),
         ("requests = 100000", "requests = 10", "limits.requests"),
         ("rate = 50", "rate = 0", "limits.rate"),
-        ("[1.1, 2]", "[1.1, 3]", "http"),
+        ("[1.1, 2]", "[1.1, 4]", "http"),
         ("[\"1.2\", \"1.3\"]", "[\"1.1\"]", "tls"),
         ("https://a.test", "ftp://a.test", "http or https"),
     ] {
