@@ -8,7 +8,7 @@ pub(super) struct Platform {
     pub(super) triple: &'static str,
     /// The oldest glibc that the program starts on.
     pub(super) glibc: Option<&'static str>,
-    /// The tag of the wheel's platform.
+    /// The tags of the wheel's platform, sorted: `wheel` writes them into the name of the file in this order.
     pub(super) wheel: &'static str,
     /// `os`, `cpu` and `libc` of npm.
     pub(super) npm: [&'static str; 3],
@@ -28,7 +28,7 @@ pub(super) const PLATFORMS: &[Platform] = &[
         name: "linux-x64",
         triple: "x86_64-unknown-linux-gnu",
         glibc: Some("2.17"),
-        wheel: "manylinux_2_17_x86_64.manylinux2014_x86_64",
+        wheel: "manylinux2014_x86_64.manylinux_2_17_x86_64",
         npm: ["linux", "x64", "glibc"],
         linux_package: Some("amd64"),
         image: None,
@@ -48,7 +48,7 @@ pub(super) const PLATFORMS: &[Platform] = &[
         name: "linux-arm64",
         triple: "aarch64-unknown-linux-gnu",
         glibc: Some("2.17"),
-        wheel: "manylinux_2_17_aarch64.manylinux2014_aarch64",
+        wheel: "manylinux2014_aarch64.manylinux_2_17_aarch64",
         npm: ["linux", "arm64", "glibc"],
         linux_package: Some("arm64"),
         image: None,
