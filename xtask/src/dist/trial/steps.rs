@@ -28,7 +28,7 @@ pub(super) fn steps(
     expect(
         installed,
         room,
-        &["audit", &capture],
+        &["audit", &capture, "--ledger", "seen"],
         "10 connections opened, 2 needed",
     )?;
     ran.push("audit");
@@ -56,7 +56,12 @@ pub(super) fn steps(
         "80 requests measured",
     )?;
     expect(installed, room, &["report", "run"], "80 requests measured")?;
-    expect(installed, room, &["compare", "run", "run"], "80 requests")?;
+    expect(
+        installed,
+        room,
+        &["compare", "seen", "seen"],
+        "behaves like seen",
+    )?;
     expect(
         installed,
         room,
