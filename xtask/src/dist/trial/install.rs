@@ -117,6 +117,11 @@ pub(super) fn install(
                 "--rm",
                 "--network",
                 "none",
+                // the engine's defaults may be above what this machine allows
+                "--ulimit",
+                "nofile=4096:4096",
+                "--ulimit",
+                "nproc=8192:8192",
                 "-v",
                 &mount,
                 &image,
