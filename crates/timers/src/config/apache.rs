@@ -154,7 +154,11 @@ impl Parser {
             }
             let section = whole.strip_prefix('<');
             let one = Directive {
-                words: words(section.map_or(whole, |inside| inside.trim_end_matches('>'))),
+                words: super::words(
+                    section.map_or(whole, |inside| inside.trim_end_matches('>')),
+                    ['"', '\''],
+                    None,
+                ),
                 file: file.to_owned(),
                 line: begin,
                 block: Vec::new(),
@@ -181,20 +185,6 @@ impl Parser {
             self.tree.close();
         }
     }
-}
-
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = line.trim();
-    while let Some(first) = rest.chars().next() {
-        let (word, after) = match rest.strip_prefix(['"', '\'']) {
-            Some(inside) => inside.split_once(first).unwrap_or((inside, "")),
-            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
-        };
-        words.push(word.to_owned());
-        rest = after.trim_start();
-    }
-    words
 }
 
 #[cfg(test)]

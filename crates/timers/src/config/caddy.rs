@@ -58,7 +58,7 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
     let mut opened = 0_usize;
     let mut lines = (1..).zip(text.lines());
     while let Some((line, text)) = lines.next() {
-        let mut words = words(text);
+        let mut words = super::words(text, ['"', '`'], Some('#'));
         if let Some(mark) = words.last().and_then(|word| word.strip_prefix("<<")) {
             // a heredoc is the argument of its directive
             let mark = mark.to_owned();
@@ -101,19 +101,6 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
 }
 
 /// The words of a line, quoted by `"` or by a backtick; `#` at the start of a word begins a comment.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = line.trim();
-    while let Some(first) = rest.chars().next().filter(|first| *first != '#') {
-        let (word, after) = match rest.strip_prefix(['"', '`']) {
-            Some(inside) => inside.split_once(first).unwrap_or((inside, "")),
-            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
-        };
-        words.push(word.to_owned());
-        rest = after.trim_start();
-    }
-    words
-}
 
 #[cfg(test)]
 mod tests {

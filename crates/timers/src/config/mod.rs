@@ -68,6 +68,21 @@ pub fn read(
     })
 }
 
+/// The words of a line. A word in quotes may hold spaces; `comment` begins what is no word.
+fn words(line: &str, quotes: [char; 2], comment: Option<char>) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = line.trim();
+    while let Some(first) = rest.chars().next().filter(|&first| Some(first) != comment) {
+        let (word, after) = match rest.strip_prefix(quotes) {
+            Some(inside) => inside.split_once(first).unwrap_or((inside, "")),
+            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
