@@ -100,8 +100,6 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
     }
 }
 
-/// The words of a line, quoted by `"` or by a backtick; `#` at the start of a word begins a comment.
-
 #[cfg(test)]
 mod tests {
     use super::super::include::tests::Texts;
