@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[command(next_help_heading = "Capacity (open loop; -z and -n limit the search of each variant)")]
 pub(crate) struct CapacityOptions {
     /// Find the highest rate that meets conditions, by bisection, with fresh runs and an interval: 'p99 < 100ms, failed < 0.1 %' [default -c: 64, -z: 3m]
-    #[arg(long, value_name = "EXPR,..", group = "schedule", conflicts_with_all = NOT_IN_A_SEARCH)]
+    #[arg(long, value_name = "EXPR,..", group = "schedule", conflicts_with = "rate", conflicts_with_all = NOT_IN_STEPS)]
     find_max: Option<String>,
     /// The highest rate to try [default: 50000/s]
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "find_max")]
@@ -58,18 +58,7 @@ pub(crate) struct CapacityOptions {
     holds: Option<String>,
 }
 
-/// What a search chooses itself, or what would have no effect in one.
-const NOT_IN_A_SEARCH: [&str; 8] = [
-    "rate",
-    "ramp",
-    "scenario",
-    "rounds",
-    "baseline",
-    "like",
-    "flamegraph",
-    "live",
-];
-/// What has no meaning while the rate goes up and down.
+/// What has no meaning while the steps of a search or an overload choose the rate.
 const NOT_IN_STEPS: [&str; 7] = [
     "ramp",
     "scenario",
