@@ -99,23 +99,30 @@ impl<S: Read + Write> Client<S> {
         std::iter::from_fn(|| self.next()).collect()
     }
 
-    /// The status and body on a stream.
+    /// The header block and body on a stream.
     pub(crate) fn answer(&mut self, stream: u32) -> (Vec<u8>, Vec<u8>) {
-        let head = loop {
-            let head = self.until(KIND_HEADERS);
-            if head.stream == stream {
-                break head;
+        let [answer] = self.answers([stream]);
+        answer
+    }
+
+    /// The header block and body on each of several streams, in whichever order they come.
+    pub(crate) fn answers<const N: usize>(&mut self, streams: [u32; N]) -> [(Vec<u8>, Vec<u8>); N] {
+        let mut answers = std::array::from_fn(|_| (Vec::new(), Vec::new()));
+        let mut open = N;
+        while open > 0 {
+            let frame = self.next().expect("the connection ended");
+            let Some(at) = streams.iter().position(|stream| *stream == frame.stream) else {
+                continue;
+            };
+            let ended = frame.ends_stream();
+            match frame.kind {
+                KIND_HEADERS => answers[at].0 = frame.payload,
+                KIND_DATA => answers[at].1.extend(frame.payload),
+                _ => continue,
             }
-        };
-        let mut body = Vec::new();
-        let mut ended = head.ends_stream();
-        while !ended {
-            let data = self.until(KIND_DATA);
-            assert_eq!(data.stream, stream);
-            ended = data.ends_stream();
-            body.extend(data.payload);
+            open -= usize::from(ended);
         }
-        (head.payload, body)
+        answers
     }
 }
 

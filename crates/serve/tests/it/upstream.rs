@@ -23,8 +23,7 @@ fn run(upstream: Config, path: &str, keepalive: bool) -> (Vec<String>, UpstreamC
     let mut client = Client::start(server.connect());
     client.get(1, "/");
     client.get(3, "/");
-    for stream in [1, 3] {
-        let (_, body) = client.answer(stream);
+    for (_, body) in client.answers([1, 3]) {
         statuses.push(String::from_utf8(body).unwrap());
     }
     // about the server itself: nothing is called for it
