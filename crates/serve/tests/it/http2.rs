@@ -107,17 +107,24 @@ impl<S: Read + Write> Client<S> {
 
     /// The header block and body on each of several streams, in whichever order they come.
     pub(crate) fn answers<const N: usize>(&mut self, streams: [u32; N]) -> [(Vec<u8>, Vec<u8>); N] {
-        let mut answers = std::array::from_fn(|_| (Vec::new(), Vec::new()));
+        let mut answers = std::array::from_fn(|_| (Vec::<u8>::new(), Vec::<u8>::new()));
         let mut open = N;
         while open > 0 {
             let frame = self.next().expect("the connection ended");
+            let begun = answers.iter().any(|(head, _)| !head.is_empty());
             let Some(at) = streams.iter().position(|stream| *stream == frame.stream) else {
+                // those of earlier requests may come first
+                assert!(!begun || frame.kind != KIND_DATA, "{frame:?}");
                 continue;
             };
             let ended = frame.ends_stream();
+            let (head, body) = &mut answers[at];
             match frame.kind {
-                KIND_HEADERS => answers[at].0 = frame.payload,
-                KIND_DATA => answers[at].1.extend(frame.payload),
+                KIND_HEADERS => *head = frame.payload,
+                KIND_DATA => {
+                    assert!(!head.is_empty(), "DATA before HEADERS");
+                    body.extend(frame.payload);
+                }
                 _ => continue,
             }
             open -= usize::from(ended);
