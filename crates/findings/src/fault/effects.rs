@@ -11,7 +11,7 @@ const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byt
 const FEWER: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
-const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be further requests";
+const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be requests";
 
 impl RunJudge<'_> {
     /// Adds what a strike did.
@@ -58,14 +58,29 @@ impl RunJudge<'_> {
             );
             return;
         }
-        if self.can_fail_unsent(strike) {
-            self.add_unsent(cell);
+        let mut waited = 0;
+        match strike.held {
+            Some(held) if strike.ended == StallEnd::ProgramClosed => {
+                waited = strike.end.since(held.at);
+                match self.add_unsent(cell, HELD, HELD) {
+                    true => cell.has_held = true,
+                    false => self.wait(cell, strike, held.at.0, strike.end.0),
+                }
+            }
+            Some(_) => {
+                cell.failed.add(false);
+                cell.undecided = Some(HELD);
+            }
+            None if self.can_fail_unsent(strike) => {
+                self.add_unsent(cell, UNSENT, FEWER);
+            }
+            None => {}
         }
         let next = to_it
             .iter()
             .filter(|one| one.connection != Some(strike.connection) && one.at > strike.at);
         let setup = next.min_by_key(|one| one.at).map_or(0, |one| one.setup);
-        cell.cost_ms = longest(cell.cost_ms, setup);
+        cell.cost_ms = longest(cell.cost_ms, waited + setup);
     }
 
     /// Whether the next request on the connection fails within the program: on a reset socket, or in a session of HTTP/2 that has
@@ -79,8 +94,9 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Counts a request that may have failed there: its bytes never left the program.
-    fn add_unsent(&self, cell: &mut FaultCell) {
+    /// Counts a request that may have failed there, as its bytes never left the program, with the reason for the doubt: without a run
+    /// to compare with, and where that run has more requests. Returns whether it may have failed.
+    fn add_unsent(&self, cell: &mut FaultCell, alone: &'static str, fewer: &'static str) -> bool {
         let before = self.baseline.map(|rows| {
             let requests = rows.requests_to(&cell.destination);
             requests.count() as u64
@@ -88,8 +104,9 @@ impl RunJudge<'_> {
         let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
         if missing > cell.failed.most {
             cell.failed.add(false);
-            cell.undecided = Some(if before.is_some() { FEWER } else { UNSENT });
+            cell.undecided = Some(if before.is_some() { fewer } else { alone });
         }
+        missing > 0
     }
 
     /// The outcome of a request that the program wanted, over all of its attempts.

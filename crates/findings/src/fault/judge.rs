@@ -178,7 +178,8 @@ impl<'a> RunJudge<'a> {
             others.filter(|one| one.connection != Some(strike.connection) && one.at > strike.at)
         };
         let is_leaked = ends_visibly(strike.kind) && self.is_left_open(strike, others().count());
-        if self.own(nth).next().is_some() || strike.used_at.is_some() {
+        let is_used = strike.used_at.is_some() || strike.held.is_some();
+        if self.own(nth).next().is_some() || is_used {
             return Ok(is_leaked);
         }
         let served_on = to_it.iter().any(|one| {

@@ -103,10 +103,12 @@ fn subject(cell: &FaultCell) -> Subject {
 
 fn hung(cell: &FaultCell) -> Result<Measured, NoData> {
     let nanos = cell.hung_ms.ok_or(NoData::NothingHappened)? * NANOS_PER_MS;
-    Ok(match cell.hung_at_least || cell.is_partly_seen {
-        true => Measured::at_least(nanos),
-        false => Measured::exactly(nanos),
-    })
+    Ok(
+        match cell.hung_at_least || cell.is_partly_seen || cell.has_held {
+            true => Measured::at_least(nanos),
+            false => Measured::exactly(nanos),
+        },
+    )
 }
 
 fn bounded(bounds: Bounds, is_partly_seen: bool) -> Measured {

@@ -34,7 +34,7 @@ pub(in crate::platform::relay) struct Strike {
     /// The most bytes that the program's kernel kept at once, and since when it kept some.
     unsent: u64,
     kept_since: Option<Instant>,
-    /// Those that it kept after the program had used the connection.
+    /// Those that it kept after the program had used the connection, or without any use that was seen.
     pub(super) held: Option<HeldBytes>,
     /// The program's FIN came, and its socket is still open.
     pub(super) half_closed: Option<Nanos>,
@@ -65,16 +65,22 @@ impl Strike {
             return;
         }
         self.kept_since.get_or_insert_with(Instant::now);
-        match self.used {
-            Some(_) => {
-                let bytes = unsent - self.unsent;
-                let held = self.held.get_or_insert(HeldBytes { at, bytes: 0 });
-                held.bytes += bytes;
-            }
-            None if unsent > HeldBytes::MOST_CONTROL => self.used = Some((at, Instant::now())),
-            None => {}
+        if self.used.is_none() && unsent > HeldBytes::MOST_CONTROL {
+            self.note_used(at);
+        } else {
+            let bytes = unsent - self.unsent;
+            let held = self.held.get_or_insert(HeldBytes { at, bytes: 0 });
+            held.bytes += bytes;
         }
         self.unsent = unsent;
+    }
+
+    /// A request was sent on the dead connection: the stall begins. What the kernel kept before was sent before it, or is it.
+    pub(super) fn note_used(&mut self, at: Nanos) {
+        if self.used.is_none() {
+            self.used = Some((at, Instant::now()));
+            self.held = None;
+        }
     }
 
     /// When a stall began that has to end.

@@ -61,7 +61,7 @@ impl Relay<'_> {
                     if !strike.begins_request(progress) {
                         continue;
                     }
-                    strike.used.get_or_insert((at, Instant::now()));
+                    strike.note_used(at);
                     if let Mode::HalfClosed {
                         resets: true,
                         at: None,
