@@ -2,7 +2,7 @@
 //! decide where a file is.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 /// Creates a file, or empties an existing one.
@@ -14,6 +14,14 @@ pub fn create(path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create(true).truncate(true),
         path,
     )
+}
+
+/// Writes a file, or replaces the content of an existing one.
+///
+/// # Errors
+/// Those of [`create`] and of write(2).
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    create(path)?.write_all(content.as_ref())
 }
 
 /// Creates a file, or opens an existing one to append to it.

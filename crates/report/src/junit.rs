@@ -8,9 +8,9 @@ use intact_findings::{Finding, Severity};
 use intact_units::foreign_text::is_hidden;
 use std::fmt::Write;
 
-/// The document: a suite of requirements, and one of rules in which a rule fails when it has a finding of `fail_on` or worse
-/// (with `None` no rule fails, and what it found is its output). `missing`: why traffic is missing, if some is; a rule without a
-/// finding is then skipped, not passed. `judged`: the rules that were looked at, so that one without a
+/// The document: a suite of requirements, and one of rules. A rule fails when it has a finding of `fail_on` or worse.
+/// With `None` no rule fails, and its findings are its output. `missing`: why traffic is missing, if some is; a rule
+/// without a finding is then skipped, not passed. `judged`: the rules that were looked at, so that one without a
 /// finding has passed; others are there when they found something.
 pub fn document(
     command: &str,

@@ -17,7 +17,7 @@ use intact_findings::requirement::{Document, MetricSource, Requirement, Verdict}
 use intact_findings::scenario::ScenarioFacts;
 use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity, Unobserved};
-use intact_ledger::Run;
+use intact_ledger::{Run, private_file};
 use intact_report::annotations::{self, Ci};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -236,7 +236,7 @@ impl Gates {
                 least,
                 missing.as_deref(),
             );
-            if let Err(error) = std::fs::write(path, text) {
+            if let Err(error) = private_file::write(path, text) {
                 let path = path.display();
                 console::unwritten(format_args!("--junit: cannot write {path}: {error}"));
             }

@@ -2,6 +2,7 @@
 
 use crate::console;
 use anyhow::Context;
+use intact_ledger::private_file;
 use intact_units::foreign_text::escape_json;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -62,7 +63,7 @@ pub(crate) fn write(
     document: impl FnOnce() -> serde_json::Result<String>,
 ) -> anyhow::Result<()> {
     let document = document().context("--json")?;
-    if let Err(error) = std::fs::write(file, escape_json(&document)) {
+    if let Err(error) = private_file::write(file, escape_json(&document)) {
         let file = file.display();
         console::unwritten(format_args!("--json={file}: cannot be written: {error}"));
     }

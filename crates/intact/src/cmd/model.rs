@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
-use intact_ledger::{Producer, Vantage, input_file};
+use intact_ledger::{Producer, Vantage, input_file, private_file};
 use intact_model::{Chain, Fit, Forecast};
 use intact_report::documents;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let forecast = Forecast::new(&chain, counting, draw);
     if let Some(path) = &args.mermaid {
         let diagram = intact_report::mermaid(&documents::sequence_of(&forecast.sequence));
-        if let Err(error) = std::fs::write(path, diagram) {
+        if let Err(error) = private_file::write(path, diagram) {
             let path = path.display();
             console::unwritten(format_args!("--mermaid: cannot write {path}: {error}"));
         }

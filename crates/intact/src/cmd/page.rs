@@ -2,10 +2,12 @@
 
 use crate::console;
 use anyhow::Context;
+use intact_ledger::private_file;
 use intact_report::page::Page;
 use intact_report::terminal::Length;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -100,14 +102,15 @@ impl PageFile {
         let written = match self.format {
             Format::Html => {
                 let text = intact_report::html::write(pages).context("--report")?;
-                std::fs::write(&self.path, text)
+                private_file::write(&self.path, text)
             }
             Format::Markdown => {
                 let text = intact_report::markdown::write(pages);
-                let file = std::fs::OpenOptions::new()
-                    .create(true)
-                    .append(true)
-                    .open(&self.path);
+                // the summary of a step belongs to the CI, with its permissions
+                let file = match self.path.exists() {
+                    true => OpenOptions::new().append(true).open(&self.path),
+                    false => private_file::append(&self.path),
+                };
                 file.and_then(|mut file| file.write_all(text.as_bytes()))
             }
         };
