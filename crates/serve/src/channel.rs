@@ -1,7 +1,7 @@
 //! The bytes of one connection: TCP, with TLS on it or not, counted.
 //!
-//! What is to be sent is appended to [`Channel::out`] and leaves with the next flush, in as few writes (and TLS records) as it fits into,
-//! so that who writes decides what travels together. Knows nothing of HTTP.
+//! Bytes to send are appended to [`Channel::out`] and leave with the next flush, in as few writes (and TLS records) as
+//! they fit into. So the writer decides what travels together. Knows nothing of HTTP.
 
 use crate::read_buffers::{ReadBuffer, ReadBuffers};
 use rustls::{ServerConfig, ServerConnection};
@@ -196,8 +196,9 @@ impl Channel {
         }
     }
 
-    /// Ends our side: what is pending, TLS's close_notify unless it is to be left out, a FIN; then reads until the client ends
-    /// its own or `patience` is over, because a socket closed with bytes unread sends a RST that may take our last answer with it.
+    /// Ends our side: sends what is pending, close_notify of TLS unless it is to be left out, and a FIN. Then it reads
+    /// until the client ends its side or `patience` is over. A socket closed with bytes unread sends a RST, which may
+    /// destroy our last response.
     pub(crate) async fn finish(mut self, close_notify: bool, patience: Duration) {
         if let Some(tls) = &mut self.tls
             && close_notify

@@ -1,5 +1,6 @@
 //! The settings of the server: limits, announcements, faults, listeners.
 
+use crate::caching::CachingConfig;
 use crate::certificate_authority::CertificateAuthority;
 use crate::delay::Delay;
 use crate::disturbance::Disturbances;
@@ -111,6 +112,8 @@ pub struct Config {
     pub status: u16,
     /// Further fields of every answer, as given, forbidden ones too.
     pub headers: Vec<(String, String)>,
+    /// What caches learn of responses, and whether they are compressed.
+    pub caching: CachingConfig,
     /// How long an idle connection is kept, before its first request too; absent: for ever.
     pub idle_timeout: Option<Duration>,
     /// Requests after which a connection is closed; absent: never.
@@ -154,6 +157,7 @@ impl Default for Config {
             body: 100,
             status: 200,
             headers: Vec::new(),
+            caching: CachingConfig::default(),
             idle_timeout: None,
             max_requests: None,
             max_age: None,

@@ -5,6 +5,7 @@
 //! the request was complete. `wait` lasts until the kernel had the response. Setup spans are what the server sees of them.
 
 mod admin;
+mod caching;
 mod certificate_authority;
 mod channel;
 mod config;
@@ -33,6 +34,7 @@ mod tls;
 mod totals;
 mod upstream;
 
+pub use caching::CachingConfig;
 pub use certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
 pub use config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
 pub use delay::Delay;

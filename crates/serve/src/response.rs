@@ -63,6 +63,8 @@ pub(crate) struct Response {
     pub(crate) unannounced: bool,
     pub(crate) content_type: &'static str,
     pub(crate) location: Option<&'static str>,
+    /// Further fields, with names in lower case.
+    pub(crate) fields: Vec<(&'static str, String)>,
     pub(crate) delay: Delay,
     /// A pause in addition to the usual one, asked for by the path.
     pub(crate) extra_delay: Duration,
@@ -82,6 +84,7 @@ impl Response {
             unannounced: false,
             content_type,
             location: None,
+            fields: Vec::new(),
             delay: Delay::default(),
             extra_delay: Duration::ZERO,
             closes: false,
@@ -139,6 +142,7 @@ impl ResponseRoutes {
                 unannounced: false,
                 content_type: "text/plain",
                 location: None,
+                fields: Vec::new(),
                 delay: config.delay,
                 extra_delay: Duration::ZERO,
                 closes: false,

@@ -1,5 +1,6 @@
 //! What all connections of one thread share.
 
+use crate::caching::{Caching, Preconditions};
 use crate::config::Config;
 use crate::disturbance::{Disturbance, Disturbed, ScriptState};
 use crate::drain::DrainState;
@@ -22,6 +23,7 @@ pub(crate) struct ThreadState {
     pub(crate) config: Arc<Config>,
     pub(crate) clerk: Rc<ThreadRecorder>,
     answers: ResponseRoutes,
+    caching: Caching,
     dice: RefCell<Rng>,
     script: Arc<ScriptState>,
     pub(crate) buffers: Rc<ReadBuffers>,
@@ -66,6 +68,7 @@ impl ThreadState {
     ) -> ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
+            caching: Caching::new(config.caching),
             clerk: Rc::new(clerk),
             dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
             config,
@@ -135,6 +138,18 @@ impl ThreadState {
             disturbed: by,
             hidden: false,
             answer,
+        }
+    }
+
+    /// Whether responses depend on fields of the request, so that [`ThreadState::adapt`] needs them.
+    pub(crate) fn has_caching(&self) -> bool {
+        self.caching.is_on()
+    }
+
+    /// Adapts a response that nothing is wrong with to what the client has stored and accepts.
+    pub(crate) fn adapt(&self, plan: &mut ResponsePlan, method: &[u8], request: &Preconditions) {
+        if !plan.hidden && plan.fault.is_none() {
+            self.caching.adapt(&mut plan.answer, method, request);
         }
     }
 

@@ -59,6 +59,9 @@ pub(super) fn write(
     if let Some(location) = answer.location {
         let _ = write!(out, "Location: {location}\r\n");
     }
+    for (name, value) in &answer.fields {
+        let _ = write!(out, "{name}: {value}\r\n");
+    }
     if let Some(alt_svc) = alt_svc {
         let _ = write!(out, "Alt-Svc: {alt_svc}\r\n");
     }
@@ -125,6 +128,7 @@ fn reason(status: u16) -> &'static str {
         403 => "Forbidden",
         404 => "Not Found",
         408 => "Request Timeout",
+        412 => "Precondition Failed",
         413 => "Content Too Large",
         429 => "Too Many Requests",
         500 => "Internal Server Error",

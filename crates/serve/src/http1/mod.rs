@@ -3,6 +3,7 @@
 mod faults;
 mod head;
 
+use crate::caching::Preconditions;
 use crate::channel::Channel;
 use crate::config::Close;
 use crate::connection::{CloseReason, within};
@@ -207,6 +208,13 @@ impl Http1Connection<'_> {
         if head.method() == b"CONNECT" && named.is_ok() {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;
+        }
+        if self.host.has_caching() {
+            let mut request = Preconditions::default();
+            for (name, value) in head.headers() {
+                request.take(name, value);
+            }
+            self.host.adapt(&mut plan, head.method(), &request);
         }
         let mut closes = plan.answer.closes;
         let mut pending = None;

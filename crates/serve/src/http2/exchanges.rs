@@ -177,6 +177,8 @@ impl Listener for Exchanges<'_> {
         if head.is_grpc && !plan.hidden {
             plan.answer = plan.answer.for_call(&head.path);
         }
+        let asked = &head.preconditions;
+        self.host.adapt(&mut plan, &head.method, asked);
         let mut pending = None;
         if !plan.hidden {
             let at = record.now();

@@ -317,7 +317,9 @@ impl Http2Connection<'_> {
             .headers
             .iter()
             .map(|(name, value)| (&name[..], &value[..]));
-        let fields = ours.into_iter().flatten().chain(theirs);
+        let further = answer.fields.iter();
+        let further = further.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let fields = ours.into_iter().flatten().chain(further).chain(theirs);
         let written = self
             .session
             .head(id, fields, !follows, &mut self.channel.out);

@@ -1,5 +1,6 @@
 //! What the header block of a request says, and whether HTTP/2 allows it (RFC 9113 section 8).
 
+use crate::caching::Preconditions;
 use intact_wire::h2::hpack::Field;
 use intact_wire::h2::is_grpc;
 use intact_wire::http1::is_token;
@@ -11,6 +12,7 @@ pub(crate) struct RequestHead {
     pub(crate) path: Vec<u8>,
     pub(crate) length: Option<u64>,
     pub(crate) is_grpc: bool,
+    pub(crate) preconditions: Preconditions,
     has_scheme: bool,
     has_path: bool,
     authority: Option<Vec<u8>>,
@@ -47,6 +49,10 @@ impl RequestHead {
             b"content-length" => self.take_length(value),
             b"content-type" => {
                 self.is_grpc = is_grpc(value);
+                None
+            }
+            b"if-none-match" | b"accept-encoding" => {
+                self.preconditions.take(name, value);
                 None
             }
             b"host" if self.host.is_some() => Some("host twice"),

@@ -214,6 +214,8 @@ impl Http3Connection {
         if head.method == b"CONNECT" {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
+        let asked = &head.preconditions;
+        self.host.adapt(&mut plan, &head.method, asked);
         let mut pending = None;
         if !plan.hidden {
             let mut exchange = record.begin(at, Protocol::Http3, &head.method, &head.path);
@@ -325,6 +327,9 @@ impl Http3Connection {
         }
         if let Some(path) = answer.location {
             add(b"location", path.as_bytes());
+        }
+        for (name, value) in &answer.fields {
+            add(name.as_bytes(), value.as_bytes());
         }
         for (name, value) in &self.headers {
             add(name, value);

@@ -1,7 +1,7 @@
 //! HTTP/3 against clients that know as little as possible (`quinn` and bytes), and against datagrams of an attacker.
 
 use intact_ledger::{Handshake, TlsVersion};
-use intact_serve::{CertificateAuthority, Config, TestServer, TlsConfig, Totals};
+use intact_serve::{CachingConfig, CertificateAuthority, Config, TestServer, TlsConfig, Totals};
 use intact_wire::h3::{ErrorCode, qpack, writer};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint};
@@ -26,6 +26,10 @@ struct Rig {
 
 impl Rig {
     fn start() -> Rig {
+        Rig::with(CachingConfig::default())
+    }
+
+    fn with(caching: CachingConfig) -> Rig {
         let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
         let tls = TlsConfig {
             authority: authority.clone(),
@@ -36,6 +40,7 @@ impl Rig {
         let config = Config {
             tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
             http3: true,
+            caching,
             ..Config::default()
         };
         let mut roots = RootCertStore::empty();
@@ -101,6 +106,22 @@ const GET: [(&str, &str); 4] = [
     (":authority", "localhost"),
     (":path", "/bytes/10"),
 ];
+
+/// Asks for 10 bytes twice with further fields: the two responses as bytes, and the server's counts.
+pub(crate) fn ask_twice(
+    caching: CachingConfig,
+    fields: [&[(&str, &str)]; 2],
+) -> (Vec<u8>, Vec<u8>, Totals) {
+    let rig = Rig::with(caching);
+    let (first, second) = run(async {
+        let connection = rig.connect(&rig.endpoint()).await;
+        let request = |more: &[(&str, &str)]| head(&[&GET[..], more].concat());
+        let first = ask(&connection, &request(fields[0])).await.unwrap();
+        let second = ask(&connection, &request(fields[1])).await.unwrap();
+        (first, second)
+    });
+    (first, second, rig.end())
+}
 
 /// Sends bytes as a whole request; the answer, or the code of a reset.
 async fn ask(connection: &Connection, bytes: &[u8]) -> Result<Vec<u8>, Option<u64>> {

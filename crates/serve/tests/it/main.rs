@@ -2,6 +2,7 @@
 
 mod admin;
 mod attacks;
+mod caching;
 mod closing;
 mod drain;
 mod faults;

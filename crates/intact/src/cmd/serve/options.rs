@@ -10,8 +10,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
 use intact_link::{SERVER_NAME, SERVER_V4};
 use intact_serve::{
-    Accept, Announce, Certificate, CertificateAuthority, Close, Delay, Disturbance, Disturbances,
-    Fault, Faults, NamedVariants, TlsConfig,
+    Accept, Announce, CachingConfig, Certificate, CertificateAuthority, Close, Delay, Disturbance,
+    Disturbances, Fault, Faults, NamedVariants, TlsConfig,
 };
 use intact_units::duration::or_seconds;
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,15 @@ struct ResponseOptions {
     /// A further field of every response, sent as given
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
     header: Vec<(String, String)>,
+    /// Send an `ETag`, and 304 (Not Modified) without a body to a client that sends it back in `If-None-Match`
+    #[arg(long)]
+    etag: bool,
+    /// Send `Cache-Control: max-age` with this time in whole seconds: how long a cache may use the response without a request
+    #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
+    cache_max_age: Option<u32>,
+    /// Compress bodies of up to 1 MiB for clients that accept gzip, and send `Vary: accept-encoding`
+    #[arg(long)]
+    compress: bool,
     /// Pause before each response: a time, or exp:20ms for exponentially distributed ones with that mean
     #[arg(long, value_name = "[exp:]TIME", default_value = "0ms")]
     delay: Delay,
@@ -278,6 +287,12 @@ impl Config {
         self
     }
 
+    /// The same, which sends an `ETag` or does not.
+    pub(crate) fn with_etag(mut self, on: bool) -> Config {
+        self.options.answers.etag = on;
+        self
+    }
+
     /// The same with these options.
     pub(crate) fn with_options(words: &[&str]) -> Result<Config, clap::Error> {
         let mut config = Config::of_builtin();
@@ -324,6 +339,11 @@ impl Config {
             body: args.answers.body,
             status: args.answers.status,
             headers: args.answers.header.clone(),
+            caching: CachingConfig {
+                etag: args.answers.etag,
+                max_age_s: args.answers.cache_max_age,
+                compress: args.answers.compress,
+            },
             idle_timeout: args.limits.idle_timeout,
             max_requests: args.limits.max_requests,
             max_age: args.limits.max_age,
@@ -398,6 +418,16 @@ fn threads(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(count @ 1..=1024) => Ok(count),
         _ => Err("a number from 1 to 1024".to_owned()),
+    }
+}
+
+/// The seconds of `max-age`, which caches have to support up to 2^31 (RFC 9111 section 1.2.2).
+fn whole_seconds(word: &str) -> Result<u32, String> {
+    let time = or_seconds(word).map_err(|error| error.to_string())?;
+    let seconds = u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+    match time.subsec_nanos() == 0 && seconds <= 1 << 31 {
+        true => Ok(seconds),
+        false => Err("max-age has whole seconds, at most 2147483648".to_owned()),
     }
 }
 
