@@ -156,8 +156,9 @@ pub enum ScheduleLength {
 
 /// The moments at which the requests of one thread are due, in nanoseconds after the start.
 ///
-/// Moments are found in operational time, in which arrivals have the rate 1 (Çinlar 1975): the thread's next position there is one
-/// step on, or an exponential distance for [`Arrivals::Poisson`], and the inverse of the summed rate has the moment.
+/// Moments are found in operational time, in which arrivals have the rate 1 (Çinlar 1975). The thread's next position
+/// there is one step on, or an exponential distance for [`Arrivals::Poisson`]. The inverse of the summed rate gives the
+/// moment.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Requests a nanosecond at the start, and what it gains in each nanosecond.

@@ -5,11 +5,11 @@ use crate::Rng;
 
 /// The order of `variants` (as indices) in each of `rounds` rounds.
 ///
-/// After any number of rounds, the counts of two variants in a position differ by one at most.
-/// Rounds come in Latin squares after Williams (1949): inside a whole square of an even number of variants,
-/// or two squares of an odd one, each variant also follows each other one equally often, so that what a
-/// variant leaves behind (a warm cache, a full TIME_WAIT table) affects all alike. Labels are drawn
-/// for each such set, and the order of the rounds in a square is random.
+/// After any number of rounds, the counts of two variants in a position differ by one at most. Rounds come
+/// in Latin squares after Williams (1949). Within one square (two for an odd number of variants) each
+/// variant follows each other one equally often. So what a variant leaves behind, such as a warm cache or a
+/// full TIME_WAIT table, affects all alike. Labels are drawn for each such set, and the order of the rounds
+/// in a square is random.
 pub fn balanced(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     if variants == 0 {
         return vec![Vec::new(); rounds];

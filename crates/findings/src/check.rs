@@ -213,8 +213,8 @@ impl CheckFacts {
             .reduce(|one, other| one || other)
     }
 
-    /// The idle time that a client can count on, in seconds: the shortest of the earliest end that is possible, of what is announced, and
-    /// of the idle time of a request that was lost although the connection still stood.
+    /// The idle time that a client can count on, in seconds. It is the shortest of three: the earliest possible end,
+    /// the announced time, and the idle time before a request that was lost on a connection that still stood.
     pub fn safe_idle_s(&self) -> Option<f64> {
         let idle = self.idle_timeout.as_ref()?;
         let earliest = idle.earliest_s.filter(|_| self.keeps() != Some(false))?;

@@ -1,5 +1,5 @@
-//! What invocations of a function found out: cold against warm, what each did on the network, which connections died in a freeze and
-//! what the next invocation saw of it, and variants compared round by round.
+//! What invocations of a function show: cold against warm, and what each did on the network. Which connections died in
+//! a freeze, and what the next invocation saw of that. Variants are compared round by round.
 //!
 //! ```text
 //! let mut invoked = Invoked::new(&run);      // a intact_ledger::Sink: feed it live, or replay a stored ledger

@@ -1,6 +1,6 @@
 //! How many of a stream of intervals overlap at the worst moment, in bounded memory and in any order of arrival.
-//! Exact while few distinct moments are alive at once; where old ones must be put together the answer can only
-//! become larger, so that what is called avoidable never is too much.
+//! Exact while few distinct moments are alive at once. Where old ones must be put together, the answer can only
+//! become larger, so the count of avoidable connections is never too high.
 
 use intact_ledger::{Nanos, Span};
 

@@ -1,5 +1,5 @@
-//! A function platform on this machine: it speaks the AWS Lambda Runtime API to a real runtime client, one process to an
-//! environment and one invocation after the other, and freezes the environment in between.
+//! A function platform on this machine: it speaks the AWS Lambda Runtime API to a real runtime client. An environment
+//! is one process. Its invocations follow one another, and between them it is frozen.
 //!
 //! It measures and records the outcome of each invocation. It draws no conclusions and prints nothing.
 #![cfg_attr(

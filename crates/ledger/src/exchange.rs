@@ -253,8 +253,8 @@ pub struct Exchange {
     /// From the kernel's receive timestamp of the last byte to our read: the client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
-    /// In an open loop, where a request is due `at` a moment of the schedule: from then, or from when a connection was free for it if
-    /// that was later, to its start. The time before this span it waited for a connection.
+    /// In an open loop, where a request is due `at` a moment of the schedule: from then to its start. If a connection
+    /// was free only later, from that moment. The time before this span it waited for a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_error: Option<Span>,
     /// Segments that were sent again: those of the client's kernel before the response, in a capture those of both sides. Absent

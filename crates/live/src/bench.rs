@@ -61,8 +61,8 @@ impl VariantState {
 }
 
 impl BenchState {
-    /// Lines of at most `columns` letters, at most `rows` of them: figures, and below them the distribution of the latency of each
-    /// variant, or of the present one where there is no room for all.
+    /// At most `rows` lines of at most `columns` letters: figures, and below them the distribution of the latency of
+    /// each variant. Where there is no room for all, it is that of the present variant.
     pub fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let scale = Scale::of(&self.variants, columns.saturating_sub(4));

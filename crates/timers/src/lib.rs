@@ -1,5 +1,5 @@
-//! Idle limits of the hops between a client and an application: as a person writes them, as products have them by default, and as
-//! configuration files of nginx, HAProxy, Apache and Caddy set them.
+//! Idle limits of the hops between a client and an application: from a person's text, from the defaults of products,
+//! and from configuration files of nginx, HAProxy, Apache and Caddy.
 //!
 //! Files come from the caller ([`Files`]). Must not do I/O, and must not judge: which side should have the shorter limit is a finding.
 

@@ -14,8 +14,8 @@ pub(super) enum Left {
     Closing,
 }
 
-/// The connections to one origin, as indices. Requests come in the order in which they were sent, so a connection that is free
-/// stays free until it is used: each costs a search in a tree, not a scan.
+/// The connections to one origin, as indices. Requests come in the order in which they were sent, so a free connection
+/// stays free until it is used. Each request costs a search in a tree, not a scan.
 #[derive(Default)]
 pub(super) struct Places {
     /// Those that can carry a request.

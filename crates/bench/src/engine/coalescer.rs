@@ -1,9 +1,9 @@
-//! Gathering: where answers come in ones and much faster than a wake-up each is worth, the loop waits a little before it asks the
-//! kernel again, so that one wake-up takes many answers and one send carries many requests. It saves most in HTTP/2.
+//! Coalescing: where responses come one by one and too fast for a wake-up each, the loop waits a little before it asks
+//! the kernel again. So one wake-up takes many responses, and one send carries many requests. It saves most in HTTP/2.
 //!
-//! It must never slow down what it measures: a pause is at most a small part of the time that an exchange takes anyway, and
-//! there is none below a rate at which wake-ups do not matter. Latency stays the server's, because it ends at the kernel's
-//! receive timestamp; the time that responses wait here is the client delay of their exchanges.
+//! It must never slow down what it measures. A pause is at most a small part of the time of an exchange. Below a rate
+//! at which wake-ups do not matter, there is none. Latency stays the server's, because it ends at the kernel's receive
+//! timestamp; the time that responses wait here is the client delay of their exchanges.
 
 use intact_ledger::Nanos;
 use std::time::Duration;

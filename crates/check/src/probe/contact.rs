@@ -47,8 +47,8 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     }
 }
 
-/// The outcome of a complete first response: a 400 from a port that speaks TLS is a failure, and so is a redirect that was not
-/// followed although its status is not expected.
+/// The outcome of a complete first response. A 400 from a port that speaks TLS is a failure. So is a redirect that was
+/// not followed and whose status is not expected.
 fn judged(contact: &FirstRequest, secure: bool) -> Outcome {
     let allowed = contact
         .expect

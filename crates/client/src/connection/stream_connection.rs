@@ -559,8 +559,8 @@ impl StreamConnection {
         closes || self.awaits_ticket()
     }
 
-    /// Whether the server responded to an early request and its next session is still to come: it sends one when it has our end
-    /// of the handshake, which is a round trip later. Without it, the next connection could send nothing early.
+    /// Whether the server responded to an early request and its next session is still to come. It sends one when it has
+    /// our end of the handshake, a round trip later. Without it, the next connection could send nothing early.
     fn awaits_ticket(&self) -> bool {
         let session = self.channel.session();
         session.is_some_and(|session| {

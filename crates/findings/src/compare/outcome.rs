@@ -1,5 +1,5 @@
-//! What a comparison shows of each program: every difference of wall time, CPU time and connections, the largest that was shown
-//! first, and the reasons why a difference is no improvement. Must not write whole sentences.
+//! What a comparison shows of each program: every difference of wall time, CPU time and connections, the largest first.
+//! Also the reasons why a difference is no improvement. Must not write whole sentences.
 
 use super::count_difference::{CountDifference, CountStatistic};
 use super::variant::ProgramFacts;

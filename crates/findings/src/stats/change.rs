@@ -1,8 +1,8 @@
 //! Where a series changed its level, once and for good: latency over weeks, with keep-alive switched on midway.
 //!
-//! The test is the self-normalised one of Shao and Zhang, "Testing for change points in time series", JASA 105 (2010): it
-//! measures the noise by the series itself, so that values that depend on their neighbours, and a drift, are not taken for a
-//! change. A level that does not last, such as a burst of load, is none either.
+//! The test is the self-normalised one of Shao and Zhang, "Testing for change points in time series", JASA 105 (2010).
+//! It measures the noise by the series itself. So a drift, and values that depend on their neighbours, are not taken
+//! for a change. A level that does not last, such as a burst of load, is none either.
 
 use serde::Serialize;
 
@@ -72,8 +72,8 @@ pub fn change_point(series: &[f64], scale: fn(f64) -> f64) -> Option<ChangePoint
     })
 }
 
-/// The changes of level that last, in order, where chance shows as much of each as often as `level` at most: one, or several that
-/// all rise or all fall. A level that is taken back is a burst of load, and no change.
+/// The changes of level that last, in order: one, or several that all rise or all fall. Chance shows as large a change
+/// at most as often as `level`. A level that is taken back is a burst of load, and no change.
 ///
 /// Several steps weaken the test of a single one over the whole series, so each is tested between its neighbours. They are taken
 /// from the best fit of that many levels.

@@ -196,8 +196,8 @@ mod tests {
         assert_eq!(dip(&[5.0; 9]), Some(1.0 / 18.0));
     }
 
-    /// The definition itself, slowly: the least distance at which some function that is convex up to a sample and
-    /// concave from it on stays that close to the sample's distribution function. In samples.
+    /// The definition itself, slowly. It is the least distance from the sample's distribution function to one
+    /// that is convex up to a sample and concave from there on. In samples.
     fn least_distance(x: &[f64]) -> f64 {
         let mirrored: Vec<f64> = x.iter().rev().map(|v| -v).collect();
         let n = x.len();

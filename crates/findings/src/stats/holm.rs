@@ -3,7 +3,7 @@
 //! Verdicts go by Holm's step-down p-values (Holm 1979, Scandinavian Journal of Statistics 6:65). Intervals go by
 //! Bonferroni's level 1 - alpha/m (Dunn 1961): *together* they hold all m truths at the confidence asked for,
 //! whatever the comparisons have in common. Intervals at Holm's own step levels would be narrower and always
-//! agree with the p-values, but do not hold the truths together: with m real differences they miss up to
+//! agree with the p-values. But they do not hold all truths at once: with m real differences they miss up to
 //! alpha (1 + 1/2 + ... + 1/m). The price: an interval may touch zero where the p-value just says "differs".
 
 use serde::Serialize;

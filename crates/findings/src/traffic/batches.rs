@@ -1,4 +1,4 @@
-//! The requests of a run in the order of their ends, in a bounded number of batches with about as many requests each: a day with
+//! The requests of a run in the order of their ends, in a bounded number of batches of about equal size. A day with
 //! much traffic has more batches than a quiet week. Must not conclude.
 
 use intact_ledger::{Connection, Exchange, Reuse};

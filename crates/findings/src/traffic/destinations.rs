@@ -173,8 +173,8 @@ impl Destinations {
         destination
     }
 
-    /// A known destination that a new key of a client's run leads to as well: that of the same server under another name of this
-    /// machine, or that of connections to the same address which ended before any had shown the origin.
+    /// A known destination that a new key of a client's run leads to as well. It is the same server under another name
+    /// of this machine, or the address of connections that ended before any had shown the origin.
     fn find_same_server(&mut self, key: &DestinationKey, connection: &Connection) -> Option<usize> {
         let (origin, peer) = (key.origin.as_ref()?, connection.peer?);
         if self.vantage == Vantage::Server || !shows_origin(connection) {

@@ -9,8 +9,8 @@ use std::net::IpAddr;
 /// Streams at once where a server does not say (RFC 9113 section 6.5.2 recommends no less).
 const STREAMS: u32 = 100;
 
-/// How long a client may take, in nanoseconds, from the last byte of a response to having the connection back in its pool: until
-/// then it is idle on the wire, but no request could use it.
+/// How long a client may take, in nanoseconds, from the last byte of a response to the connection's return to its pool.
+/// Until then the connection is idle on the wire, but no request can use it.
 pub(crate) const HAND_BACK: u64 = 5_000_000;
 
 /// Who has the client end: connections are reused within one.

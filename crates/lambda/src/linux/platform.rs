@@ -52,8 +52,8 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// Invokes the function as planned, in a new environment, and records each invocation as it ends, and what is seen of its
-    /// connections; until all are done or `over` is asked and says so. Returns how many were made.
+    /// Invokes the function as planned, in a new environment, until all invocations are done or `over` returns true.
+    /// Records each invocation as it ends, and what is seen of its connections. Returns how many were made.
     ///
     /// Call it from a thread that lives on: the function ends with it.
     pub fn run(

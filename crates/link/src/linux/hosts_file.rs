@@ -1,5 +1,5 @@
-//! What commands on the link see of the system: the same files, but the server's name in /etc/hosts, no name server unless one is given,
-//! and only their own processes.
+//! What commands on the link see of the system: the same files, with three differences. /etc/hosts has the server's
+//! name, there is no name server unless one is given, and /proc shows only their own processes.
 
 use super::private_files::{RESOLV_CONF, hide_name_services, replace, resolv_conf};
 use super::step_error::{During, StepError};

@@ -1,5 +1,5 @@
-//! Configuration files: text in, idle limits out. A reader of the directives that matter, not of a whole language: what it does not know
-//! it skips, and a file that it may not read is reported.
+//! Configuration files: text in, idle limits out. A reader of the directives that matter, not of a whole language. It
+//! skips what it does not know, and reports a file that it may not read.
 
 mod apache;
 mod caddy;

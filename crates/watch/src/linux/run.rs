@@ -1,5 +1,5 @@
-//! One watched run: two threads, the supervisor for calls and the relay for data, a third one where keys are looked for, and from time to
-//! time a look at what is open.
+//! One watched run. The supervisor handles calls in one thread, the relay handles data in another. A third looks for
+//! keys where asked; from time to time the run looks at what is open.
 
 use crate::platform::filter::{self, FilteredCalls};
 use crate::platform::inspection::Inspection;

@@ -1,5 +1,5 @@
-//! Whether the program has connections open that it was never seen to make: inherited, received from another process, accepted
-//! by a listener that is gone, or made in a way that the filter does not know.
+//! Whether the program has connections open that it was not seen to make. They were inherited, received from another
+//! process, accepted by a listener that is gone, or made in a way that the filter does not know.
 //!
 //! Reports of every socket's end would cost each connection of the machine some microseconds. So a thread lists the
 //! program's sockets from time to time.

@@ -1,10 +1,10 @@
 //! Lookups of names, read from the sockets that speak with name servers: each answer is read before the program takes it.
 //!
-//! The sockets are the program's own, and nothing that they carry passes through us. Questions of the C libraries are seen
-//! as they are sent; c-ares writes its questions unseen, and the answers repeat them. Programs that take answers with the
-//! sender's address (`recvfrom`: the C libraries, c-ares) wait for our look; for others we look as soon as an answer comes,
-//! and may come too late: then the lookup has no name. Only Go's datagrams pass through us ([`forward`]): it makes its own
-//! system calls, and never asks who has sent an answer.
+//! The sockets are the program's own, and nothing that they carry passes through us. Questions of the C libraries are
+//! seen as they are sent; c-ares writes its questions unseen, and the answers repeat them. Programs that take answers
+//! with the sender's address (`recvfrom`: the C libraries, c-ares) wait for our look. For others we look as soon as an
+//! answer comes. Where that is too late, the lookup has no name. Only Go's datagrams pass through us ([`forward`]): it
+//! makes its own system calls, and never asks who has sent an answer.
 
 mod answers;
 mod forward;
