@@ -85,7 +85,13 @@ impl CompareFacts {
         tests: Vec<ConnectionBehaviour>,
     ) {
         let like = Likeness::new(production, tests);
-        self.verdict.splice(0..0, like.sentences());
+        self.verdict = like.sentences();
+        self.verdict.extend(verdict::with_production(
+            &self.variants,
+            &self.outcomes,
+            &self.counts,
+            &self.changes,
+        ));
         self.like = Some(like);
     }
 }

@@ -136,13 +136,14 @@ pub fn signed_percent(share: f64) -> String {
     }
 }
 
-/// Formats a share for sentences and headlines: whole percent from 10 % to 99 %, otherwise like
-/// [`percent`], so that two digits remain.
+/// Formats a share for sentences and headlines: whole percent from 10 % to 99 % and from 100 % on,
+/// otherwise like [`percent`], so that two digits remain.
 pub fn whole_percent(share: f64) -> String {
-    if (0.0995..0.995).contains(&share.abs()) {
-        format!("{:.0} %", share * 100.0)
-    } else {
-        percent(share)
+    match share.abs() {
+        0.0995..0.995 => format!("{:.0} %", share * 100.0),
+        // a gain has no highest share
+        1.0.. if share > 0.0 => format!("{} %", count((share * 100.0).round() as u64)),
+        _ => percent(share),
     }
 }
 
@@ -212,6 +213,8 @@ mod tests {
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.9999), ">99.9 %");
         assert_eq!(percent(0.0001), "<0.1 %");
+        let gains = [1.0, 1.0004, 1.586, 12.0].map(whole_percent);
+        assert_eq!(gains, ["100 %", "100 %", "159 %", "1,200 %"]);
         let shown = [0.0999, 0.66, 0.099, 0.9999].map(whole_percent);
         assert_eq!(shown, ["10 %", "66 %", "9.9 %", ">99.9 %"]);
         assert_eq!(count(1_234_567), "1,234,567");

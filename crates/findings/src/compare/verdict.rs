@@ -51,6 +51,38 @@ pub(super) fn sentences(
     said
 }
 
+/// What the sentences of a likeness leave out: they have reuse and connections per request, and tests are always recorded separately.
+pub(super) fn with_production(
+    programs: &[ProgramFacts],
+    outcomes: &[Outcome],
+    counts: &[CountDifference],
+    changes: &[FindingChange],
+) -> Vec<String> {
+    let Some((first, others)) = programs.split_first() else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
+    for (outcome, other) in outcomes.iter().zip(others) {
+        said.extend(no_requests(first, other));
+        said.extend(failed_lookups(first, other));
+        let mut further = counts
+            .iter()
+            .filter(|one| one.b == other.name && one.count != CountStatistic::Connections);
+        said.extend(further_counts(&mut further, false));
+        said.extend(findings(outcome, changes, false));
+    }
+    said
+}
+
+fn no_requests(first: &ProgramFacts, other: &ProgramFacts) -> Option<String> {
+    let programs = [first, other];
+    let empty = programs.iter().find(|one| one.requests.total == 0)?;
+    Some(format!(
+        "{} has no requests: nothing to compare",
+        empty.name
+    ))
+}
+
 /// `new against old: 95 % fewer connections (20 → 1), 44 % less wall time (1.30 s → 730 ms, 95 %: 37 to 51 %)`.
 fn shown(outcome: &Outcome) -> Option<String> {
     let all: Vec<String> = outcome.shown().map(difference).collect();
@@ -124,8 +156,8 @@ fn few_rounds(outcome: &Outcome, rounds: usize) -> Option<String> {
 /// Whether two ledgers show the same use of connections: a difference may be that of their load.
 fn behaviour(first: &ProgramFacts, other: &ProgramFacts) -> String {
     let (a, b) = (&first.name, &other.name);
-    if let Some(empty) = [first, other].iter().find(|one| one.requests.total == 0) {
-        return format!("{} has no requests: nothing to compare", empty.name);
+    if let Some(empty) = no_requests(first, other) {
+        return empty;
     }
     let unknown = |name: &str| format!("Whether {name}'s requests reused a connection is unknown");
     let per_request = |one: &ProgramFacts| {

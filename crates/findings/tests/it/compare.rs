@@ -94,6 +94,8 @@ fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) 
         client_cpu: Some((20 + u64::from(round % 3)) * MS),
         client_threads: None,
         server_cpu: None,
+        machine: None,
+        sockets: None,
     }));
 }
 
@@ -212,6 +214,8 @@ fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
                 client_cpu: None,
                 client_threads: None,
                 server_cpu: None,
+                machine: None,
+                sockets: None,
             }));
         }
     }
@@ -486,6 +490,8 @@ fn live(mut events: impl FnMut(&mut Comparison, u32, u32)) -> CompareFacts {
                 client_cpu: None,
                 client_threads: None,
                 server_cpu: None,
+                machine: None,
+                sockets: None,
             }));
         }
     }

@@ -96,6 +96,15 @@ fn stored_tests_are_compared_with_production_and_a_bench_is_none() {
     assert_eq!(document["like"]["production"]["name"], json!("kept"));
     let page = String::from_utf8(out.stdout).unwrap();
     assert!(page.contains("its p99 is not production's"), "{page}");
+    // said once: the comparison of two ledgers has a sentence of its own for this
+    assert_eq!(
+        page.matches("1.00").count(),
+        2,
+        "sentence and table: {page}"
+    );
+    for words in ["does not behave like", "recorded separately"] {
+        assert!(!page.contains(words), "{words}: {page}");
+    }
 
     let server = Server::start(&[]);
     let of_bench = at("bench").display().to_string();

@@ -11,8 +11,11 @@ pub(super) fn section(like: Option<&Likeness>) -> Option<Section> {
         aspects.map(move |aspect| (&test.behaviour.name, aspect))
     });
     let rows: Vec<(&String, &AspectComparison)> = rows.collect();
-    let table = Rows::of(&rows)
-        .column("test", |row| row.0)
+    let table = match like.tests.as_slice() {
+        [_] => Rows::of(&rows),
+        _ => Rows::of(&rows).column("test", |row| row.0),
+    };
+    let table = table
         .column("aspect", |row| row.1.aspect.words())
         .column("of the test", |row| row.1.test.as_ref())
         .column("of production", |row| row.1.production.as_ref())
@@ -24,6 +27,6 @@ pub(super) fn section(like: Option<&Likeness>) -> Option<Section> {
         .about("unknown: one side does not show it")
         .table();
     let title = text!("Like production? {}", &like.production.name);
-    let words = "A test whose connections are used otherwise measures other setups, other queues and another share of requests that wait for both. Its percentiles are not those of production.";
+    let words = "A test whose connections are used otherwise measures other setups, other queues and another share of requests that wait for both.";
     Some(Section::new("like", title).summary(table.note(Text::prose(words))))
 }
