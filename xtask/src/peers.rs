@@ -16,6 +16,8 @@ enum Source {
     Debian(&'static str),
     /// This Go package, through the module proxy.
     Go(&'static str),
+    /// The Go module in this folder of the repository.
+    GoModule(&'static str),
 }
 
 /// All of them.
@@ -89,6 +91,10 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("runc"),
     },
     Peer {
+        program: "grpc-health-peer",
+        source: Source::GoModule("fixtures/grpc-health-peer"),
+    },
+    Peer {
         program: "h2spec",
         source: Source::Go("github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible"),
     },
@@ -108,7 +114,7 @@ impl Peer {
     fn debian(&self) -> Option<&'static str> {
         match self.source {
             Source::Debian(package) => Some(package),
-            Source::Go(_) => None,
+            Source::Go(_) | Source::GoModule(_) => None,
         }
     }
 }
@@ -125,10 +131,13 @@ pub(crate) fn install() -> anyhow::Result<()> {
         apt(&words)?;
     }
     for peer in missing {
-        if let Source::Go(package) = peer.source {
-            println!("installing {package}");
-            go(package)?;
-        }
+        let (folder, package) = match peer.source {
+            Source::Debian(_) => continue,
+            Source::Go(package) => (".", package),
+            Source::GoModule(folder) => (folder, "."),
+        };
+        println!("installing {}", peer.program);
+        go(folder, package)?;
     }
     for peer in PEERS {
         if !peer.is_there() {
@@ -156,14 +165,15 @@ pub(crate) fn apt(words: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn go(package: &str) -> anyhow::Result<()> {
+fn go(folder: &str, package: &str) -> anyhow::Result<()> {
     let status = Command::new("go")
         .args(["install", package])
+        .current_dir(folder)
         .status()
         .context("go: install it by hand on this system")?;
     if !status.success() {
         bail!(
-            "go install {package} failed: an older Go may be too old for it, take one from https://go.dev/dl/"
+            "go install {package} in {folder} failed: an older Go may be too old for it, take one from https://go.dev/dl/"
         );
     }
     Ok(())

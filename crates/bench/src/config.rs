@@ -4,13 +4,14 @@ use crate::endpoint::{by_scheme, is_own_name, names};
 use crate::engine::Pauses;
 use crate::io_backend::IoChoice;
 use crate::recorder::RowPolicy;
+use crate::response_cache::ResponseCache;
 use crate::variant_plan::{ConnectionLife, VariantPlan};
 use intact_client::tls::{self, Credentials, Settings, Trust};
 use intact_client::{
-    AddressError, ConnectOverride, Endpoint, Plan, Proxy, Request, RequestError, RequestSpec,
-    ServerUrl, SocketOptionError, SocketSettings,
+    AddressError, ConnectOverride, Detail, Endpoint, Plan, Proxy, Request, RequestError,
+    RequestSpec, ServerUrl, SocketOptionError, SocketSettings,
 };
-use intact_experiment::{Axes, AxisValues, Period, TlsChoice};
+use intact_experiment::{Axes, AxisValues, CacheUse, Period, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -225,6 +226,14 @@ impl Config {
             variant,
             plan: Arc::new(plan),
             request: Arc::new(request),
+            cache: match connection.cache {
+                Some(CacheUse::Revalidate) => Some(Arc::new(ResponseCache::default())),
+                Some(CacheUse::Off) | None => None,
+            },
+            detail: match connection.cache {
+                Some(_) => Detail::Fields,
+                None => Detail::Outcome,
+            },
             keepalive: choice.keepalive,
             life: ConnectionLife {
                 requests: connection.most_requests().map(|most| most.get().into()),

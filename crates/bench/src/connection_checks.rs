@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigError, Length};
 use intact_client::{TcpEnd, check_congestion, check_fast_open};
-use intact_experiment::{AxisValues, ConnectionSettings, Period};
+use intact_experiment::{AxisValues, CacheUse, ConnectionSettings, Period};
 use std::time::Duration;
 
 type Checked = Result<(), ConfigError>;
@@ -18,6 +18,7 @@ pub(crate) fn check(config: &Config, choices: &[AxisValues], rounds: u32) -> Che
     check_limits(config, choices, rounds)?;
     check_pauses(config, choices, rounds)?;
     check_heartbeats(config, choices)?;
+    check_cache(config)?;
     check_machine(config)
 }
 
@@ -192,6 +193,36 @@ fn check_heartbeats(config: &Config, choices: &[AxisValues]) -> Checked {
                     ),
                 );
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses revalidation of what a cache does not answer, and of a request that has an entity tag of its own.
+fn check_cache(config: &Config) -> Checked {
+    let given = &config.axes.connection.cache;
+    if !given.contains(&CacheUse::Revalidate) {
+        return Ok(());
+    }
+    if !matches!(config.method.as_str(), "GET" | "HEAD") {
+        return refuse(
+            "--cache",
+            format!(
+                "a cache revalidates GET and HEAD, not {} (RFC 9110 section 13.1.2); leave it out",
+                config.method
+            ),
+        );
+    }
+    if let Some(expect) = config.expect.filter(|expect| !expect.allows(304)) {
+        let words = format!("--expect {expect} makes each 304 a failure; leave one of them out");
+        return refuse("--cache", words);
+    }
+    let fields = config.headers.iter().filter_map(|one| one.split_once(':'));
+    let conditions = ["if-none-match", "if-modified-since", "range"];
+    for (name, _) in fields {
+        if conditions.contains(&name.trim().to_ascii_lowercase().as_str()) {
+            let words = format!("-H {name} decides about the body already; leave one of them out");
+            return refuse("--cache", words);
         }
     }
     Ok(())

@@ -58,6 +58,8 @@ impl WorkSummary {
             client_cpu: self.cpu.filter(|_| self.span.is_some()),
             client_threads: Some(threads as u32),
             server_cpu,
+            machine: None,
+            sockets: None,
         }
     }
 }

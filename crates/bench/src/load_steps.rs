@@ -9,6 +9,7 @@ use crate::engine::{RoundTask, WarmUp};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
+use crate::processors::ProcessorCounts;
 use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner};
 use intact_client::Clock;
 use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries};
@@ -119,7 +120,9 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
         let warms_up = recipe.warms_up(first);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let server_before = bench.config.server_pid.and_then(machine::process_cpu);
+        let sockets_before = machine::sockets(self.clock.now());
         let began = self.clock.now();
+        let mut processors = ProcessorCounts::begin(began);
         let task = |thread: usize| RoundTask {
             recipe: recipe.clone(),
             round: first,
@@ -133,8 +136,11 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
         let work = self.crew.start(tasks)?;
         while !work.is_finished() {
             self.look(first, turn.variant);
+            processors.look(self.clock.now());
         }
         let done = self.crew.finish(work, &mut self.tally, |_| ())?;
+        processors.end(self.clock.now());
+        let sockets = machine::round_sockets(sockets_before, self.clock.now());
         self.take_rows();
         let server_after = bench.config.server_pid.and_then(machine::process_cpu);
         let cpu = [done.cpu, machine::cpu_between(server_before, server_after)];
@@ -172,6 +178,8 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
                     client_cpu: part(cpu[0]),
                     client_threads: Some(threads as u32),
                     server_cpu: part(cpu[1]),
+                    machine: processors.between(span),
+                    sockets: sockets.filter(|_| Some(nth) == last),
                 };
                 self.record(Event::Round(&record));
             }

@@ -1,6 +1,6 @@
 //! What the machine reports: CPU times, sockets, limits. Linux; elsewhere the figures are absent.
 
-use intact_ledger::{Host, Nanos, Sockets};
+use intact_ledger::{Host, Nanos, RoundSockets, Sockets};
 use std::collections::HashSet;
 use std::fs;
 
@@ -113,6 +113,13 @@ pub fn sockets(at: Nanos) -> Option<Sockets> {
         time_wait: time_wait.parse().ok()?,
         free_ports: free_ports(),
     })
+}
+
+/// Counts them again after a round.
+pub(crate) fn round_sockets(before: Option<Sockets>, now: Nanos) -> Option<RoundSockets> {
+    let before = before?;
+    let after = sockets(now)?;
+    Some(RoundSockets { before, after })
 }
 
 /// Ephemeral ports that no TCP socket holds.

@@ -8,6 +8,7 @@ use crate::io_backend::{IoBackend, IoUnavailable};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
+use crate::processors::ProcessorCounts;
 use crate::recorder::RowPolicy;
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
@@ -363,7 +364,10 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let threads = self.crew.len().min(connections);
         let server_before = bench.config.server_pid.and_then(machine::process_cpu);
         self.observer.turn(variant as u32, round);
+        // to count the ports takes long where many are in use, so only one round has the count
+        let sockets_before = (round == 1).then(|| machine::sockets(self.clock.now()));
         let started = self.clock.now();
+        let mut processors = ProcessorCounts::begin(started);
         let warms_up = recipe.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let task = |thread: usize| RoundTask {
@@ -379,13 +383,17 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let work = self.crew.start(tasks)?;
         while !work.is_finished() {
             self.look(round, variant as u32);
+            processors.look(self.clock.now());
         }
         let done = self.crew.finish(work, &mut self.tally, |_| ())?;
+        processors.end(self.clock.now());
         self.take_rows();
         let server_after = bench.config.server_pid.and_then(machine::process_cpu);
         let server_cpu = machine::cpu_between(server_before, server_after);
         let times = (started, self.clock.now());
-        let record = done.round((variant as u32, round), times, threads, server_cpu);
+        let mut record = done.round((variant as u32, round), times, threads, server_cpu);
+        record.machine = processors.between(record.span);
+        record.sockets = machine::round_sockets(sockets_before.flatten(), self.clock.now());
         self.record(Event::Round(&record));
         let cell = self.tally.cell(Some(variant as u32), Some(round));
         cell.pack();

@@ -1,9 +1,11 @@
 //! One variant, ready to run: where to dial, what to send, how to judge the answer.
 
 use crate::engine::Pauses;
-use intact_client::{Plan, Request};
+use crate::response_cache::ResponseCache;
+use intact_client::{Detail, Plan, Request};
 use intact_experiment::{OpenLoop, WhenBusy};
 use intact_ledger::{Exchange, Nanos};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +31,10 @@ pub(crate) struct VariantPlan {
     pub(crate) plan: Arc<Plan>,
     /// What to send.
     pub(crate) request: Arc<Request>,
+    /// What is kept of responses to revalidate them; absent: nothing.
+    pub(crate) cache: Option<Arc<ResponseCache>>,
+    /// Whether the fields of responses are read: also without a cache, where a variant with one is compared with it.
+    pub(crate) detail: Detail,
     /// Whether connections are kept.
     pub(crate) keepalive: bool,
     /// The life of its connections.
@@ -63,6 +69,15 @@ impl VariantPlan {
         !self.keepalive
             || requests.is_some_and(|most| exchanges >= most)
             || age.is_some_and(|age| now.since(at) >= age)
+    }
+
+    /// What is sent next. Without a cache nothing that threads share is written.
+    #[inline]
+    pub(crate) fn next_request(&self) -> Cow<'_, Arc<Request>> {
+        match &self.cache {
+            None => Cow::Borrowed(&self.request),
+            Some(cache) => Cow::Owned(cache.request(&self.request)),
+        }
     }
 
     /// What all its exchanges have in common.

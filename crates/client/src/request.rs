@@ -353,6 +353,20 @@ impl Request {
             .filter(|_| !(self.follows && status.is_some_and(is_redirect)))
     }
 
+    /// The same request with the entity tag of a stored response (RFC 9110 section 13.1.2).
+    pub fn revalidating(&self, etag: &str) -> Request {
+        let mut request = self.clone();
+        let field = format!("If-None-Match: {etag}\r\n");
+        // before the empty line
+        let end = self.head - 2;
+        let (before, after) = self.http1.split_at(end);
+        request.http1 = [before, field.as_bytes(), after].concat().into();
+        request.head += field.len();
+        let etag = etag.as_bytes().into();
+        request.http2.push((b"if-none-match"[..].into(), etag));
+        request
+    }
+
     /// Whether it is the same object as `other`.
     #[inline]
     pub(crate) fn is(&self, other: &Option<Arc<Request>>) -> bool {
@@ -492,6 +506,22 @@ mod tests {
         odd.path = "/ HTTP/1.1\r\nX: 1".to_owned();
         let made = RequestSpec::new(&odd, Method::GET, "a", &[], |_| None);
         assert!(matches!(made, Err(RequestError::Path { .. })));
+    }
+
+    #[test]
+    fn a_revalidation_has_the_entity_tag_in_its_header_section() {
+        let spec = request("http://h/p", &[]).carrying("{}");
+        let plain = spec.format(Protocol::Http11);
+        let again = plain.revalidating("W/\"a\"");
+        let bytes = std::str::from_utf8(again.http1_bytes()).unwrap();
+        let end = "Content-Length: 2\r\nIf-None-Match: W/\"a\"\r\n\r\n{}";
+        assert!(bytes.ends_with(end), "{bytes}");
+        assert_eq!(&bytes[again.http1_head_len()..], "{}");
+        let (name, value) = again.http2_fields().last().unwrap();
+        assert_eq!(
+            (&name[..], &value[..]),
+            (&b"if-none-match"[..], &b"W/\"a\""[..])
+        );
     }
 
     #[test]

@@ -560,6 +560,7 @@ mod tests {
             congestion: vec!["cubic".into()],
             tcp_keepalive: vec!["1s".parse().unwrap()],
             ping: vec!["off".parse().unwrap(), "500ms".parse().unwrap()],
+            cache: vec!["revalidate".parse().unwrap()],
         }
     }
 
@@ -581,6 +582,7 @@ mod tests {
             let pings = one.http == Protocol::Http2 && one.keepalive;
             assert_eq!(has(|one| one.ping.is_some(), one), pings);
             assert!(has(|one| one.idle.is_some(), one));
+            assert!(has(|one| one.cache.is_some(), one));
         }
         // off: fast open twice for TCP; on: reuse x age (x fast open for TCP, x ping for HTTP/2)
         assert_eq!(choices.len(), (2 + 2 + 1) + (8 + 16 + 4));

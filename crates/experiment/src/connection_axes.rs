@@ -1,7 +1,9 @@
-//! The axes that are about the life of a connection: how it is opened, how long it is kept, and what keeps it alive while it idles.
+//! The axes that are about the life of a connection: how it is opened, how long it is kept, and what keeps it alive while it idles;
+//! and what its client sends of an earlier response.
 //!
 //! Each is absent unless it was given, so that a variant names only the axes of its run. Must not know how a setting is applied.
 
+use crate::CacheUse;
 use intact_ledger::Protocol;
 use intact_units::duration::{self, DurationError};
 use serde::{Deserialize, Serialize};
@@ -97,6 +99,8 @@ pub struct ConnectionAxes {
     pub tcp_keepalive: Vec<Period>,
     /// Idle times after which HTTP/2 sends PING.
     pub ping: Vec<Period>,
+    /// What a client with a stored response sends.
+    pub cache: Vec<CacheUse>,
 }
 
 /// One value of each axis; absent: the axis was not given, or has no meaning with the other values.
@@ -116,6 +120,8 @@ pub struct ConnectionSettings {
     pub tcp_keepalive: Option<Period>,
     /// Idle time after which HTTP/2 sends PING.
     pub ping: Option<Period>,
+    /// What a client with a stored response sends.
+    pub cache: Option<CacheUse>,
 }
 
 /// Names of the axes, in the order of the command line's help.
@@ -126,6 +132,7 @@ const FAST_OPEN: &str = "tcp-fastopen";
 const CONGESTION: &str = "congestion";
 pub(crate) const TCP_KEEPALIVE: &str = "tcp-keepalive";
 pub(crate) const PING: &str = "ping";
+const CACHE: &str = "cache";
 
 impl ConnectionAxes {
     /// The combinations that have a meaning with keep-alive on or off, and with this version of HTTP.
@@ -144,11 +151,12 @@ impl ConnectionAxes {
             &mut one.tcp_keepalive
         });
         expand(&mut all, &self.ping, has_ping, |one| &mut one.ping);
+        expand(&mut all, &self.cache, true, |one| &mut one.cache);
         all
     }
 
     /// The axes and how many values each has; an axis that was not given has one.
-    pub(crate) fn lengths(&self) -> [(&'static str, usize); 7] {
+    pub(crate) fn lengths(&self) -> [(&'static str, usize); 8] {
         let given = [
             (REUSE, self.reuse.len()),
             (MAX_AGE, self.max_age.len()),
@@ -157,6 +165,7 @@ impl ConnectionAxes {
             (CONGESTION, self.congestion.len()),
             (TCP_KEEPALIVE, self.tcp_keepalive.len()),
             (PING, self.ping.len()),
+            (CACHE, self.cache.len()),
         ];
         given.map(|(axis, values)| (axis, values.max(1)))
     }
@@ -201,6 +210,7 @@ impl ConnectionSettings {
             (CONGESTION, self.congestion.as_deref().map(str::to_owned)),
             (TCP_KEEPALIVE, self.tcp_keepalive.map(|one| one.to_string())),
             (PING, self.ping.map(|one| one.to_string())),
+            (CACHE, self.cache.map(|one| one.as_str().to_owned())),
         ];
         for (axis, text) in texts {
             if let Some(text) = text {
@@ -227,6 +237,7 @@ impl ConnectionSettings {
             congestion: one.optional(CONGESTION, "a name", |word| Some(word.into()))?,
             tcp_keepalive: one.optional(TCP_KEEPALIVE, PERIOD, |word| word.parse().ok())?,
             ping: one.optional(PING, PERIOD, |word| word.parse().ok())?,
+            cache: one.optional(CACHE, "off or revalidate", |word| word.parse().ok())?,
         })
     }
 }

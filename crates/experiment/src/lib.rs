@@ -6,6 +6,7 @@
 //! caller passes one and records it in the run.
 
 mod axes;
+mod cache_use;
 mod connection_axes;
 mod open_loop;
 pub mod order;
@@ -15,6 +16,7 @@ mod rng;
 pub use axes::{
     Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, Variation, differing, variants,
 };
+pub use cache_use::{CacheUse, CacheUseError};
 pub use connection_axes::{ConnectionAxes, ConnectionSettings, Period, RequestLimit};
 pub use open_loop::{
     Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy,

@@ -23,6 +23,8 @@ pub enum StepOutcome {
     Missed,
     /// They did not, and the client was the limit: the step says nothing about the server.
     ClientLimit,
+    /// They did not, and the processors of the client's machine were the limit: the same.
+    MachineLimit,
 }
 
 /// What bounds a rate from above.
@@ -32,8 +34,21 @@ pub enum Ceiling {
     Missed,
     /// The client could send no more.
     Client,
+    /// The processors of the client's machine were busy.
+    Machine,
     /// No higher rate was to be tried.
     Most,
+}
+
+impl StepOutcome {
+    /// The limit that was not the server's, if there was one.
+    fn other_limit(self) -> Option<Ceiling> {
+        match self {
+            StepOutcome::Met | StepOutcome::Missed => None,
+            StepOutcome::ClientLimit => Some(Ceiling::Client),
+            StepOutcome::MachineLimit => Some(Ceiling::Machine),
+        }
+    }
 }
 
 /// The next step of a search.
@@ -80,8 +95,8 @@ pub struct RateSearch {
     low: Option<i32>,
     high: Option<i32>,
     ceiling: Option<Ceiling>,
-    /// Steps at a rung at which the client was the limit.
-    client_limits: u32,
+    /// Steps at a rung at which the client or its machine was the limit.
+    other_limits: u32,
     next: Option<i32>,
     fresh: BTreeMap<i32, (FreshRuns, u32)>,
     shifts: [i32; 2],
@@ -98,7 +113,7 @@ impl RateSearch {
             low: None,
             high: None,
             ceiling: None,
-            client_limits: 0,
+            other_limits: 0,
             next: Some(0),
             fresh: BTreeMap::new(),
             shifts: [1, 1],
@@ -177,21 +192,21 @@ impl RateSearch {
     }
 
     fn record_search(&mut self, rung: i32, outcome: StepOutcome) {
-        if outcome == StepOutcome::ClientLimit {
-            self.client_limits += 1;
+        if outcome.other_limit().is_some() {
+            self.other_limits += 1;
             // it may have been a hiccup of this machine
-            if self.client_limits < 2 {
+            if self.other_limits < 2 {
                 return;
             }
         }
-        self.client_limits = 0;
+        self.other_limits = 0;
         match outcome {
             StepOutcome::Met => self.low = Some(rung),
             StepOutcome::Missed => {
                 (self.high, self.ceiling) = (Some(rung), Some(Ceiling::Missed));
             }
-            StepOutcome::ClientLimit => {
-                (self.high, self.ceiling) = (Some(rung), Some(Ceiling::Client));
+            StepOutcome::ClientLimit | StepOutcome::MachineLimit => {
+                (self.high, self.ceiling) = (Some(rung), outcome.other_limit());
             }
         }
         self.next = match (self.low, self.high) {
@@ -212,12 +227,13 @@ impl RateSearch {
             return;
         };
         self.confirms_high_next = !is_high;
-        let (fresh, client_limits) = self.fresh.entry(rung).or_default();
-        if outcome == StepOutcome::ClientLimit {
-            *client_limits += 1;
+        let (fresh, other_limits) = self.fresh.entry(rung).or_default();
+        let limit = outcome.other_limit();
+        if limit.is_some() {
+            *other_limits += 1;
             if is_high {
-                if *client_limits >= 2 {
-                    self.ceiling = Some(Ceiling::Client);
+                if *other_limits >= 2 {
+                    self.ceiling = limit;
                 }
                 return;
             }
@@ -333,6 +349,22 @@ mod tests {
         let low = found.low.unwrap();
         assert!((450.0..=480.0).contains(&low), "{low}");
         assert!(found.is_confirmed);
+        let (found, _) = run(terms(), |rate| match rate <= 480.0 {
+            true => StepOutcome::Met,
+            false => StepOutcome::MachineLimit,
+        });
+        assert_eq!((found.high, found.ceiling), (None, Some(Ceiling::Machine)));
+        // a machine that gets busy during the fresh runs leaves no upper end
+        let mut at_high = 0;
+        let (found, _) = run(terms(), |rate| {
+            at_high += u32::from(rate > 480.0 && rate < 505.0);
+            match at_high {
+                0 | 1 => up_to(480.0)(rate),
+                _ if rate <= 480.0 => StepOutcome::Met,
+                _ => StepOutcome::MachineLimit,
+            }
+        });
+        assert_eq!((found.high, found.ceiling), (None, Some(Ceiling::Machine)));
         // one hiccup does not end the search
         let mut steps = 0;
         let (found, _) = run(terms(), |rate| {

@@ -210,6 +210,8 @@ fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) 
         client_cpu: sum(ours.client_cpu, theirs.client_cpu),
         client_threads: ours.client_threads.max(theirs.client_threads),
         server_cpu: sum(ours.server_cpu, theirs.server_cpu),
+        machine: None,
+        sockets: None,
     })
 }
 

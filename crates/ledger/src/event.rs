@@ -9,6 +9,7 @@ use crate::fault::FaultEvent;
 use crate::invocation::Invocation;
 use crate::load_step::LoadStep;
 use crate::lookup::Lookup;
+use crate::machine_use::MachineUse;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,22 @@ pub struct Round {
     /// CPU time of the server, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu: Option<u64>,
+    /// What all processes of the client's machine did meanwhile; absent where that is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineUse>,
+    /// The sockets of the client's machine; absent where they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<RoundSockets>,
+}
+
+/// The sockets of the client's machine right before and right after a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundSockets {
+    /// Before its first connection was opened.
+    pub before: Sockets,
+    /// After its last connection was closed.
+    pub after: Sockets,
 }
 
 /// The state of the machine's sockets at one moment.

@@ -24,6 +24,7 @@ mod histogram;
 mod invocation;
 mod load_step;
 mod lookup;
+mod machine_use;
 mod origin;
 mod producer;
 pub mod redact;
@@ -40,7 +41,7 @@ pub use connection::{
     Handshake, KeepAliveTerms, OtherEnd, Owner, Probes, Protocol, RIGHT_AFTER, Setup, Side, Tls,
     TlsVersion, Transport,
 };
-pub use event::{Caveat, Closed, Event, Round, RoundSchedule, Row, Sink, Sockets};
+pub use event::{Caveat, Closed, Event, Round, RoundSchedule, RoundSockets, Row, Sink, Sockets};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
@@ -54,6 +55,7 @@ pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use load_step::{CapacityTerms, LoadPurpose, LoadStep, OverloadTerms, SearchTerms};
 pub use lookup::Lookup;
+pub use machine_use::MachineUse;
 pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
 pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};

@@ -1,6 +1,7 @@
 //! The engine against scripted peers and real servers: what it counts is what they saw.
 
 mod back_ends;
+mod cache;
 mod connection_life;
 mod counting;
 mod early_data;

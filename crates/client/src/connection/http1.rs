@@ -146,6 +146,7 @@ impl Http1 {
                         exchange.close_sent_by = Some(Side::Server);
                     }
                     if let Some(response) = &mut self.response {
+                        response.status = Some(head.status());
                         note_fields(response, head.version, head.headers());
                     }
                 }

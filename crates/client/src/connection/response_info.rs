@@ -13,6 +13,8 @@ const LONGEST_VALUE: usize = 1024;
 pub struct ResponseInfo {
     /// The version in the status line.
     pub response_version: Option<Protocol>,
+    /// The final status.
+    pub status: Option<u16>,
     /// Whether the response announces that the connection stays open (RFC 9112 section 9.3).
     pub keeps: bool,
     fields: Vec<(String, String)>,

@@ -26,7 +26,7 @@ type Rule = (
     &'static str,
 );
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     (
         "client-saturated",
         |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
@@ -95,9 +95,17 @@ const RULES: [Rule; 12] = [
         "fewer than fell due, and the client was the limit: these figures say nothing about how fast the server is (--threads)",
     ),
     (
+        "machine-behind-schedule",
+        |variant| {
+            is(variant, Saturation::Machine)?;
+            behind(variant)
+        },
+        "fewer than fell due, and this machine was the limit: client, server and other processes share its processors, so these figures say nothing about how fast the server is",
+    ),
+    (
         "behind-schedule",
         |variant| match variant.saturation {
-            Some(Saturation::Client) => None,
+            Some(Saturation::Client | Saturation::Machine) => None,
             _ => behind(variant),
         },
         "fewer than fell due: requests waited longer and longer, so the latency depends on the length of the run",
@@ -246,6 +254,8 @@ mod tests {
             client_cpu: Some(client_cpu * US),
             client_threads: Some(threads),
             server_cpu: Some(server_cpu * US),
+            machine: None,
+            sockets: None,
         }
     }
 

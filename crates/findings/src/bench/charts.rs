@@ -5,7 +5,7 @@ use super::variant::{RoundFigures, VariantFacts};
 use crate::population::Population;
 use crate::stats::{ChangePoint, Confidence, Interval, change_point, paired_difference};
 use crate::timeline::{Timeline, TimelineGroup};
-use intact_ledger::{Cell, Histogram, Run, Tally};
+use intact_ledger::{Cell, Histogram, RoundSockets, Run, Tally};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -87,6 +87,8 @@ pub struct SweepPoint {
     pub client_cpu_us: Option<f64>,
     /// CPU of the server per request, in microseconds.
     pub server_cpu_us: Option<f64>,
+    /// The sockets of the client's machine before and after the first round; absent where they were not counted.
+    pub sockets: Option<RoundSockets>,
 }
 
 /// How many exchanges connections carried.
@@ -235,6 +237,7 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
             p99_ms: variant.latency_ms.p99,
             client_cpu_us: variant.cpu_us_per_request,
             server_cpu_us: variant.server_cpu_us_per_request,
+            sockets: variant.sockets,
         });
     }
     let mut curves: Vec<Sweep> = curves.into_values().collect();
@@ -331,6 +334,8 @@ mod tests {
                     client_cpu: None,
                     client_threads: None,
                     server_cpu: None,
+                    machine: None,
+                    sockets: None,
                 }));
             }
         }

@@ -71,7 +71,13 @@ fn partners(run: &Run) -> Vec<Partners> {
             // keep-alive and resumption are remedies: they are compared with doing without
             let off = matches!(
                 axis.as_str(),
-                "keepalive" | "resume" | "early-data" | "tcp-fastopen" | "tcp-keepalive" | "ping"
+                "keepalive"
+                    | "resume"
+                    | "early-data"
+                    | "tcp-fastopen"
+                    | "tcp-keepalive"
+                    | "ping"
+                    | "cache"
             )
             .then(|| {
                 family
@@ -177,7 +183,8 @@ pub(super) fn verdicts(
     rounds: u32,
     most: usize,
 ) -> Vec<String> {
-    let compared = by_weight(variants, comparisons);
+    let mut compared = by_weight(variants, comparisons);
+    keep_widest_loads(variants, &mut compared);
     let mut sentences: Vec<String> = compared
         .iter()
         .take(most)
@@ -196,6 +203,25 @@ pub(super) fn verdicts(
     }
     sentences.extend(tls_break_even(variants));
     sentences
+}
+
+/// Of several numbers of connections, the comparison with the highest has the sentence; a table and a chart have the others.
+fn keep_widest_loads(variants: &[VariantFacts], compared: &mut Vec<&TimeDifference>) {
+    let concurrency = |one: &TimeDifference| variants[one.indices.1].concurrency;
+    let loads: Vec<(usize, u64)> = compared
+        .iter()
+        .filter(|one| is_about_load(one))
+        .map(|one| (one.indices.0, concurrency(one)))
+        .collect();
+    compared.retain(|one| {
+        let mut others = loads.iter().filter(|load| load.0 == one.indices.0);
+        !is_about_load(one) || others.all(|load| load.1 <= concurrency(one))
+    });
+}
+
+/// Whether the variants differ in the number of connections: a load, no setting that saves time.
+pub(super) fn is_about_load(compared: &TimeDifference) -> bool {
+    compared.axis.as_deref() == Some("c")
 }
 
 /// What the mean shows instead.
@@ -220,6 +246,17 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
         return format!(
             "{place}no request of {} reused a connection: what keep-alive saves here is unknown",
             kept.name
+        );
+    }
+    if let (true, Some(of_a), Some(of_b)) = (is_about_load(compared), a.rate_per_s, b.rate_per_s) {
+        return format!(
+            "{place}-c {} instead of {} carries {} instead of {} requests/s; a request takes {} instead of {}",
+            b.concurrency,
+            a.concurrency,
+            per_second(of_b),
+            per_second(of_a),
+            time(compared.b_ms),
+            time(compared.a_ms)
         );
     }
     let throughput = throughput(a, b);
@@ -317,6 +354,7 @@ pub(super) fn other_settings(run: &Run, index: usize, axis: &str) -> Vec<String>
 fn throughput(a: &VariantFacts, b: &VariantFacts) -> String {
     let who = match a.saturation.or(b.saturation) {
         Some(Saturation::Client) => "the client is saturated",
+        Some(Saturation::Machine) => "the machine is busy",
         Some(Saturation::Server) => "the server is saturated",
         Some(Saturation::Queueing) => "requests wait for each other",
         None => return String::new(),

@@ -1,6 +1,6 @@
 //! What each setting of a bench saves per request, ordered by effect: the verdict of a run with many variants. Must not compare.
 
-use super::compare::{by_weight, other_settings, setting, without_reuse};
+use super::compare::{by_weight, is_about_load, other_settings, setting, without_reuse};
 use super::remedies;
 use super::variant::VariantFacts;
 use crate::stats::Interval;
@@ -67,7 +67,7 @@ pub(super) fn effects(
         return order(of_remedies);
     }
     // the number of connections is a load, no setting to choose
-    compared.retain(|one| one.axis.as_deref() != Some("c"));
+    compared.retain(|one| !is_about_load(one));
     if compared.len() <= SENTENCES {
         return Vec::new();
     }

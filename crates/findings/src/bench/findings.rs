@@ -1,7 +1,7 @@
 //! The findings of a bench, next to its comparisons, and the caveats of its figures.
 
 use super::RULES;
-use super::variant::VariantFacts;
+use super::variant::{NOT_MODIFIED, VariantFacts};
 use crate::check::SWITCH_ON;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::failure_remedy::{failure_remedy, failure_words};
@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 const ONE_REQUEST: f64 = 1.5;
 /// The remedy where the server ends connections in order.
 const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
+
+/// The remedy where other connections lived longer.
+const SINGLE_CLOSES: &str = "look for a restart, a limit of time or of memory at the server at that moment, and have the client retry requests that are safe to repeat";
 
 pub(super) fn findings(variants: &[VariantFacts], run: &Run, tally: &Tally) -> Vec<Finding> {
     let mut found = slower_when_reused(variants, tally);
@@ -113,32 +116,42 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     );
     let (cost_ms, cost_share) = avoidable_cost(variant);
     let carried = requests(after.round() as u64);
+    let (severity, claim, fix) = match variant.carried_beyond_closes {
+        _ if are_resets => (
+            Severity::Warning,
+            statement!(
+                "the server resets connections after about {carried}",
+                carried = carried
+            ),
+            WHY_RESET,
+        ),
+        Some(most) => (
+            Severity::Info,
+            statement!(
+                "the server ended {closed} that others outlived: these carried up to {most}",
+                closed = connections(closed),
+                most = requests(most)
+            ),
+            SINGLE_CLOSES,
+        ),
+        None => (
+            Severity::Warning,
+            statement!(
+                "the server closes connections after {carried}",
+                carried = carried
+            ),
+            match after < ONE_REQUEST {
+                true => SWITCH_ON,
+                false => REQUEST_LIMIT,
+            },
+        ),
+    };
     Some(Finding {
         evidence: ended.then(", ", manner).and(needed),
         cost_ms,
         cost_share,
-        fix: match (are_resets, after < ONE_REQUEST) {
-            (true, _) => WHY_RESET,
-            (false, true) => SWITCH_ON,
-            (false, false) => REQUEST_LIMIT,
-        }
-        .into(),
-        ..Finding::new(
-            "server-closes-early",
-            Severity::Warning,
-            variant.name.clone(),
-            if are_resets {
-                statement!(
-                    "the server resets connections after about {carried}",
-                    carried = carried
-                )
-            } else {
-                statement!(
-                    "the server closes connections after {carried}",
-                    carried = carried
-                )
-            },
-        )
+        fix: fix.into(),
+        ..Finding::new("server-closes-early", severity, variant.name.clone(), claim)
     })
 }
 
@@ -226,7 +239,12 @@ fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         true => Severity::Error,
         false => Severity::Warning,
     };
-    not_2xx(&variant.name, &variant.requests.status, severity)
+    let mut status = variant.requests.status.clone();
+    // the status that a revalidation is for
+    if variant.not_modified_share.is_some() {
+        status.remove(&NOT_MODIFIED);
+    }
+    not_2xx(&variant.name, &status, severity)
 }
 
 /// Responses of other classes than 2xx.

@@ -1,8 +1,9 @@
 //! The measured rounds of one variant, merged, and what was done before measuring. Must not know the axes.
 
+use super::machine::MachineFacts;
 use super::variant::{RoundFigures, Warmup};
 use crate::figures::{Connections, Latency, NANOS_PER_MS, Requests};
-use intact_ledger::{Cell, Failure, Group, Outcome, Round, Tally};
+use intact_ledger::{Cell, Failure, Group, MachineUse, Outcome, Round, RoundSockets, Tally};
 
 /// The sums over the rounds of a variant.
 pub(super) struct MeasuredRounds {
@@ -23,6 +24,10 @@ pub(super) struct MeasuredRounds {
     /// Processor time in nanoseconds; absent where a round has none.
     pub(super) client_cpu: Option<u64>,
     pub(super) server_cpu: Option<u64>,
+    /// What all processes of this machine did; absent where a round has it not.
+    machine: Option<MachineUse>,
+    /// The sockets around the round in which they were counted.
+    pub(super) sockets: Option<RoundSockets>,
 }
 
 impl MeasuredRounds {
@@ -38,6 +43,8 @@ impl MeasuredRounds {
             lone: None,
             client_cpu: Some(0),
             server_cpu: Some(0),
+            machine: None,
+            sockets: None,
         };
         for cell in tally.of_variant(index) {
             sums.add_warmup(cell);
@@ -90,6 +97,11 @@ impl MeasuredRounds {
             }
             self.client_cpu = add(self.client_cpu, bounds.client_cpu);
             self.server_cpu = add(self.server_cpu, bounds.server_cpu);
+            self.machine = match (self.machine, bounds.machine) {
+                (None, first) if self.rounds.is_empty() => first,
+                (sum, more) => sum.zip(more).map(|(sum, more)| sum.and(more)),
+            };
+            self.sockets = self.sockets.or(bounds.sockets);
             let figures = round_figures(round, cell, bounds);
             self.rounds.push(figures);
         }
@@ -166,6 +178,15 @@ impl MeasuredRounds {
         let cpu = self.client_cpu.filter(|&cpu| cpu > 0 && requests > 0)?;
         let threads = (self.nanos > 0).then(|| self.thread_nanos as f64 / self.nanos as f64)?;
         Some(threads * 1e9 * requests as f64 / cpu as f64)
+    }
+
+    /// What all processes of this machine did with its processors.
+    pub(super) fn machine(&self) -> Option<MachineFacts> {
+        MachineFacts::of(
+            &self.machine?,
+            (self.client_cpu, self.server_cpu),
+            self.nanos,
+        )
     }
 
     /// Processor time of the server as a share of the time measured: above 1 where it used several processors.

@@ -312,6 +312,8 @@ mod tests {
                     client_cpu: None,
                     client_threads: None,
                     server_cpu: None,
+                    machine: None,
+                    sockets: None,
                 };
                 tally.record(Event::Round(&bounds));
             }

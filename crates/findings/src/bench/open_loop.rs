@@ -110,8 +110,8 @@ mod tests {
         Arrivals, AxisValues, ConnectionSettings, OpenLoop, RequestRate, TlsChoice, WhenBusy,
     };
     use intact_ledger::{
-        Event, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Round, RoundSchedule,
-        Run, Sink, Span, Tally, Vantage, Variant,
+        Event, Exchange, Failure, MachineUse, Nanos, Outcome, Producer, Protocol, Reuse, Round,
+        RoundSchedule, Run, Sink, Span, Tally, Vantage, Variant,
     };
 
     const MS: u64 = 1_000_000;
@@ -119,6 +119,15 @@ mod tests {
 
     /// One round in which 2,000 requests fell due in 2 s, each 1 ms long; it took `took`. `change` gets the number of a request.
     fn facts(took: u64, change: impl Fn(&mut Exchange, u64)) -> BenchFacts {
+        facts_on(None, took, change)
+    }
+
+    /// The same on a machine whose processors were used like this.
+    fn facts_on(
+        machine: Option<MachineUse>,
+        took: u64,
+        change: impl Fn(&mut Exchange, u64),
+    ) -> BenchFacts {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
         let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
         let axes = AxisValues {
@@ -167,6 +176,8 @@ mod tests {
             client_cpu: Some(took / 10),
             client_threads: None,
             server_cpu: Some(took),
+            machine,
+            sockets: None,
         }));
         BenchFacts::new(&run, &tally, &[]).unwrap()
     }
@@ -208,6 +219,26 @@ mod tests {
         assert_eq!(ids(&facts), ["client-late", "client-behind-schedule"]);
         assert!(!passes(&facts, "schedule.error < 50ms"));
         assert!(!passes(&facts, "schedule.achieved >= 98%"));
+    }
+
+    #[test]
+    fn a_client_that_waits_for_a_busy_machine_is_not_the_limit_nor_is_the_server() {
+        let machine = MachineUse {
+            nanos: 3 * SECOND,
+            cpus: 2,
+            busy: Some(6 * SECOND),
+            steal: Some(0),
+            waited: Some(3 * SECOND),
+        };
+        let facts = facts_on(Some(machine), 3 * SECOND, |one, _| {
+            one.end = one.at.after(100 * MS);
+            one.scheduling_error = Some(Span::new(one.at, one.at.after(99 * MS)));
+        });
+        assert_eq!(facts.variants[0].saturation, Some(Saturation::Machine));
+        assert_eq!(ids(&facts), ["client-late", "machine-behind-schedule"]);
+        // a rate that was reached is no limit
+        let reached = facts_on(Some(machine), 2 * SECOND, |_, _| {});
+        assert_ne!(reached.variants[0].saturation, Some(Saturation::Machine));
     }
 
     #[test]

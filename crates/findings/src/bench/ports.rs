@@ -22,7 +22,7 @@ pub struct PortLimit {
 
 impl PortLimit {
     /// The limit of the machine that a run names.
-    pub(super) fn of(run: &Run) -> Option<PortLimit> {
+    pub(crate) fn of(run: &Run) -> Option<PortLimit> {
         let (first, last) = run.host.ephemeral_ports?;
         let ports = u64::from(last.checked_sub(first)?) + 1;
         Some(PortLimit {

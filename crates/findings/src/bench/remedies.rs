@@ -39,12 +39,18 @@ const fn remedy(
 }
 
 /// The remedies, in the order in which a combination names them.
-const REMEDIES: [Remedy; 13] = [
+const REMEDIES: [Remedy; 14] = [
     remedy(
         "keepalive",
         Some("on"),
         "keep-alive",
         "a request can meet the server's close (stale reuse), and stays with one server behind a balancer",
+    ),
+    remedy(
+        "cache",
+        Some("revalidate"),
+        "revalidation",
+        "an ETag that stays when the content changes makes the client use a stale response",
     ),
     remedy(
         "reuse",
@@ -241,6 +247,9 @@ fn inactive(variant: &VariantFacts) -> Vec<&'static str> {
     if variant.early_data_share == Some(0.0) {
         inactive.push("no early data was accepted");
     }
+    if variant.not_modified_share == Some(0.0) {
+        inactive.push("no response was 304 (Not Modified)");
+    }
     inactive
 }
 
@@ -302,6 +311,7 @@ mod tests {
     fn each_setting_that_can_be_a_remedy_has_a_risk() {
         for (axis, value) in [
             ("keepalive", "on"),
+            ("cache", "revalidate"),
             ("reuse", "10"),
             ("max-age", "5s"),
             ("http", "3"),
@@ -317,5 +327,6 @@ mod tests {
         }
         assert!(remedy_of("keepalive", "off").is_none());
         assert!(remedy_of("http", "1.1").is_none());
+        assert!(remedy_of("cache", "off").is_none());
     }
 }

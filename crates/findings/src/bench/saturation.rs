@@ -1,6 +1,7 @@
 //! Whether a side of a bench was saturated, so that a latency is mostly waiting and throughput is the figure to compare. Must not
 //! compare variants.
 
+use super::machine::MachineFacts;
 use super::open_loop::OpenLoopFacts;
 use super::variant::VariantFacts;
 use serde::Serialize;
@@ -21,6 +22,8 @@ const QUEUEING: f64 = 3.0;
 pub enum Saturation {
     /// The client used its threads' processors to the full, or was late for the schedule of an open loop and did not reach its rate.
     Client,
+    /// The processors of the client's machine were busy, and an open loop did not reach its rate.
+    Machine,
     /// The server used a processor to the full.
     Server,
     /// Requests take several times as long as a lone one: they wait for each other.
@@ -32,6 +35,11 @@ impl Saturation {
     pub(super) fn of(variant: &VariantFacts) -> Option<Saturation> {
         if variant.client_is_busy() {
             return Some(Saturation::Client);
+        }
+        // a machine that others use says nothing about the client or the server
+        let is_behind = |open: &OpenLoopFacts| !open.is_reached();
+        if variant.open_loop.as_ref().is_some_and(is_behind) && variant.machine_is_limit() {
+            return Some(Saturation::Machine);
         }
         let is_late = |open: &OpenLoopFacts| open.client_is_late() && !open.is_reached();
         if variant.open_loop.as_ref().is_some_and(is_late) {
@@ -53,8 +61,13 @@ impl Saturation {
 
 impl VariantFacts {
     /// Whether the client used its threads' processors to the full.
-    pub(super) fn client_is_busy(&self) -> bool {
+    pub(crate) fn client_is_busy(&self) -> bool {
         self.client_busy.is_some_and(|busy| busy > CLIENT_BUSY)
+    }
+
+    /// Whether the processors of the client's machine were the limit.
+    pub(crate) fn machine_is_limit(&self) -> bool {
+        self.machine.as_ref().is_some_and(MachineFacts::is_limit)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The figures of one variant.
 
+use super::machine::MachineFacts;
 use super::measured_rounds::MeasuredRounds;
 use super::open_loop::OpenLoopFacts;
 use super::populations;
@@ -8,9 +9,10 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::figures::{Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share};
 use crate::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
 use crate::population::buckets_ms;
-use intact_experiment::{AxisError, AxisValues, NameLookup, TlsChoice};
+use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
 use intact_ledger::{
-    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Phase, Reuse, Tally, Variant,
+    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Phase, Reuse, RoundSockets, Tally,
+    Variant,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -105,6 +107,14 @@ pub struct FirstCall {
     pub ok: bool,
 }
 
+/// The status of a response without a body, because the stored one is current (RFC 9110 section 15.4.5).
+pub(super) const NOT_MODIFIED: u16 = 304;
+
+fn not_modified_share(status: &BTreeMap<u16, u64>) -> Option<f64> {
+    let not_modified = status.get(&NOT_MODIFIED).copied();
+    share(not_modified.unwrap_or(0), status.values().sum())
+}
+
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -172,6 +182,9 @@ pub struct VariantFacts {
     /// Share of TLS handshakes with a request in early data that the server accepted; absent where none was to be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub early_data_share: Option<f64>,
+    /// Share of responses that were 304 (Not Modified); absent where no stored response was revalidated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_modified_share: Option<f64>,
     /// Complete exchanges a second.
     pub rate_per_s: Option<f64>,
     /// New connections a second.
@@ -180,6 +193,10 @@ pub struct VariantFacts {
     pub requests_per_connection: Option<f64>,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
+    /// The most exchanges on a connection, where that is more than on any that the server ended: it has no limit of requests that
+    /// explains their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried_beyond_closes: Option<u64>,
     /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants are compared by it.
     pub typical_ms: Option<f64>,
     /// Latency of complete exchanges, setup included. In an open loop it counts from the moment a request was due, and a percentile counts
@@ -203,6 +220,10 @@ pub struct VariantFacts {
     pub client_ceiling_per_s: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
+    /// What all processes of the client's machine did with its processors; absent where that was not counted in every round.
+    pub machine: Option<MachineFacts>,
+    /// The sockets of the client's machine before and after one of the rounds; absent where they were not counted.
+    pub sockets: Option<RoundSockets>,
     /// Latency of the preflight's request without setup, in milliseconds: nothing else was under way.
     pub lone_ms: Option<f64>,
     /// The side that limits the throughput, if one was saturated.
@@ -292,10 +313,16 @@ impl VariantFacts {
                 .early_data
                 .filter(|on| *on)
                 .and_then(|_| share(all.connections.early_data(), handshakes)),
+            not_modified_share: axes
+                .connection
+                .cache
+                .filter(|cache| *cache == CacheUse::Revalidate)
+                .and_then(|_| not_modified_share(&requests.status)),
             rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
             requests_per_connection: all.connections.exchanges.mean(),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
+            carried_beyond_closes: carried_beyond_closes(all),
             typical_ms: measured.typical_ms(),
             latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),
             latency_without_setup_ms: latency(
@@ -313,6 +340,8 @@ impl VariantFacts {
             client_busy: measured.client_busy(),
             client_ceiling_per_s: measured.client_ceiling(requests.total),
             server_busy: measured.server_busy(),
+            machine: measured.machine(),
+            sockets: measured.sockets,
             lone_ms: measured.lone.map(|nanos| nanos as f64 / NANOS_PER_MS),
             saturation: None,
             reuse_seen_up_to: reuse_seen_up_to(all, axes.keepalive),
@@ -348,6 +377,14 @@ fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
         .exchanges_until_server_closed
         .is_empty()
         .then_some(most)
+}
+
+/// See [`VariantFacts::carried_beyond_closes`]. Requests under way at a GOAWAY come on top of a limit, so a tenth more is no more.
+fn carried_beyond_closes(all: &Cell) -> Option<u64> {
+    let connections = &all.connections;
+    let closed_after = connections.exchanges_until_server_closed.max()?;
+    let most = connections.exchanges.max()?;
+    (most > closed_after.saturating_add(closed_after / 10)).then_some(most)
 }
 
 /// The limit of a connection's life that none reached: none carried that number of requests, or none was replaced within a round.

@@ -1,13 +1,13 @@
-//! Whether a step at one rate, or a window of it, met the conditions; and whether the client was the limit.
+//! Whether a step at one rate, or a window of it, met the conditions; and whether the client or its machine was the limit.
 //!
 //! In addition to the conditions, requests must not wait longer and longer: then a longer step would miss them. Unless a condition is
 //! about failures, at most 1 % of the requests may fail or have an error status. Must not choose the next step.
 
 use super::Conditions;
-use crate::bench::{BenchFacts, ErrorResponses, Saturation, VariantFacts};
+use crate::bench::{BenchFacts, ErrorResponses, MachineFacts, Saturation, VariantFacts};
 use crate::figures::share;
 use intact_experiment::StepOutcome;
-use intact_ledger::{Cell, LoadPurpose, LoadStep, Round, Run, Tally, Variant};
+use intact_ledger::{Cell, LoadPurpose, LoadStep, Round, RoundSockets, Run, Tally, Variant};
 use intact_units::number::{time, whole_percent};
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct StepFigures {
     pub purpose: LoadPurpose,
     /// Requests that fell due a second.
     pub rate_per_s: f64,
-    /// `met`, `missed`, or `client-limit`: missed, and the client was the limit.
+    /// `met`, or `missed`; `client-limit` or `machine-limit`: missed, and the client or the processors of its machine were the limit.
     pub outcome: &'static str,
     /// Why the conditions did not hold; absent where they did.
     pub reason: Option<String>,
@@ -54,6 +54,10 @@ pub struct StepFigures {
     pub client_busy: Option<f64>,
     /// CPU time of the server over the time measured.
     pub server_busy: Option<f64>,
+    /// What all processes of the client's machine did with its processors; absent where that was not counted.
+    pub machine: Option<MachineFacts>,
+    /// The sockets of the client's machine before and after the step; absent where they were not counted.
+    pub sockets: Option<RoundSockets>,
 }
 
 impl StepFigures {
@@ -62,6 +66,7 @@ impl StepFigures {
         match self.outcome {
             "met" => StepOutcome::Met,
             "client-limit" => StepOutcome::ClientLimit,
+            "machine-limit" => StepOutcome::MachineLimit,
             _ => StepOutcome::Missed,
         }
     }
@@ -108,8 +113,7 @@ pub(super) fn figures(
     let reason = missed(&facts, variant, conditions, run);
     let outcome = match &reason {
         None => "met",
-        Some(_) if is_client_limit(variant) => "client-limit",
-        Some(_) => "missed",
+        Some(_) => other_limit(variant).unwrap_or("missed"),
     };
     let open = variant.open_loop.as_ref();
     Some(StepFigures {
@@ -129,6 +133,8 @@ pub(super) fn figures(
         scheduling_error_p99_ms: open.and_then(|open| open.scheduling_error_ms.p99),
         client_busy: variant.client_busy,
         server_busy: variant.server_busy,
+        machine: variant.machine,
+        sockets: variant.sockets,
     })
 }
 
@@ -212,8 +218,15 @@ fn growth(variant: &VariantFacts) -> Option<String> {
     })
 }
 
-/// Whether the client rather than the server was the limit of a step that missed.
-fn is_client_limit(variant: &VariantFacts) -> bool {
+/// The limit of a step that missed, if it was not the server. Processors that others use explain a late client, not one that is busy itself.
+fn other_limit(variant: &VariantFacts) -> Option<&'static str> {
     let open = variant.open_loop.as_ref();
-    variant.saturation == Some(Saturation::Client) || open.is_some_and(|open| open.client_is_late())
+    if variant.client_is_busy() {
+        return Some("client-limit");
+    }
+    if variant.machine_is_limit() {
+        return Some("machine-limit");
+    }
+    let is_late = open.is_some_and(|open| open.client_is_late());
+    (is_late || variant.saturation == Some(Saturation::Client)).then_some("client-limit")
 }

@@ -58,6 +58,14 @@ impl MetricSource for CapacityFacts {
                     ));
                 }
                 Ok(match recovery.recovered_after_s {
+                    None if recovery.limited_by.is_some() => {
+                        return Err(NoData::CannotSee(
+                            "the client or its machine was the limit after the overload",
+                        ));
+                    }
+                    Some(seconds) if recovery.limited_by.is_some() => {
+                        Measured::between(0.0, seconds * 1e9)
+                    }
                     Some(seconds) => Measured::exactly(seconds * 1e9),
                     None => Measured::at_least(recovery.watched_s * 1e9),
                 })

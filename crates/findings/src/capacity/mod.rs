@@ -13,12 +13,13 @@ pub use conditions::{ConditionError, Conditions};
 pub use judge::{StepFigures, judge};
 pub use recovery::{Recovery, RecoveryWindow};
 
-use crate::bench::VariantFacts;
+use crate::bench::{PortLimit, VariantFacts};
 use crate::figures::{TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
-use intact_experiment::{Ceiling, RateInterval, RateSearch};
+use intact_experiment::{Ceiling, RateInterval, RateSearch, StepOutcome};
 use intact_ledger::{Caveat, Cell, LoadPurpose, Run, Sockets, Tally};
+use intact_units::number::{per_second, whole_percent};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -49,6 +50,8 @@ pub struct CapacityFacts {
     pub caveats: Vec<Caveat>,
     /// The machine's sockets before and after.
     pub sockets: Vec<Sockets>,
+    /// The client's ephemeral ports, and when they run out; absent where they are not known.
+    pub ports: Option<PortLimit>,
 }
 
 embeds!(CapacityFacts, counts: TrafficCounts);
@@ -87,8 +90,8 @@ pub struct VariantCapacity {
     pub concurrency: u64,
     /// The highest rate that met the conditions; absent where none did, or none was looked for.
     pub capacity_per_s: Option<CapacityInterval>,
-    /// What bounds it from above: `server` (the conditions did not hold there), `client` (the client was the limit, which says nothing
-    /// about the server), `most-rate` (no higher rate was to be tried), or `unknown` (the search ended before).
+    /// What bounds it from above: `server` (the conditions did not hold there), `client` or `machine` (the client was the limit, or
+    /// processors that client, server and other processes share, which says nothing about the server), `most-rate` (no higher rate was to be tried), or `unknown` (the search ended before).
     pub bounded_by: &'static str,
     /// Whether fresh runs confirmed each end of the interval that there is.
     pub confirmed: bool,
@@ -161,6 +164,7 @@ impl CapacityFacts {
             counts,
             caveats,
             sockets: tally.sockets.clone(),
+            ports: PortLimit::of(run),
         };
         facts.caveats.extend(facts.limits());
         facts.verdict = verdict::sentences(&facts, tally);
@@ -187,6 +191,8 @@ impl CapacityFacts {
                     ),
                 ));
             }
+            limits.extend(machine_limit(one));
+            limits.extend(unobserved(one));
             if one.capacity_per_s.is_some() && !one.confirmed {
                 limits.push(Caveat::new(
                     "not-confirmed",
@@ -202,6 +208,12 @@ impl CapacityFacts {
 }
 
 impl VariantCapacity {
+    /// The figures of all steps and windows.
+    fn all_figures(&self) -> impl Iterator<Item = &StepFigures> {
+        let windows = self.recovery.iter().flat_map(|one| &one.windows);
+        self.steps.iter().chain(windows.map(|one| &one.figures))
+    }
+
     fn new(
         run: &Run,
         tally: &Tally,
@@ -277,11 +289,67 @@ impl VariantCapacity {
     }
 }
 
+/// How busy the machine was, at the lowest rate at which it was the limit.
+fn machine_limit(one: &VariantCapacity) -> Option<Caveat> {
+    let limited = one
+        .all_figures()
+        .filter(|one| one.outcome == "machine-limit");
+    let lowest = limited.min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
+    let machine = lowest.machine.as_ref()?;
+    let figure = |words: &str, share: Option<f64>| {
+        let share = share.map_or_else(|| "unknown".to_owned(), whole_percent);
+        format!("{words} {share}")
+    };
+    let figures = [
+        figure("processors busy", machine.busy),
+        figure("of them neither client nor server", machine.others),
+        figure("time in which a task waited for one", machine.waiting),
+        figure("taken by the hypervisor", machine.steal),
+    ];
+    let remedy = match machine.others {
+        Some(_) => "",
+        None => "; --server-pid separates the server from other processes",
+    };
+    Some(Caveat::new(
+        "machine-limit",
+        format!(
+            "{}: at {} requests/s the machine was the limit ({}){remedy}",
+            one.name,
+            per_second(lowest.rate_per_s),
+            figures.join(", ")
+        ),
+    ))
+}
+
+/// What was not observed of the machine in a step that missed, so that other processes may have been the limit.
+fn unobserved(one: &VariantCapacity) -> Option<Caveat> {
+    let mut missed = one.all_figures().filter(|one| one.outcome == "missed");
+    let absent = missed.find_map(|step| match &step.machine {
+        None => Some("the processors of this machine".to_owned()),
+        Some(machine) => {
+            let absent = machine.unobserved();
+            (!absent.is_empty()).then(|| absent.join(", "))
+        }
+    })?;
+    Some(Caveat::new(
+        "machine-unobserved",
+        format!(
+            "{}: not observed: {absent}; other processes on this machine may have been the limit rather than the server",
+            one.name
+        ),
+    ))
+}
+
 /// What the steps of a search that ended early show: the highest rate that met the conditions below all that missed them.
 fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
-    let missed = steps.iter().filter(|step| !step.is_met());
-    let high = missed.map(|step| step.rate_per_s).reduce(f64::min);
-    let below = |rate: &f64| high.is_none_or(|high| *rate < high);
+    let lowest = |of: fn(&StepFigures) -> bool| {
+        let rates = steps.iter().filter(|step| of(step));
+        rates.map(|step| step.rate_per_s).reduce(f64::min)
+    };
+    let unmet = lowest(|step| !step.is_met());
+    let below = |rate: &f64| unmet.is_none_or(|unmet| *rate < unmet);
+    // a limit of the client or its machine is no upper end
+    let high = lowest(|step| step.step_outcome() == StepOutcome::Missed);
     let met = steps.iter().filter(|step| step.is_met());
     let low = met
         .map(|step| step.rate_per_s)
@@ -298,6 +366,7 @@ fn bound(found: Option<RateInterval>) -> &'static str {
     match found.and_then(|found| found.ceiling) {
         Some(Ceiling::Missed) => "server",
         Some(Ceiling::Client) => "client",
+        Some(Ceiling::Machine) => "machine",
         Some(Ceiling::Most) => "most-rate",
         None => "unknown",
     }
@@ -345,7 +414,7 @@ fn findings(variants: &[VariantCapacity]) -> Vec<Finding> {
         let Some(recovery) = &one.recovery else {
             continue;
         };
-        if recovery.held_before && recovery.recovered_after_s.is_none() {
+        if recovery.is_lost() {
             found.push(Finding {
                 fix: "let less work queue: bound the requests that the server accepts at once, time out outgoing calls, and retry them at most once with a budget (and reuse their connections)".into(),
                 ..Finding::new(

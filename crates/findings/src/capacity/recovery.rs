@@ -2,6 +2,7 @@
 
 use super::Conditions;
 use super::judge::{StepFigures, figures, judge, load};
+use intact_experiment::StepOutcome;
 use intact_ledger::{Cell, LoadPurpose, Run, Tally};
 use serde::Serialize;
 
@@ -35,6 +36,9 @@ pub struct Recovery {
     /// From the end of the overload until the begin of the first window from which on the conditions held, in seconds; absent where they
     /// did not hold again.
     pub recovered_after_s: Option<f64>,
+    /// What kept the conditions from holding last, after the overload, if it was not the server: `client` or `machine`. The server may
+    /// then have recovered before.
+    pub limited_by: Option<&'static str>,
     /// How long requests fell due after the overload, until the traffic stopped, in seconds.
     pub watched_s: f64,
     /// Whether the conditions held at the same rate after a pause without traffic; absent where that was not tried.
@@ -44,6 +48,11 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// Whether the server did not recover before the watch ended.
+    pub fn is_lost(&self) -> bool {
+        self.held_before && self.recovered_after_s.is_none() && self.limited_by.is_none()
+    }
+
     /// The overload of a variant; absent where there was none, or it was cut off.
     pub fn of(run: &Run, tally: &Tally, conditions: &Conditions, variant: u32) -> Option<Recovery> {
         let of_purpose = |purpose: LoadPurpose| {
@@ -87,6 +96,12 @@ impl Recovery {
             }
             recovered_after_s = Some(window.from_s);
         }
+        let unmet = part(LoadPurpose::After).rfind(|one| !one.figures.is_met());
+        let limited_by = unmet.and_then(|one| match one.figures.step_outcome() {
+            StepOutcome::ClientLimit => Some("client"),
+            StepOutcome::MachineLimit => Some("machine"),
+            StepOutcome::Met | StepOutcome::Missed => None,
+        });
         let last = part(LoadPurpose::After).next_back()?;
         Some(Recovery {
             overload_per_s: part(LoadPurpose::Overload).next()?.figures.rate_per_s,
@@ -95,6 +110,7 @@ impl Recovery {
             held_before: part(LoadPurpose::Before).all(|one| one.figures.is_met()),
             broke: part(LoadPurpose::Overload).any(|one| !one.figures.is_met()),
             recovered_after_s,
+            limited_by,
             watched_s: last.from_s + last.seconds,
             held_after_pause,
             windows,

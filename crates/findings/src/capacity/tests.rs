@@ -4,9 +4,9 @@ use super::{CapacityFacts, Conditions, judge};
 use crate::requirement::Requirement;
 use intact_experiment::{AxisValues, RateSearch, TlsChoice};
 use intact_ledger::{
-    CapacityTerms, Event, Exchange, Failure, LoadPurpose, LoadStep, Nanos, Outcome, OverloadTerms,
-    Producer, Protocol, Reuse, Round, RoundSchedule, Run, SearchTerms, Sink, Span, Tally, Vantage,
-    Variant,
+    CapacityTerms, Event, Exchange, Failure, LoadPurpose, LoadStep, MachineUse, Nanos, Outcome,
+    OverloadTerms, Producer, Protocol, Reuse, Round, RoundSchedule, Run, SearchTerms, Sink, Span,
+    Tally, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -58,6 +58,34 @@ fn run(search: bool) -> Run {
 fn window(
     tally: &mut Tally,
     round: u32,
+    step: (u32, LoadPurpose, f64),
+    change: impl Fn(&mut Exchange, u64),
+) {
+    window_on(QUIET, tally, round, step, change);
+}
+
+/// Two processors over a second, of which the client uses 0.1.
+const QUIET: Option<MachineUse> = Some(MachineUse {
+    nanos: SECOND,
+    cpus: 2,
+    busy: Some(SECOND),
+    steal: Some(0),
+    waited: Some(SECOND / 20),
+});
+/// The same while other processes use both processors.
+const BUSY: Option<MachineUse> = Some(MachineUse {
+    nanos: SECOND,
+    cpus: 2,
+    busy: Some(2 * SECOND),
+    steal: Some(0),
+    waited: Some(SECOND),
+});
+
+/// The same on a machine whose processors were used like this.
+fn window_on(
+    machine: Option<MachineUse>,
+    tally: &mut Tally,
+    round: u32,
     (step, purpose, rate): (u32, LoadPurpose, f64),
     change: impl Fn(&mut Exchange, u64),
 ) {
@@ -88,6 +116,8 @@ fn window(
         client_cpu: Some(SECOND / 10),
         client_threads: Some(1),
         server_cpu: None,
+        machine,
+        sockets: None,
     }));
 }
 
@@ -102,6 +132,15 @@ fn late(one: &mut Exchange, _: u64) {
 
 /// Runs the search that the terms describe to its end, or for a number of steps.
 fn searched(most: u32, change: impl Fn(f64, &mut Exchange, u64)) -> (Run, Tally) {
+    searched_on(most, |_| QUIET, change)
+}
+
+/// The same; `machine` gets the rate.
+fn searched_on(
+    most: u32,
+    machine: impl Fn(f64) -> Option<MachineUse>,
+    change: impl Fn(f64, &mut Exchange, u64),
+) -> (Run, Tally) {
     let run = run(true);
     let mut tally = Tally::new();
     let terms = run.capacity.as_ref().unwrap();
@@ -114,9 +153,16 @@ fn searched(most: u32, change: impl Fn(f64, &mut Exchange, u64)) -> (Run, Tally)
             true => LoadPurpose::Confirm,
             false => LoadPurpose::Search,
         };
-        window(&mut tally, step, (step, purpose, next.rate), |one, nth| {
-            change(next.rate, one, nth);
-        });
+        let machine = machine(next.rate);
+        window_on(
+            machine,
+            &mut tally,
+            step,
+            (step, purpose, next.rate),
+            |one, nth| {
+                change(next.rate, one, nth);
+            },
+        );
         let figures = judge(&run, &tally, &conditions, step).unwrap();
         search.record(figures.step_outcome());
     }
@@ -174,6 +220,122 @@ fn a_client_that_is_late_is_never_called_the_capacity_of_the_server() {
     );
     assert!(passes(&facts, "capacity >= 450/s"));
     assert!(!passes(&facts, "capacity <= 10000/s"));
+}
+
+#[test]
+fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
+    let slow_beyond = |rate: f64, one: &mut Exchange, nth: u64| {
+        if rate > 480.0 {
+            slow(one, nth);
+        }
+    };
+    let late_beyond = |rate: f64, one: &mut Exchange, nth: u64| {
+        if rate > 480.0 {
+            late(one, nth);
+        }
+    };
+    // a client that is late because it waits for a processor is not the limit either
+    for found in [
+        searched_on(100, |_| BUSY, slow_beyond),
+        searched_on(100, |_| BUSY, late_beyond),
+    ] {
+        let (run, tally) = found;
+        let facts = CapacityFacts::new(&run, &tally);
+        let kept = &facts.variants[0];
+        assert_eq!(kept.bounded_by, "machine");
+        assert_eq!(kept.capacity_per_s.unwrap().high, None);
+        let sentence = &facts.verdict[0];
+        assert!(sentence.contains("the machine is the limit"), "{sentence}");
+        let missed = kept.steps.iter().filter(|step| !step.is_met());
+        assert!(missed.clone().count() > 0);
+        for step in missed {
+            assert_eq!(step.outcome, "machine-limit");
+        }
+        let caveat = &facts.caveats[0];
+        assert_eq!(caveat.id, "machine-limit");
+        for figure in [
+            "processors busy 100",
+            "neither client nor server unknown",
+            "--server-pid",
+        ] {
+            assert!(caveat.message.contains(figure), "{}", caveat.message);
+        }
+        // as with a client at its limit, the lower end is known and the upper one is not
+        assert!(passes(&facts, "capacity >= 450/s"));
+        assert!(!passes(&facts, "capacity <= 10000/s"));
+        assert!(!passes(&facts, "capacity >= 485/s"));
+    }
+    // the machine gets busy only once the fresh runs are under way
+    let steps = std::cell::Cell::new(0);
+    let (run, tally) = searched_on(
+        100,
+        |_| {
+            steps.set(steps.get() + 1);
+            if steps.get() > 10 { BUSY } else { QUIET }
+        },
+        slow_beyond,
+    );
+    let facts = CapacityFacts::new(&run, &tally);
+    assert_eq!(facts.variants[0].bounded_by, "machine");
+    assert_eq!(facts.variants[0].capacity_per_s.unwrap().high, None);
+}
+
+#[test]
+fn no_rate_on_a_busy_machine_is_not_the_servers_either() {
+    let (run, tally) = searched_on(100, |_| BUSY, |_, one, nth| slow(one, nth));
+    let facts = CapacityFacts::new(&run, &tally);
+    assert_eq!(facts.variants[0].bounded_by, "machine");
+    assert_eq!(facts.variants[0].capacity_per_s, None);
+    let sentence = &facts.verdict[0];
+    assert!(sentence.contains("the machine is the limit"), "{sentence}");
+    assert!(!passes(&facts, "capacity >= 1/s"));
+    // one that was cut off has no upper end that the server would have
+    let (run, tally) = searched_on(
+        5,
+        |rate| if rate > 480.0 { BUSY } else { QUIET },
+        |rate, one, nth| {
+            if rate > 480.0 {
+                slow(one, nth);
+            }
+        },
+    );
+    let facts = CapacityFacts::new(&run, &tally);
+    let kept = &facts.variants[0];
+    assert!(!kept.confirmed);
+    assert_eq!(kept.capacity_per_s.unwrap().high, None);
+}
+
+#[test]
+fn a_machine_that_was_not_observed_is_named() {
+    let without_psi = QUIET.map(|machine| MachineUse {
+        waited: None,
+        steal: None,
+        ..machine
+    });
+    for (machine, words) in [
+        (None, "the processors of this machine"),
+        (without_psi, "/proc/pressure/cpu), what a hypervisor took"),
+    ] {
+        let (run, tally) = searched_on(
+            100,
+            |_| machine,
+            |rate, one, nth| {
+                if rate > 480.0 {
+                    slow(one, nth);
+                }
+            },
+        );
+        let facts = CapacityFacts::new(&run, &tally);
+        let caveat = &facts.caveats[0];
+        assert_eq!(caveat.id, "machine-unobserved");
+        assert!(caveat.message.contains(words), "{}", caveat.message);
+    }
+    let (run, tally) = searched(100, |rate, one, nth| {
+        if rate > 480.0 {
+            slow(one, nth);
+        }
+    });
+    assert!(CapacityFacts::new(&run, &tally).caveats.is_empty());
 }
 
 #[test]
@@ -242,6 +404,11 @@ fn a_latency_that_grows_misses_before_it_reaches_the_limit() {
 
 /// Before, two seconds of overload, then windows that hold or do not.
 fn overloaded(after: &[bool]) -> (Run, Tally) {
+    overloaded_on(QUIET, after)
+}
+
+/// The same; after the overload the machine was used like this.
+fn overloaded_on(machine: Option<MachineUse>, after: &[bool]) -> (Run, Tally) {
     let run = run(false);
     let mut tally = Tally::new();
     window(&mut tally, 1, (1, LoadPurpose::Before, 400.0), |_, _| {});
@@ -249,7 +416,8 @@ fn overloaded(after: &[bool]) -> (Run, Tally) {
         window(&mut tally, round, (1, LoadPurpose::Overload, 600.0), slow);
     }
     for (round, holds) in (4..).zip(after) {
-        window(
+        window_on(
+            machine,
             &mut tally,
             round,
             (1, LoadPurpose::After, 400.0),
@@ -300,4 +468,26 @@ fn a_server_that_does_not_recover_is_an_error_and_passes_no_requirement() {
         "{:?}",
         facts.verdict
     );
+}
+
+#[test]
+fn a_machine_that_is_busy_after_an_overload_hides_the_recovery() {
+    let (run, tally) = overloaded_on(BUSY, &[false, false, false]);
+    let facts = CapacityFacts::new(&run, &tally);
+    let recovery = facts.variants[0].recovery.as_ref().unwrap();
+    assert_eq!(recovery.limited_by, Some("machine"));
+    assert!(facts.findings.is_empty(), "{:?}", facts.findings);
+    assert!(!passes(&facts, "recovery < 1h"));
+    let sentence = &facts.verdict[0];
+    assert!(
+        sentence.contains("nothing is known of a recovery"),
+        "{sentence}"
+    );
+    // the server may have recovered earlier than the conditions held again
+    let (run, tally) = overloaded_on(BUSY, &[false, false, true, true]);
+    let facts = CapacityFacts::new(&run, &tally);
+    assert!(passes(&facts, "recovery <= 2s"));
+    assert!(!passes(&facts, "recovery >= 2s"));
+    let sentence = &facts.verdict[0];
+    assert!(sentence.contains("may have recovered before"), "{sentence}");
 }

@@ -46,6 +46,10 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
                 "{name}: the client's limit, not the server's: from {} on our client was late or busy, and no lower rate met {conditions}.",
                 rate(lowest)
             ),
+            "machine" => format!(
+                "{name}: the machine is the limit: client, server and other processes share its processors. They were busy from {} on, and no lower rate met {conditions}.",
+                rate(lowest)
+            ),
             _ => format!(
                 "{name}: no rate from {} on met {conditions}; a lower rate takes --step with a longer time.",
                 rate(lowest)
@@ -79,6 +83,9 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
         ("client", _) => format!(
             "{begin}; above it is the client's limit, not the server's: the server may carry more (--threads, or another machine)."
         ),
+        ("machine", _) => format!(
+            "{begin}; above it the machine is the limit: client, server and other processes share its processors, and the server alone may carry more."
+        ),
         ("most-rate", _) => format!("{begin}; no higher rate was tried (--max-rate)."),
         _ => format!("{begin}; the search ended before a higher rate was known to miss them."),
     }
@@ -97,7 +104,16 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
             "{name}: the conditions did not hold at {lower} even before the overload, so nothing is known of a recovery."
         );
     }
+    let limit = recovery.limited_by.map(|limit| match limit {
+        "machine" => "the machine, whose processors client, server and other processes share",
+        _ => "the client",
+    });
     let Some(after) = recovery.recovered_after_s else {
+        if let Some(limit) = limit {
+            return format!(
+                "{name}: nothing is known of a recovery after {overload}: at {lower}, {limit}, was the limit until the traffic stopped."
+            );
+        }
         let paused = match recovery.held_after_pause {
             Some(true) => "; after 5 s without traffic the conditions held again",
             Some(false) => {
@@ -118,8 +134,11 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
     match after {
         0.0 => format!("{name}: after {overload} the conditions held at once at {lower}."),
         after => format!(
-            "{name}: after {overload} the conditions held again {} later, at {lower}.",
-            time(after * 1e3)
+            "{name}: after {overload} the conditions held again {} later, at {lower}{}.",
+            time(after * 1e3),
+            limit.map_or_else(String::new, |limit| format!(
+                "; until then the limit was {limit}, so the server may have recovered before"
+            ))
         ),
     }
 }

@@ -53,6 +53,8 @@ fn facts(change: impl Fn(&mut Exchange, u64)) -> ScenarioFacts {
             client_cpu: Some(100 * MS),
             client_threads: Some(1),
             server_cpu: None,
+            machine: None,
+            sockets: None,
         }));
         let cell = tally.cell(Some(session), Some(1));
         cell.connections.opened = if session == 0 { 10 } else { 250 };

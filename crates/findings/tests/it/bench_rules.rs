@@ -1,8 +1,8 @@
 //! The findings of a bench: why connections end, and what reuse delays.
 
 use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
-use intact_findings::Finding;
 use intact_findings::bench::BenchFacts;
+use intact_findings::{Finding, Severity};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Nanos, Probes, Producer, Protocol, Reuse, Round, Run, Side, Sink, Span, Tally,
@@ -47,6 +47,8 @@ fn round(tally: &mut Tally, variant: u32) {
         client_cpu: None,
         client_threads: None,
         server_cpu: None,
+        machine: None,
+        sockets: None,
     }));
 }
 
@@ -67,9 +69,17 @@ fn of_rule(facts: &BenchFacts, rule: &str) -> Option<Finding> {
 
 /// The finding about 20 connections that the server ended like this, after this number of requests each.
 fn ended(how: CloseKind, carried: u64) -> Finding {
+    closed(&[(20, Some(how), carried)])
+}
+
+/// The finding about connections: how many, how the server ended them, and after how many requests each. The client ended the others.
+fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
     let run = run(&[true]);
     let mut tally = Tally::new();
-    for id in 0..20 {
+    let each = kinds
+        .iter()
+        .flat_map(|&(count, how, carried)| (0..count).map(move |_| (how, carried)));
+    for (id, (how, carried)) in (0..).zip(each) {
         let mut one = Connection::new(ConnectionId(id), Nanos(0));
         (one.variant, one.round) = (Some(0), Some(1));
         tally.record(Event::Opened(&one));
@@ -87,8 +97,8 @@ fn ended(how: CloseKind, carried: u64) -> Finding {
             round: Some(1),
             close: Close {
                 at: Nanos(10 * MS),
-                by: Some(Side::Server),
-                how: Some(how),
+                by: Some(how.map_or(Side::Client, |_| Side::Server)),
+                how: Some(how.unwrap_or(CloseKind::Fin)),
                 other_end: None,
                 announced_by: None,
                 moment: Some(ClosePoint::AfterExchange),
@@ -119,6 +129,24 @@ fn a_reset_is_no_request_limit() {
         "the server resets connections after about 5 requests"
     );
     assert!(!reset.fix.contains("keepalive_requests"), "{}", reset.fix);
+}
+
+#[test]
+fn a_close_that_other_connections_outlive_is_no_request_limit() {
+    let fin = Some(CloseKind::Fin);
+    let restart = closed(&[(1, fin, 93), (17, None, 400)]);
+    assert_eq!(
+        &*restart.claim,
+        "the server ended 1 connection that others outlived: these carried up to 400 requests"
+    );
+    assert!(!restart.fix.contains("keepalive_requests"));
+    assert_eq!(restart.severity, Severity::Info);
+    // the last connection of a round ends before the limit
+    let limit = closed(&[(10, fin, 100), (10, None, 30)]);
+    assert_eq!(
+        &*limit.claim,
+        "the server closes connections after 100 requests"
+    );
 }
 
 #[test]

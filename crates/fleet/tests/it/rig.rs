@@ -92,6 +92,8 @@ impl Measure for Fake {
             client_cpu: None,
             client_threads: None,
             server_cpu: None,
+            machine: None,
+            sockets: None,
         }));
         Ok(Measured {
             run,

@@ -37,7 +37,7 @@ pub(super) use flame::FlameGraphs;
 use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_experiment::{Axes, TlsChoice, Variation};
+use intact_experiment::{Axes, CacheUse, TlsChoice, Variation};
 use intact_findings::bench::{Baseline, BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_findings::stored::StoredBench;
@@ -411,6 +411,7 @@ pub(super) fn server_config(args: &Args) -> serve::Config {
     serve::Config::of_builtin()
         .with_http3(speaks_http3(args), sends_early)
         .with_fast_open(is_on(&args.axes.connection.tcp_fastopen))
+        .with_etag(args.axes.connection.cache.contains(&CacheUse::Revalidate))
 }
 
 /// The variants; without `--tls` as the URL says.

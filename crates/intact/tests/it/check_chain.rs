@@ -151,6 +151,19 @@ fn losses_are_expected_from_the_idle_times_of_a_log() {
 }
 
 #[test]
+fn the_page_says_what_to_do_before_the_figures() {
+    let out = intact(&["check", "--chain", "client=60s", "alb=60s", "app=5s"]);
+    let page = String::from_utf8(out.stdout).unwrap();
+    let parts = [
+        "What stands out",
+        "One set of limits",
+        "Idle limits, hop by hop",
+    ];
+    let places = parts.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
+    assert!(places.is_sorted(), "{page}");
+}
+
+#[test]
 fn wrong_chains_are_refused_with_a_remedy() {
     for (words, remedy) in [
         (&["client=60s"][..], "two hops"),

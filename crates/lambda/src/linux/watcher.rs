@@ -1,5 +1,5 @@
-//! The connections of an environment: its process runs below one of ours that follows it with `watch` and sends the platform, by a
-//! socket, every row of the ledger as it comes.
+//! The connections of an environment. Its process runs below one of ours, which follows it with `watch` and sends each
+//! row of the ledger to the platform by a socket.
 //!
 //! A process of its own, because `watch` takes over the signals of the one that it runs in. It is not frozen with the function: what it
 //! carries waits in the function's sockets, as it would without it.
@@ -41,7 +41,7 @@ pub(crate) struct WatcherConfig {
 /// A message of a watcher.
 #[derive(Debug, Serialize, Deserialize)]
 enum WatcherMessage {
-    Row(Row),
+    Row(Box<Row>),
     Ended(ExitKind),
     NotRun(NotRun, String),
 }
@@ -80,7 +80,7 @@ pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) ->
             continue;
         }
         match serde_json::from_str(&line) {
-            Ok(WatcherMessage::Row(row)) => drop(rows.send(row)),
+            Ok(WatcherMessage::Row(row)) => drop(rows.send(*row)),
             Ok(WatcherMessage::Ended(how)) => last.how = Some(how),
             Ok(WatcherMessage::NotRun(why, words)) => last.not_run = Some((why, words)),
             Err(_) => unread += 1,
@@ -185,7 +185,7 @@ impl RowSender {
 
 impl Sink for RowSender {
     fn record(&mut self, event: Event<'_>) {
-        self.send(&WatcherMessage::Row(event.to_row()));
+        self.send(&WatcherMessage::Row(Box::new(event.to_row())));
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
     fn a_watcher_that_was_killed_leaves_an_incomplete_record() {
         let caveat = Row::Caveat(Caveat::new("one", "of the run"));
         let messages = [
-            WatcherMessage::Row(caveat.clone()),
+            WatcherMessage::Row(Box::new(caveat.clone())),
             WatcherMessage::Ended(ExitKind::Code(0)),
         ];
         assert_eq!(rows(&messages, "\n"), std::slice::from_ref(&caveat));

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// The header line.
 pub const HEAD: &str = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset,\
 run,id,variant,round,warmup,connection,ordinal,reuse,stream,outcome,at_ns,end_ns,dns_ns,connect_ns,ssl_ns,blocked_ns,send_ns,wait_ns,\
-headers_to_body_ns,receive_ns,client_delay_ns,sent_bytes,head_bytes,body_bytes,tag\n";
+headers_to_body_ns,receive_ns,client_delay_ns,sent_bytes,head_bytes,body_bytes,tag,grpc_status\n";
 
 /// Writes one exchange. An absent value is an empty field. `variant` is the variant's name.
 pub fn write_row(
@@ -61,7 +61,10 @@ pub fn write_row(
         bytes.body
     )?;
     out.write_all(quote(exchange.tag.as_deref().unwrap_or("")).as_bytes())?;
-    writeln!(out)
+    match exchange.grpc.and_then(|call| call.status) {
+        Some(status) => writeln!(out, ",{status}"),
+        None => writeln!(out, ","),
+    }
 }
 
 fn optional(out: &mut impl Write, value: Option<impl std::fmt::Display>) -> io::Result<()> {
@@ -83,6 +86,7 @@ pub fn quote(field: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grpc::GrpcCall;
     use crate::time::{Nanos, Span};
 
     #[test]
@@ -99,6 +103,7 @@ mod tests {
         one.spans.wait = Some(Span::new(Nanos(1_030_000_000), Nanos(1_060_000_000)));
         one.status = Some(204);
         one.tag = Some("first, second".into());
+        one.grpc = Some(GrpcCall { status: Some(5) });
         let mut out = Vec::new();
         write_row(&mut out, "r", "keepalive=on, c=1", &one).unwrap();
         let line = String::from_utf8(out).unwrap();
@@ -106,7 +111,7 @@ mod tests {
             line.starts_with("0.0600000,0.0300000,0.0000000,0.0000000,0.0300000,0.0000000,204,1.0000000,r,3,\"keepalive=on, c=1\","),
             "{line}"
         );
-        assert!(line.ends_with(",\"first, second\"\n"), "{line}");
+        assert!(line.ends_with(",\"first, second\",5\n"), "{line}");
         // each of the two quoted commas adds one
         assert_eq!(line.matches(',').count(), HEAD.matches(',').count() + 2);
     }

@@ -96,6 +96,7 @@ impl<W: Write> HarWriter<W> {
                 "cookies": [], "headers": [], "redirectURL": "",
                 "content": {"size": exchange.bytes.decoded.unwrap_or(exchange.bytes.body), "mimeType": ""},
                 "headersSize": exchange.bytes.head, "bodySize": exchange.bytes.body,
+                "_grpcStatus": exchange.grpc.and_then(|call| call.status),
                 "_error": exchange.outcome.failure().map(|kind| kind.id()),
             },
             "cache": {},
@@ -129,6 +130,7 @@ mod tests {
         one.spans.connect = Some(Span::new(Nanos(2_000_000), Nanos(3_000_000)));
         one.spans.ssl = Some(Span::new(Nanos(3_000_000), Nanos(5_000_000)));
         one.end = Nanos(6_000_000);
+        one.grpc = Some(crate::grpc::GrpcCall { status: Some(5) });
         let mut har = HarWriter::new(Vec::new(), &run).unwrap();
         har.entry(&one, None).unwrap();
         let json: Value = serde_json::from_slice(&har.finish().unwrap()).unwrap();
@@ -136,6 +138,7 @@ mod tests {
         assert_eq!(entry["timings"]["connect"], 3.0);
         assert_eq!(entry["timings"]["ssl"], 2.0);
         assert_eq!(entry["timings"]["dns"], -1.0);
+        assert_eq!(entry["response"]["_grpcStatus"], 5);
         assert_eq!(entry["startedDateTime"], "1970-01-01T00:00:00.002Z");
     }
 }

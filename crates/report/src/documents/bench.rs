@@ -5,7 +5,8 @@ mod first_calls;
 mod rounds;
 
 use super::common::{
-    GROUPS, by_kind, caveats, findings, first_of, method, no_response, page as start, sentences,
+    GROUPS, by_kind, caveats, findings, first_of, method, no_response, page as start,
+    ports_run_out, sentences,
 };
 use super::{likeness, populations, timeline};
 use crate::json;
@@ -299,6 +300,8 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .about("share of TLS handshakes that resumed a session")
         .if_any("0-RTT", |one| one.early_data_share.map(Share))
         .about("share of TLS handshakes with a request in early data that the server accepted")
+        .if_any("304", |one| one.not_modified_share.map(Share))
+        .about("share of responses without a body, because the stored one is current (Not Modified)")
         .ranked(5, "client CPU", |one| cpu(one.cpu_us_per_request))
         .about("of the engine, per request")
         .ranked(8, "ceiling/s", |one| one.client_ceiling_per_s.map(Rate))
@@ -568,15 +571,8 @@ fn sockets(facts: &BenchFacts) -> Section {
         (warmup > 0 && is_measured).then(|| note(text!(words, counted(warmup, "request"))));
     // connections that are kept use up no ports
     let opens_each = facts.variants.iter().any(|one| !one.keepalive);
-    let limit = facts.ports.filter(|_| opens_each).map(|limit| {
-        let words = "Ports run out at {} new connections/s to one address of another machine, if the client closes them first: {} ephemeral ports, each in TIME_WAIT for 60 s. On loopback a port is free again after 1 s: {}/s.";
-        note(text!(
-            words,
-            Rate(limit.run_out_per_s),
-            limit.ports,
-            Rate(limit.run_out_on_loopback_per_s)
-        ))
-    });
+    let limit = facts.ports.filter(|_| opens_each);
+    let limit = limit.map(|limit| note(ports_run_out(&limit)));
     Section::new("sockets", "Outside the figures")
         .summary(sockets)
         .summary(limit)
@@ -629,13 +625,32 @@ fn tone(keepalive: bool) -> Tone {
     if keepalive { Tone::Reused } else { Tone::Fresh }
 }
 
-/// The tone of the `nth` variant on all charts: that of its connections where two variants differ in them, else its own.
+/// The tone of the `nth` variant on all charts.
 fn variant_tone(variants: &[VariantFacts], nth: usize) -> Tone {
-    match variants {
-        [a, b] if a.keepalive != b.keepalive => tone(variants[nth].keepalive),
-        _ if nth < GROUPS => Tone::Series(nth as u8),
-        _ => Tone::Plain,
+    let kept: Vec<bool> = variants.iter().map(|one| one.keepalive).collect();
+    series_tone(&kept, nth)
+}
+
+/// The tone of the `nth` of several variants: from blue on for those that keep connections, from orange on for the
+/// others, as for reused and new connections.
+fn series_tone(kept: &[bool], nth: usize) -> Tone {
+    // taken from both ends, so that up to eight never share one
+    const TONES: [u8; GROUPS] = [0, 2, 3, 6, 7, 5, 4, 1];
+    let is_alike = |keep: &&bool| **keep == kept[nth];
+    if nth >= GROUPS {
+        return Tone::Plain;
     }
+    if kept.iter().filter(is_alike).count() == 1 {
+        return tone(kept[nth]);
+    }
+    let before = kept[..nth].iter().filter(is_alike).count();
+    Tone::Series(
+        TONES[if kept[nth] {
+            before
+        } else {
+            GROUPS - 1 - before
+        }],
+    )
 }
 
 /// The last words of the demonstration: what a connection costs, and the next command.

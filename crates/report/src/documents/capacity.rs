@@ -1,6 +1,6 @@
 //! The page of a capacity: the highest rates that met the conditions, each step of the search, and the recovery after an overload.
 
-use super::common::{caveats, findings, line, method, page as start, sentences};
+use super::common::{caveats, findings, line, method, page as start, ports_run_out, sentences};
 use crate::json;
 use crate::page::*;
 use intact_findings::capacity::{CapacityFacts, FreshRuns, Recovery, StepFigures, VariantCapacity};
@@ -39,10 +39,14 @@ pub(super) fn page(one: CapacityRun<'_>) -> Page<'_> {
             .summary(capacities(&facts.variants)),
         );
         let rows = steps(facts);
+        // connections that are kept use up no ports
+        let opens_each = facts.variants.iter().any(|one| !one.keepalive);
+        let ports = facts.ports.filter(|_| opens_each);
         page.section(
             Section::new("steps", "Steps of the search")
                 .full(latency_by_rate(facts))
-                .summary(step_table(&rows).brief(BRIEF)),
+                .summary(step_table(&rows).brief(BRIEF))
+                .summary(ports.map(|ports| note(ports_run_out(&ports)))),
         );
     }
     for one in &facts.variants {
@@ -73,7 +77,7 @@ fn headline(facts: &CapacityFacts) -> Option<Headline> {
         .variants
         .iter()
         .filter_map(|one| one.recovery.as_ref())
-        .find(|one| one.held_before && one.recovered_after_s.is_none());
+        .find(|one| one.is_lost());
     if lost.is_some() {
         let caption = "from the overload until the traffic stopped";
         return Headline::new("no recovery", Assessment::Bad, caption);
@@ -91,6 +95,10 @@ fn headline(facts: &CapacityFacts) -> Option<Headline> {
             }
             ("client", _) => text!(
                 "or more ({}): above it the client was the limit, not the server",
+                name
+            ),
+            ("machine", _) => text!(
+                "or more ({}): above it the machine was the limit, not the server",
                 name
             ),
             (_, Some(high)) => text!(
@@ -119,7 +127,17 @@ fn headline(facts: &CapacityFacts) -> Option<Headline> {
             caption,
         );
     }
-    let caption = "met the conditions";
+    let other_limit = facts.variants.iter().find_map(|one| match one.bounded_by {
+        limit @ ("client" | "machine") => Some(limit),
+        _ => None,
+    });
+    let caption = match other_limit {
+        Some(limit) => text!(
+            "met the conditions: the {} was the limit, not the server",
+            limit
+        ),
+        None => "met the conditions".into(),
+    };
     Headline::new("no rate", Assessment::Bad, caption)
 }
 
@@ -166,6 +184,7 @@ fn capacities(variants: &[VariantCapacity]) -> Table {
         .column("limit", |one| match one.bounded_by {
             "server" => "server",
             "client" => "the client's",
+            "machine" => "the machine's",
             "most-rate" => "--max-rate",
             _ => "not reached",
         })
@@ -206,6 +225,7 @@ fn outcome(one: &StepFigures) -> Cell {
     let words = match one.outcome {
         "met" => "met",
         "client-limit" => "client's limit",
+        "machine-limit" => "machine's limit",
         _ => "missed",
     };
     Cell::from(words)
@@ -226,6 +246,16 @@ fn step_table(rows: &[Row<'_>]) -> Table {
         .about("requests that were due while every connection was busy")
         .ranked(6, "late p99", |row| row.1.scheduling_error_p99_ms.map(Time))
         .about("the client's own lateness")
+        .ranked(6, "machine busy", |row| row.1.machine?.busy.map(Share))
+        .about("CPU time of all processes, over the time and all processors")
+        .ranked(6, "waiting", |row| row.1.machine?.waiting.map(Share))
+        .about("part of the time in which a task waited for a processor")
+        .ranked(7, "TIME_WAIT", |row| {
+            row.1.sockets.map(|sockets| sockets.after.time_wait)
+        })
+        .about("sockets of this machine in TIME_WAIT after the step")
+        .ranked(7, "free ports", |row| row.1.sockets?.after.free_ports)
+        .about("ephemeral ports that no socket used after the step")
         .full("why", |row| row.1.reason.clone().unwrap_or_default())
         .table()
 }
@@ -321,7 +351,7 @@ fn how(facts: &CapacityFacts) -> Vec<Text> {
             "Rates were doubled until one missed, then bisected to neighbouring rates. Fresh runs at both had to agree, 5 of 5 or 7 of 8; otherwise the end moved away. Each end of the interval is then wrong in at most 5 % of searches (a sign test on the rate at which half of the runs hold).",
         ));
         how.push(Text::prose(
-            "A step that missed while the client was late or busy was repeated. If that happened again, the client is the limit, and nothing is said about the server's.",
+            "A step that missed while the client was late or busy, or the machine's processors were, was repeated. If that happened again, the client or the machine is the limit, and nothing is said about the server's.",
         ));
     }
     how

@@ -27,10 +27,10 @@ pub fn chain(one: ChainRun<'_>) -> Page<'_> {
     page.command = format!("{} --chain", run.producer);
     page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
+    page.section(findings_in_full(&facts.findings, ""));
+    page.section(settings(facts));
     page.section(Section::new("hops", "Idle limits, hop by hop").summary(hops(facts)));
     page.section(sources(facts));
-    page.section(settings(facts));
-    page.section(findings_in_full(&facts.findings, ""));
     page.section(losses(facts));
     page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &[Text::prose(HOW)], Vec::new()));

@@ -2,6 +2,7 @@
 
 use crate::page::*;
 use intact_findings::Finding;
+use intact_findings::bench::PortLimit;
 use intact_ledger::{Caveat, Rows, Run};
 use intact_units::Quantity;
 use intact_units::plural::counted;
@@ -52,6 +53,17 @@ pub(super) fn caveats(caveats: &[Caveat]) -> Vec<Text> {
         .iter()
         .map(|one| Text::prose(&format!("{}{}", one.message, end(&one.message))));
     texts.collect()
+}
+
+/// At which rate of new connections the client's ports run out.
+pub(super) fn ports_run_out(limit: &PortLimit) -> Text {
+    let words = "Ports run out at {} new connections/s to one address of another machine, if the client closes them first: {} ephemeral ports, each in TIME_WAIT for 60 s. On loopback a port is free again after 1 s: {}/s.";
+    text!(
+        words,
+        Quantity::Rate(limit.run_out_per_s),
+        limit.ports,
+        Quantity::Rate(limit.run_out_on_loopback_per_s)
+    )
 }
 
 /// What stands out; `own` is the subject that the page has already.

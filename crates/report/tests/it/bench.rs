@@ -116,6 +116,8 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 client_cpu: Some(3 * MS),
                 client_threads: None,
                 server_cpu: Some(6 * MS),
+                machine: None,
+                sockets: None,
             }));
         }
     }

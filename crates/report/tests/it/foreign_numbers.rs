@@ -131,6 +131,8 @@ fn in_rounds(lines: &[Value]) -> Vec<Row> {
             client_cpu: Some(3 * MS),
             client_threads: Some(2),
             server_cpu: Some(6 * MS),
+            machine: None,
+            sockets: None,
         }));
         rows.push(Row::Sockets(Sockets {
             at: Nanos(u64::from(round) * MS),

@@ -254,6 +254,8 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
                 client_cpu: Some(3_000_000),
                 client_threads: None,
                 server_cpu: Some(6_000_000),
+                machine: None,
+                sockets: None,
             }));
             at = end + MS;
         }

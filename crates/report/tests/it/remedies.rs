@@ -88,6 +88,8 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 client_cpu: None,
                 client_threads: None,
                 server_cpu: None,
+                machine: None,
+                sockets: None,
             }));
         }
     }

@@ -5,7 +5,7 @@ use super::{Round, parts_of};
 use crate::engine::backend::Backend;
 use crate::engine::slot::{PendingExchange, Phase, next_generation};
 use crate::variant_plan::VariantPlan;
-use intact_client::{Detail, Dial, Due, Established, HttpConnection, Progress};
+use intact_client::{Dial, Due, Established, HttpConnection, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Failure, Outcome, Reuse, Sink};
 use mio::Token;
 
@@ -125,19 +125,19 @@ impl<B: Backend> Round<'_, B> {
         }
         let VariantPlan {
             plan,
-            request,
+            detail,
             streams,
             ..
         } = &*recipe;
         let mut open = Box::new(HttpConnection::new(
             established,
             plan.protocol,
-            Detail::Outcome,
+            *detail,
             *streams,
             self.blank_of(index),
         ));
         let id = self.engine.id();
-        open.begin(request, id, granted.due, granted.warmup);
+        open.begin(&recipe.next_request(), id, granted.due, granted.warmup);
         if let Some(ping) = recipe.life.ping {
             open.set_ping(ping, self.now());
         }

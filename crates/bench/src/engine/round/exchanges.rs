@@ -43,7 +43,7 @@ impl<B: Backend> Round<'_, B> {
         let warmup = self.round == 0;
         let slot = &mut self.slots[index];
         if let Phase::Open(open) = &mut slot.phase {
-            open.begin(&slot.recipe.request, id, due, warmup);
+            open.begin(&slot.recipe.next_request(), id, due, warmup);
         }
     }
 
@@ -125,6 +125,11 @@ impl<B: Backend> Round<'_, B> {
             }
         }
         let seen = tap.seen;
+        if seen.exchanges > 0
+            && let Some(cache) = &slot.recipe.cache
+        {
+            cache.store(&slot.recipe.request, &open.take_response());
+        }
         if let Some(end) = seen.last_end.filter(|_| was_busy) {
             slot.free_since = end;
         }

@@ -21,6 +21,7 @@ use super::{EngineState, RoundTask, WarmUp};
 use crate::load_steps::Windows;
 use crate::machine;
 use crate::pace::{NextExchange, Pace, Start};
+use crate::response_cache::ResponseCache;
 use crate::scenario::Clients;
 use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
@@ -192,6 +193,7 @@ impl<'a, B: Backend> Round<'a, B> {
             self.begin_measuring();
         }
         self.check_fast_open();
+        self.check_cache();
         Ok(self.summary())
     }
 
@@ -223,6 +225,14 @@ impl<'a, B: Backend> Round<'a, B> {
                 "fast-open-unused",
                 "--tcp-fastopen: in a round or more no connection sent data with its SYN. The server or a box on the way does not take it (serve needs --tcp-fastopen and net.ipv4.tcp_fastopen=3)",
             );
+        }
+    }
+
+    /// Reports a round in which nothing could be revalidated, and what a cache could spare besides.
+    fn check_cache(&mut self) {
+        let cache = self.recipe.cache.as_deref().filter(|_| self.round > 0);
+        if let Some((id, words)) = cache.and_then(ResponseCache::caveat) {
+            self.engine.recorder.caveat(id, &words);
         }
     }
 

@@ -328,6 +328,9 @@ impl Http2 {
         }
         exchange.status = Some(status);
         exchange.body.announced = length;
+        if let Some(response) = &mut self.response {
+            response.status = Some(status);
+        }
         stream.watch.head(arrival);
         if headers.end_stream {
             self.complete(place, arrival, sink)?;

@@ -199,6 +199,9 @@ impl Http3 {
         }
         exchange.status = Some(status);
         exchange.body.announced = length;
+        if let Some(response) = &mut self.response {
+            response.status = Some(status);
+        }
         stream.watch.head(arrival);
         Ok(())
     }

@@ -10,8 +10,8 @@ use crate::cmd::missing_feature;
 use crate::cmd::options;
 use clap::ValueEnum;
 use intact_experiment::{
-    Arrivals, ConnectionAxes, Load, NameLookup, Period, RequestLimit, RequestRate, TlsChoice,
-    WhenBusy,
+    Arrivals, CacheUse, CacheUseError, ConnectionAxes, Load, NameLookup, Period, RequestLimit,
+    RequestRate, TlsChoice, WhenBusy,
 };
 use intact_findings::requirement::Document;
 use intact_ledger::{Protocol, TlsVersion};
@@ -198,6 +198,9 @@ pub(crate) struct ConnectionOptions {
     /// Send PING when a connection of HTTP/2 idles for TIME; one without a reply ends the connection
     #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
     pub(in crate::cmd) ping: Vec<Period>,
+    /// Send the ETag of the last response back in If-None-Match, so that 304 has no body; only GET and HEAD
+    #[arg(long, value_name = "off,revalidate", value_delimiter = ',', value_parser = cache_use)]
+    pub(in crate::cmd) cache: Vec<CacheUse>,
 }
 
 impl ConnectionOptions {
@@ -215,6 +218,7 @@ impl ConnectionOptions {
                 .collect(),
             tcp_keepalive: self.tcp_keepalive.clone(),
             ping: self.ping.clone(),
+            cache: self.cache.clone(),
         }
     }
 }
@@ -267,7 +271,7 @@ pub(crate) struct ScenarioOptions {
 }
 
 /// What a scenario says itself, or what would have no effect in one.
-const NOT_IN_SCENARIOS: [&str; 26] = [
+const NOT_IN_SCENARIOS: [&str; 27] = [
     "like",
     "flamegraph",
     "when_busy",
@@ -284,6 +288,7 @@ const NOT_IN_SCENARIOS: [&str; 26] = [
     "congestion",
     "tcp_keepalive",
     "ping",
+    "cache",
     "remedies",
     "method",
     "data",
@@ -447,6 +452,11 @@ pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
 fn request_limit(word: &str) -> Result<RequestLimit, String> {
     word.parse()
         .map_err(|_| "a number from 1 on, or unlimited".to_owned())
+}
+
+/// A word of `--cache`, with the reason why there is no other.
+fn cache_use(word: &str) -> Result<CacheUse, CacheUseError> {
+    word.parse()
 }
 
 fn period(word: &str) -> Result<Period, String> {

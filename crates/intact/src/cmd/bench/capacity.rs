@@ -314,8 +314,7 @@ impl<'a> Director<'a> {
             }
             let conditions = &self.plan.conditions;
             let recovery = Recovery::of(&self.run, tally, conditions, index as u32);
-            let is_lost =
-                recovery.is_some_and(|one| one.held_before && one.recovered_after_s.is_none());
+            let is_lost = recovery.is_some_and(|one| one.is_lost());
             if is_lost && !std::mem::replace(&mut self.variants[index].is_restarted, true) {
                 let rate = base * terms.share;
                 let purpose = LoadPurpose::Restart;

@@ -181,6 +181,8 @@ impl Rounds<'_> {
             client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
             client_threads: None,
             server_cpu: None,
+            machine: None,
+            sockets: None,
         }));
         Ok(outcome.ended)
     }

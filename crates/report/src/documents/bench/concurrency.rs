@@ -1,11 +1,11 @@
 //! The part of a bench's page on concurrency: total time, throughput, latency and CPU by `-c`. Shown where several values of `-c` ran.
 
-use super::tone;
+use super::series_tone;
 use crate::documents::common::{GROUPS, first_of};
 use crate::page::*;
 use intact_findings::bench::{Charts, Sweep, SweepPoint};
 use intact_findings::stats::Interval;
-use intact_units::Quantity::{Rate, Time};
+use intact_units::Quantity::{Count, Rate, Time};
 
 /// Total time, throughput, latency and CPU over concurrency, if that was varied.
 pub(super) fn section(charts: &Charts) -> Section {
@@ -29,6 +29,22 @@ pub(super) fn section(charts: &Charts) -> Section {
         .about("of the engine, per request")
         .ranked(1, "server CPU", move |row| cpu(row.1.server_cpu_us))
         .about("per request, warm-up included")
+        .ranked(3, "TIME_WAIT", |row| {
+            row.1
+                .sockets
+                .map(|one| before_after(one.before.time_wait, one.after.time_wait))
+        })
+        .about("sockets of this machine in TIME_WAIT, before and after the first round")
+        .ranked(3, "free ports", |row| {
+            let sockets = row.1.sockets?;
+            Some(before_after(
+                sockets.before.free_ports?,
+                sockets.after.free_ports?,
+            ))
+        })
+        .about(
+            "ephemeral ports of this machine that no socket used, before and after the first round",
+        )
         .table();
     let mut section = Section::new("sweep", "Over concurrency").summary(table);
     for (id, title, value, axis, words) in OVER_CONCURRENCY {
@@ -40,6 +56,10 @@ pub(super) fn section(charts: &Charts) -> Section {
         };
     }
     section
+}
+
+fn before_after(before: u64, after: u64) -> String {
+    format!("{} to {}", Count(before), Count(after))
 }
 
 fn setting(sweep: &Sweep) -> String {
@@ -63,16 +83,14 @@ fn over_concurrency(sweeps: &[Sweep], chart: OverConcurrency) -> Chart {
             interval: interval.map(|one| (one.low, one.high)),
         })
     };
+    let kept: Vec<bool> = sweeps.iter().map(|sweep| sweep.keepalive).collect();
     let lines = sweeps
         .iter()
         .take(GROUPS)
         .enumerate()
         .map(|(nth, sweep)| Line {
             name: setting(sweep),
-            tone: match sweeps.len() {
-                2 => tone(sweep.keepalive),
-                _ => Tone::Series(nth as u8),
-            },
+            tone: series_tone(&kept, nth),
             points: sweep.points.iter().filter_map(point).collect(),
             reach: None,
         });

@@ -1,0 +1,166 @@
+//! Whether the processors of the machine that measures were the limit: other processes use them, or client and server together use all of
+//! them. Must not judge the client or the server.
+
+use intact_ledger::MachineUse;
+use serde::Serialize;
+
+/// The share of all processors from which they are busy to the full.
+const FULL: f64 = 0.95;
+/// The share of the time in which a task waits for a processor, from which the wait is no hiccup.
+const WAITING: f64 = 0.5;
+/// The processors that others than client and server use, from which a wait may be theirs.
+const OTHERS: f64 = 0.1;
+/// The share of all processors that a hypervisor takes, from which the machine is not ours.
+const STEAL: f64 = 0.1;
+/// The share of all processors that a server uses alone, from which the limit is its own although nothing is left.
+const SERVER_ALONE: f64 = 0.9;
+
+/// What all processes of the client's machine did with its processors. A share is of all processors, unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MachineFacts {
+    /// Number of processors.
+    pub cpus: u32,
+    /// CPU time of all processes and the kernel; absent without /proc/stat.
+    pub busy: Option<f64>,
+    /// CPU time of neither the client nor the server, the kernel's work for them included; absent where the server's is not known.
+    pub others: Option<f64>,
+    /// CPU time that the hypervisor gave to other machines; absent where the kernel does not count it.
+    pub steal: Option<f64>,
+    /// Part of the time in which at least one task waited for a processor; absent without /proc/pressure/cpu.
+    pub waiting: Option<f64>,
+    /// CPU time of the server; absent where it is not known.
+    #[serde(skip)]
+    server: Option<f64>,
+}
+
+impl MachineFacts {
+    /// The facts; `client` and `server` are CPU times of `nanos`, about the time of `all`.
+    pub(super) fn of(
+        all: &MachineUse,
+        (client, server): (Option<u64>, Option<u64>),
+        nanos: u64,
+    ) -> Option<MachineFacts> {
+        if all.nanos == 0 || nanos == 0 {
+            return None;
+        }
+        let time = all.nanos as f64;
+        let whole = (all.cpus > 0).then(|| time * f64::from(all.cpus));
+        // ticks of 10 ms can count a little more than the time
+        let of_all = |cpu: Option<u64>| Some((cpu? as f64 / whole?).min(1.0));
+        let scaled = |cpu: Option<u64>| Some(cpu? as f64 / nanos as f64 * time / whole?);
+        let busy = of_all(all.busy);
+        let server = scaled(server.filter(|&cpu| cpu > 0));
+        let others = || Some((busy? - scaled(client)? - server?).max(0.0));
+        Some(MachineFacts {
+            cpus: all.cpus,
+            busy,
+            others: others(),
+            steal: of_all(all.steal),
+            waiting: all.waited.map(|waited| waited as f64 / time),
+            server,
+        })
+    }
+
+    /// Whether the processors were the limit, so that neither the client nor the server is.
+    pub(crate) fn is_limit(&self) -> bool {
+        let steal = self.steal.unwrap_or(0.0);
+        if steal > STEAL {
+            return true;
+        }
+        if self.server.is_some_and(|server| server >= SERVER_ALONE) {
+            return false;
+        }
+        if self.busy.is_some_and(|busy| busy + steal >= FULL) {
+            return true;
+        }
+        let others = self.others.map(|share| share * f64::from(self.cpus));
+        self.waiting.is_some_and(|share| share >= WAITING) && others.is_none_or(|one| one >= OTHERS)
+    }
+
+    /// What was not observed, in words; empty where everything was.
+    pub(crate) fn unobserved(&self) -> Vec<&'static str> {
+        let absent = [
+            (
+                self.busy.is_none(),
+                "the CPU time of all processes (/proc/stat)",
+            ),
+            (
+                self.waiting.is_none(),
+                "waits for a processor (/proc/pressure/cpu)",
+            ),
+            (
+                self.steal.is_none(),
+                "what a hypervisor took (steal of /proc/stat)",
+            ),
+        ];
+        let absent = absent.into_iter().filter(|(is_absent, _)| *is_absent);
+        absent.map(|(_, words)| words).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two processors over a second; times in ms.
+    fn facts(busy: u64, waited: Option<u64>, client: u64, server: Option<u64>) -> MachineFacts {
+        let ms = |ms: u64| ms * 1_000_000;
+        let all = MachineUse {
+            nanos: ms(1_000),
+            cpus: 2,
+            busy: Some(ms(busy)),
+            steal: Some(0),
+            waited: waited.map(ms),
+        };
+        MachineFacts::of(&all, (Some(ms(client)), server.map(ms)), ms(1_000)).unwrap()
+    }
+
+    #[test]
+    fn a_server_with_a_processor_of_its_own_is_not_the_machine() {
+        // the other processor has room, whether or not the server's time is known
+        assert!(!facts(1_300, Some(200), 250, Some(1_000)).is_limit());
+        assert!(!facts(1_300, Some(200), 250, None).is_limit());
+        // its own threads wait for its processor, and no other process is there
+        let pinned = facts(1_300, Some(990), 250, Some(1_000));
+        assert_eq!(pinned.others.map(|one| (one * 1e3).round()), Some(25.0));
+        assert!(!pinned.is_limit());
+        // a server that takes the whole machine is its own limit
+        assert!(!facts(1_990, Some(990), 50, Some(1_900)).is_limit());
+    }
+
+    #[test]
+    fn processors_that_others_use_are_the_limit() {
+        assert!(facts(2_000, Some(1_000), 100, Some(300)).is_limit());
+        assert!(facts(2_000, None, 100, None).is_limit(), "without PSI");
+        // on the server's processor only
+        assert!(facts(1_300, Some(900), 100, Some(500)).is_limit());
+        // the wait may be of the server's own threads, but its time is not known: it is not blamed
+        assert!(facts(1_300, Some(900), 100, None).is_limit());
+        // client and server fill the machine together
+        assert!(facts(1_980, Some(300), 800, Some(1_100)).is_limit());
+    }
+
+    #[test]
+    fn a_hypervisor_that_takes_the_processors_is_a_limit() {
+        let mut facts = facts(1_000, Some(100), 100, Some(800));
+        facts.steal = Some(0.2);
+        assert!(facts.is_limit());
+    }
+
+    #[test]
+    fn what_was_not_counted_is_named() {
+        assert!(facts(1_000, Some(1), 1, None).unobserved().is_empty());
+        let all = MachineUse {
+            nanos: 1,
+            ..MachineUse::default()
+        };
+        let none = MachineFacts::of(&all, (None, None), 1).unwrap();
+        assert!(!none.is_limit());
+        assert_eq!(none.unobserved().len(), 3);
+        assert_eq!(
+            MachineFacts::of(&MachineUse::default(), (None, None), 1),
+            None
+        );
+    }
+}
