@@ -9,8 +9,7 @@ use crate::engine::{RoundTask, WarmUp};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
-use crate::processors::ProcessorCounts;
-use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner};
+use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner, TurnSummary};
 use intact_client::Clock;
 use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries};
 use intact_ledger::{Event, LoadPurpose, LoadStep, Nanos, Round, RoundSchedule, Span, Tally};
@@ -119,10 +118,7 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
         let threads = self.crew.len().min(connections);
         let warms_up = recipe.warms_up(first);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
-        let server_before = bench.config.server_pid.and_then(machine::process_cpu);
         let sockets_before = machine::sockets(self.clock.now());
-        let began = self.clock.now();
-        let mut processors = ProcessorCounts::begin(began);
         let task = |thread: usize| RoundTask {
             recipe: recipe.clone(),
             round: first,
@@ -133,18 +129,14 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
             windows: Some(windows.clone()),
         };
         let tasks = (0..threads).map(task).collect();
-        let work = self.crew.start(tasks)?;
-        while !work.is_finished() {
-            self.look(first, turn.variant);
-            processors.look(self.clock.now());
-        }
-        let done = self.crew.finish(work, &mut self.tally, |_| ())?;
-        processors.end(self.clock.now());
+        let TurnSummary {
+            work: done,
+            times,
+            processors,
+            server_cpu,
+        } = self.carry_out(tasks, (turn.variant, first))?;
         let sockets = machine::round_sockets(sockets_before, self.clock.now());
-        self.take_rows();
-        let server_after = bench.config.server_pid.and_then(machine::process_cpu);
-        let cpu = [done.cpu, machine::cpu_between(server_before, server_after)];
-        let whole = done.span.unwrap_or(Span::new(began, self.clock.now()));
+        let whole = done.span.unwrap_or(Span::new(times.0, times.1));
         let start = done.scheduled.map_or(whole.start, |due| due.start);
         let last = turn.windows.iter().rposition(|window| !window.warmup);
         let mut round = first;
@@ -175,9 +167,9 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
                         due,
                         at_once: done.used as u32,
                     }),
-                    client_cpu: part(cpu[0]),
+                    client_cpu: part(done.cpu),
                     client_threads: Some(threads as u32),
-                    server_cpu: part(cpu[1]),
+                    server_cpu: part(server_cpu),
                     machine: processors.between(span),
                     sockets: sockets.filter(|_| Some(nth) == last),
                 };

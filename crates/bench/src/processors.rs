@@ -23,23 +23,16 @@ struct Counts {
 pub(crate) struct ProcessorCounts(Vec<(Nanos, Counts)>);
 
 impl ProcessorCounts {
-    /// The first count.
-    pub(crate) fn begin(now: Nanos) -> ProcessorCounts {
-        let mut counts = ProcessorCounts::default();
-        counts.end(now);
-        counts
-    }
-
     /// Counts unless it was done just before.
     pub(crate) fn look(&mut self, now: Nanos) {
         let last = self.0.last().map_or(Nanos(0), |(at, _)| *at);
         if now.since(last) >= APART {
-            self.end(now);
+            self.count(now);
         }
     }
 
     /// Counts.
-    pub(crate) fn end(&mut self, now: Nanos) {
+    pub(crate) fn count(&mut self, now: Nanos) {
         self.0.extend(Counts::read().map(|counts| (now, counts)));
     }
 

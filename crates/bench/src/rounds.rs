@@ -2,7 +2,7 @@
 
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
-use crate::crew::{Crew, share};
+use crate::crew::{Crew, WorkSummary, share};
 use crate::engine::{Gauge, Progress, RoundTask, WarmUp};
 use crate::io_backend::{IoBackend, IoUnavailable};
 use crate::machine;
@@ -40,6 +40,16 @@ pub enum BenchError {
     /// An engine thread ended by a bug.
     #[error("an engine thread ended early: this is a bug of intact, please report it")]
     Thread,
+}
+
+/// What the threads did from start to end, and what was observed of the machine meanwhile.
+pub(crate) struct TurnSummary {
+    pub(crate) work: WorkSummary,
+    /// Start and end.
+    pub(crate) times: (Nanos, Nanos),
+    pub(crate) processors: ProcessorCounts,
+    /// CPU time of the server in nanoseconds; absent where it is not known.
+    pub(crate) server_cpu: Option<u64>,
 }
 
 /// Where a run is.
@@ -362,12 +372,9 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let recipe = &bench.recipes[variant];
         let connections = if round == 0 { 1 } else { recipe.concurrency };
         let threads = self.crew.len().min(connections);
-        let server_before = bench.config.server_pid.and_then(machine::process_cpu);
         self.observer.turn(variant as u32, round);
         // to count the ports takes long where many are in use, so only one round has the count
-        let sockets_before = (round == 1).then(|| machine::sockets(self.clock.now()));
-        let started = self.clock.now();
-        let mut processors = ProcessorCounts::begin(started);
+        let counted = (round == 1).then(|| machine::sockets(self.clock.now()));
         let warms_up = recipe.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let task = |thread: usize| RoundTask {
@@ -380,20 +387,11 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             windows: None,
         };
         let tasks = (0..threads).map(task).collect();
-        let work = self.crew.start(tasks)?;
-        while !work.is_finished() {
-            self.look(round, variant as u32);
-            processors.look(self.clock.now());
-        }
-        let done = self.crew.finish(work, &mut self.tally, |_| ())?;
-        processors.end(self.clock.now());
-        self.take_rows();
-        let server_after = bench.config.server_pid.and_then(machine::process_cpu);
-        let server_cpu = machine::cpu_between(server_before, server_after);
-        let times = (started, self.clock.now());
-        let mut record = done.round((variant as u32, round), times, threads, server_cpu);
-        record.machine = processors.between(record.span);
-        record.sockets = machine::round_sockets(sockets_before.flatten(), self.clock.now());
+        let turn = (variant as u32, round);
+        let done = self.carry_out(tasks, turn)?;
+        let mut record = done.work.round(turn, done.times, threads, done.server_cpu);
+        record.machine = done.processors.between(record.span);
+        record.sockets = machine::round_sockets(counted.flatten(), self.clock.now());
         self.record(Event::Round(&record));
         let cell = self.tally.cell(Some(variant as u32), Some(round));
         cell.pack();
@@ -402,6 +400,34 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             bench.gauge.pulse.finish_turn(variant as u32, &progress);
         }
         Ok(())
+    }
+
+    /// Runs tasks to their end as a round of a variant. Meanwhile it shows the position and observes this machine.
+    pub(crate) fn carry_out(
+        &mut self,
+        tasks: Vec<RoundTask>,
+        (variant, round): (u32, u32),
+    ) -> Result<TurnSummary, BenchError> {
+        let server_pid = self.bench.config.server_pid;
+        let server_before = server_pid.and_then(machine::process_cpu);
+        let started = self.clock.now();
+        let mut processors = ProcessorCounts::default();
+        processors.count(started);
+        let work = self.crew.start(tasks)?;
+        while !work.is_finished() {
+            self.look(round, variant);
+            processors.look(self.clock.now());
+        }
+        let work = self.crew.finish(work, &mut self.tally, |_| ())?;
+        processors.count(self.clock.now());
+        self.take_rows();
+        let server_after = server_pid.and_then(machine::process_cpu);
+        Ok(TurnSummary {
+            work,
+            times: (started, self.clock.now()),
+            processors,
+            server_cpu: machine::cpu_between(server_before, server_after),
+        })
     }
 
     /// When one of the threads starts exchanges.
