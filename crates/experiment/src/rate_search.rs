@@ -42,7 +42,7 @@ pub enum Ceiling {
 
 impl StepOutcome {
     /// The limit that was not the server's, if there was one.
-    fn other_limit(self) -> Option<Ceiling> {
+    pub fn other_limit(self) -> Option<Ceiling> {
         match self {
             StepOutcome::Met | StepOutcome::Missed => None,
             StepOutcome::ClientLimit => Some(Ceiling::Client),

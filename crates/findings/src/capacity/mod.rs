@@ -363,12 +363,17 @@ fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
 }
 
 fn bound(found: Option<RateInterval>) -> &'static str {
-    match found.and_then(|found| found.ceiling) {
-        Some(Ceiling::Missed) => "server",
-        Some(Ceiling::Client) => "client",
-        Some(Ceiling::Machine) => "machine",
-        Some(Ceiling::Most) => "most-rate",
-        None => "unknown",
+    let bound = found.and_then(|found| found.ceiling);
+    bound.map_or("unknown", ceiling)
+}
+
+/// The word for what bounds a rate from above.
+fn ceiling(of: Ceiling) -> &'static str {
+    match of {
+        Ceiling::Missed => "server",
+        Ceiling::Client => "client",
+        Ceiling::Machine => "machine",
+        Ceiling::Most => "most-rate",
     }
 }
 

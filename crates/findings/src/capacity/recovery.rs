@@ -1,8 +1,7 @@
 //! What an overload did: whether the conditions held before it, and how long after it they held again. Must not compare variants.
 
-use super::Conditions;
 use super::judge::{StepFigures, figures, judge, load};
-use intact_experiment::StepOutcome;
+use super::{Conditions, ceiling};
 use intact_ledger::{Cell, LoadPurpose, Run, Tally};
 use serde::Serialize;
 
@@ -97,11 +96,7 @@ impl Recovery {
             recovered_after_s = Some(window.from_s);
         }
         let unmet = part(LoadPurpose::After).rfind(|one| !one.figures.is_met());
-        let limited_by = unmet.and_then(|one| match one.figures.step_outcome() {
-            StepOutcome::ClientLimit => Some("client"),
-            StepOutcome::MachineLimit => Some("machine"),
-            StepOutcome::Met | StepOutcome::Missed => None,
-        });
+        let limited_by = unmet.and_then(|one| one.figures.step_outcome().other_limit());
         let last = part(LoadPurpose::After).next_back()?;
         Some(Recovery {
             overload_per_s: part(LoadPurpose::Overload).next()?.figures.rate_per_s,
@@ -110,7 +105,7 @@ impl Recovery {
             held_before: part(LoadPurpose::Before).all(|one| one.figures.is_met()),
             broke: part(LoadPurpose::Overload).any(|one| !one.figures.is_met()),
             recovered_after_s,
-            limited_by,
+            limited_by: limited_by.map(ceiling),
             watched_s: last.from_s + last.seconds,
             held_after_pause,
             windows,
