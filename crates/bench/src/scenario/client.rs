@@ -79,10 +79,15 @@ impl Client {
     }
 }
 
+/// Separates the sequence of waits from that of sessions.
+const WAITS: u64 = 0x77_6169_7473;
+
 /// The clients of one thread.
 pub(crate) struct Clients {
     script: Arc<Script>,
-    random: Rng,
+    /// Which session each client picks. Waits draw from their own sequence: the sessions of a seed do not depend on timing.
+    choices: Rng,
+    waits: Rng,
     /// Limits new connections, where they are limited.
     limits: ClosedLoop,
     /// Clients at once, at the most.
@@ -105,7 +110,8 @@ impl Clients {
         Clients {
             counts: vec![ClientCounts::default(); script.sessions.len()],
             script,
-            random: Rng::seeded(seed),
+            choices: Rng::seeded(seed),
+            waits: Rng::seeded(seed ^ WAITS),
             limits,
             most,
             length,
@@ -115,7 +121,7 @@ impl Clients {
     /// A client that arrives: it picks a session by weight.
     pub(crate) fn next_client(&mut self, due: Due) -> Client {
         Client {
-            session: self.script.pick(self.random.unit()),
+            session: self.script.pick(self.choices.unit()),
             at: 0,
             left: Vec::new(),
             next: Next::Arrival(due),
@@ -151,7 +157,7 @@ impl Clients {
             client.at += 1;
             match op {
                 Op::Request(recipe) => return Todo::Request(recipe.clone()),
-                Op::Wait(wait) => return Todo::Wait(nanos(*wait, &mut self.random)),
+                Op::Wait(wait) => return Todo::Wait(nanos(*wait, &mut self.waits)),
                 Op::Repeat(times) => client.left.push(*times),
                 Op::Again(start) => match client.left.last_mut() {
                     Some(None) => client.at = *start,
