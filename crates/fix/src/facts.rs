@@ -5,6 +5,7 @@
 use crate::faults::UnderFaults;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// One variant as it was measured once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,10 +49,10 @@ pub struct ClientFacts {
     /// Requests on connections that are dead or dying.
     #[serde(default, skip_serializing_if = "Stale::is_empty")]
     pub stale: Stale,
-    /// Ten answers of 100 bytes whose bodies were not read.
+    /// Ten responses of 100 bytes whose bodies were not read. If any connection was reused, five times ten: reuse is a matter of timing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_small: Option<Count>,
-    /// Ten answers of 1 MB whose bodies were not read.
+    /// The same with responses of 1 MB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_large: Option<Count>,
     /// Ten answers with status 404, handled as one does with this client.
@@ -169,8 +170,11 @@ pub struct Count {
     /// Of those, the ones that the client reported as failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// Connections opened.
+    /// Connections opened; if repetitions differed, the fewest of them.
     pub connections: u64,
+    /// The most connections that a repetition opened; absent if all opened as many, or if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_at_most: Option<u64>,
     /// TLS handshakes that resumed a session; absent without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<u64>,
@@ -179,6 +183,23 @@ pub struct Count {
 }
 
 impl Count {
+    /// The fewest and the most connections that a repetition opened.
+    pub fn range(&self) -> RangeInclusive<u64> {
+        self.connections..=self.connections_at_most.unwrap_or(self.connections)
+    }
+
+    /// Takes in the same requests made again.
+    pub fn repeated(self, again: &Count) -> Count {
+        let fewest = *self.range().start().min(again.range().start());
+        let most = *self.range().end().max(again.range().end());
+        Count {
+            failed: self.failed.max(again.failed),
+            connections: fewest,
+            connections_at_most: (most > fewest).then_some(most),
+            ..self
+        }
+    }
+
     /// Whether requests one after the other share connections. Two are allowed: some clients use two by design.
     pub fn is_reused(&self) -> bool {
         self.requests > 2 && self.connections <= 2

@@ -147,21 +147,12 @@ impl CatalogueRun {
         let _alone = Lock::take(Of::Measured)?;
         // another harness may have written meanwhile
         self.catalogue = read()?;
-        if args.signs || args.faults {
+        if let Some(part) = args.only {
             let mut all = self.catalogue.measured.iter_mut();
             let Some(known) = all.find(|one| check::is_of(one, &measured)) else {
-                bail!("not measured in these versions: without --signs or --faults, all of it is");
+                bail!("not measured in these versions: without --only, all of it is");
             };
-            if args.faults {
-                known.facts.faults = measured.facts.faults;
-                write(&mut self.catalogue)?;
-                return Ok(Vec::new());
-            }
-            known.facts.connection_field = measured.facts.connection_field;
-            known.facts.tcp_keepalive = measured.facts.tcp_keepalive;
-            known.facts.cookies = measured.facts.cookies;
-            known.facts.lookups = measured.facts.lookups;
-            known.facts.life = measured.facts.life;
+            part.take_over(&mut known.facts, measured.facts);
             write(&mut self.catalogue)?;
             return Ok(Vec::new());
         }

@@ -105,7 +105,9 @@ fn is_burst(claimed: Option<&Count>, found: Option<&Count>) -> bool {
         return claimed.is_none() && found.is_none();
     };
     // so is which of them come late enough to resume a session
-    claimed.connections.abs_diff(found.connections) <= SLACK_BURST
+    let (claims, finds) = (claimed.range(), found.range());
+    claims.start().saturating_sub(SLACK_BURST) <= *finds.end()
+        && *finds.start() <= claims.end() + SLACK_BURST
         && (claimed.failed, &claimed.http) == (found.failed, &found.http)
 }
 
@@ -256,6 +258,34 @@ mod tests {
         assert!(is_idle(closed(90.1), Some(Idle::Abandoned)));
         assert!(!is_idle(closed(4.0), Some(Idle::Abandoned)));
         assert!(!is_idle(Some(Idle::Abandoned), closed(90.1)));
+    }
+
+    #[test]
+    fn a_count_that_varies_is_confirmed_by_one_within_its_range() {
+        let of = |connections, connections_at_most| {
+            Some(Count {
+                requests: 10,
+                failed: 0,
+                connections,
+                connections_at_most,
+                resumed: None,
+                http: "1.1".to_owned(),
+            })
+        };
+        let is_same = |claimed: &Option<Count>, found: &Option<Count>| {
+            is_burst(claimed.as_ref(), found.as_ref())
+        };
+        let varied = of(1, Some(5));
+        assert!(is_same(&varied, &of(8, None)));
+        assert!(is_same(&of(2, None), &of(4, Some(9))));
+        assert!(!is_same(&varied, &of(10, None)));
+        assert!(!is_same(&of(10, None), &of(1, Some(6))));
+        // what was repeated has the range of all
+        let counts = [of(4, None), of(2, None), of(7, None)].map(Option::unwrap);
+        let [first, second, third] = &counts;
+        let all = first.clone().repeated(second).repeated(third);
+        assert_eq!(all.range(), 2..=7);
+        assert_eq!(first.clone().repeated(first), *first);
     }
 
     #[test]

@@ -33,6 +33,8 @@ const UNTIL_DEAD: Duration = Duration::from_millis(900);
 const PAUSES_S: [f64; 13] = [
     1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 10.5, 15.5, 20.5, 30.5, 60.5, 90.5, 120.5,
 ];
+/// How often bodies are left unread, where a connection was reused.
+const UNREAD_REPETITIONS: usize = 5;
 /// What the hint says, and a pause just past it that is shorter than every client's own limit.
 const HINT: &str = "timeout=3";
 const PAST_HINT: Duration = Duration::from_millis(3400);
@@ -43,6 +45,21 @@ pub(crate) struct Bench<'a> {
     pub(crate) intact: &'a Path,
     /// The program.
     pub(crate) launch: &'a Launch,
+}
+
+/// One part about one variant, but what takes long.
+pub(crate) fn measure_part(bench: &Bench<'_>, part: Part) -> anyhow::Result<(About, ClientFacts)> {
+    let mut facts = ClientFacts::default();
+    if part == Part::Traits {
+        return Ok((client_traits::measure(bench, &mut facts)?, facts));
+    }
+    let program = bench.start(None)?;
+    let about = program.about.clone();
+    program.end()?;
+    if part == Part::Unread && about.can.contains(&Skill::Unread) {
+        bench.unread(&mut facts).context("unread")?;
+    }
+    Ok((about, facts))
 }
 
 /// Everything about one variant but what becomes of idle connections, which takes long and no CPU.
@@ -64,14 +81,43 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, ClientFacts)>
     Ok((about, facts))
 }
 
+/// A part of the facts that can be measured again on its own.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Fields, cookies, probes, lookups and lives
+    Traits,
+    /// What the clients do when their connections fail
+    Faults,
+    /// Bodies that are not read
+    Unread,
+}
+
+impl Part {
+    /// Takes this part over from a new measurement.
+    pub(crate) fn take_over(self, known: &mut ClientFacts, measured: ClientFacts) {
+        match self {
+            Part::Traits => {
+                known.connection_field = measured.connection_field;
+                known.tcp_keepalive = measured.tcp_keepalive;
+                known.cookies = measured.cookies;
+                known.lookups = measured.lookups;
+                known.life = measured.life;
+            }
+            Part::Faults => known.faults = measured.faults,
+            Part::Unread => {
+                known.unread_small = measured.unread_small;
+                known.unread_large = measured.unread_large;
+            }
+        }
+    }
+}
+
 /// What is looked at for long.
 #[derive(Clone, Copy)]
 pub(crate) struct Watching {
     pub(crate) how_long: Duration,
-    /// Whether idle connections are left out.
-    pub(crate) only_signs: bool,
-    /// Whether there are no facts but those under faults.
-    pub(crate) only_faults: bool,
+    /// The part that is measured again, if not all.
+    pub(crate) only: Option<Part>,
     /// Whether connections fail under the client.
     pub(crate) has_faults: bool,
 }
@@ -85,16 +131,16 @@ pub(crate) fn watch(
     if watching.has_faults {
         facts.faults = under_faults::measure(bench).context("faults")?;
     }
-    if watching.only_faults {
+    if matches!(watching.only, Some(Part::Faults | Part::Unread)) {
         return Ok(());
     }
     let how_long = watching.how_long;
     let is_reused = is_reused(facts);
     let lookups = facts.lookups;
     let (idle, life, remembered) = std::thread::scope(|scope| {
-        let idle = scope.spawn(|| match watching.only_signs {
-            true => Ok(None),
-            false => bench.idle_for(how_long, is_reused).context("idle"),
+        let idle = scope.spawn(|| match watching.only {
+            Some(_) => Ok(None),
+            None => bench.idle_for(how_long, is_reused).context("idle"),
         });
         let life = scope.spawn(|| bench.life(how_long).context("life"));
         let remembered = scope.spawn(|| {
@@ -204,8 +250,18 @@ impl Bench<'_> {
             program.end()?;
             server.end()?.count(path, 10, bad)
         };
-        facts.unread_small = Some(count(SMALL)?);
-        facts.unread_large = Some(count(LARGE)?);
+        // a body that has arrived frees its connection, if it has arrived in time
+        let repeated = |path: &str| -> anyhow::Result<Count> {
+            let mut all = count(path)?;
+            if all.connections < all.requests && all.failed == 0 {
+                for _ in 1..UNREAD_REPETITIONS {
+                    all = all.repeated(&count(path)?);
+                }
+            }
+            Ok(all)
+        };
+        facts.unread_small = Some(repeated(SMALL)?);
+        facts.unread_large = Some(repeated(LARGE)?);
         Ok(())
     }
 

@@ -25,9 +25,9 @@ pub(crate) use server::Server;
 use anyhow::{Context, bail};
 use catalogue_run::{CatalogueRun, read, refresh_snippets, snippet};
 use environment::{Environment, Launch};
-use intact_fix::{Catalogue, Client, ClientFacts, Measurement, Variant};
+use intact_fix::{Catalogue, Client, Measurement, Variant};
 use lock::{Lock, Of};
-use measure::{Bench, Watching};
+use measure::{Bench, Part, Watching};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -48,12 +48,9 @@ pub(crate) struct Args {
     /// Only the clients that need little to be installed, and of each the newest runtime
     #[arg(long)]
     quick: bool,
-    /// Measure only fields, cookies, probes, lookups and lives again, and keep the rest of what was measured
-    #[arg(long, conflicts_with_all = ["check", "show"])]
-    signs: bool,
-    /// Measure only what the clients do when their connections fail, and keep the rest of what was measured
-    #[arg(long, conflicts_with_all = ["check", "show", "signs"])]
-    faults: bool,
+    /// Measure only this part again, and keep the rest of what was measured
+    #[arg(long, value_name = "PART", conflicts_with_all = ["check", "show"])]
+    only: Option<Part>,
     /// Watch idle connections for 130 s instead of 7
     #[arg(long)]
     full: bool,
@@ -61,13 +58,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "show", "full"])]
     survive: Option<f64>,
     /// Instead: run the clients under `intact watch` and hold its counts against the server's, and what they say against what they say unwatched
-    #[arg(long, conflicts_with_all = ["check", "show", "full", "signs", "survive"])]
+    #[arg(long, conflicts_with_all = ["check", "show", "full", "only", "survive"])]
     watched: bool,
     /// Take over the lines of programs whose marks have moved, without measuring; then hold them to what was measured with --check
     #[arg(long)]
     snippets: bool,
     /// Instead: print how each program is started, as a line of JSON (words, folder, variables)
-    #[arg(long, conflicts_with_all = ["check", "show", "full", "signs", "survive", "watched", "snippets"])]
+    #[arg(long, conflicts_with_all = ["check", "show", "full", "only", "survive", "watched", "snippets"])]
     commands: bool,
     /// Variants measured at a time
     #[arg(long, default_value_t = 2)]
@@ -87,8 +84,7 @@ impl Args {
             check: true,
             show: false,
             quick: true,
-            signs: false,
-            faults: false,
+            only: None,
             full: false,
             survive: None,
             watched: false,
@@ -221,10 +217,10 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
                             scope.spawn(move || {
                                 let watching = Watching {
                                     how_long: idle_for,
-                                    only_signs: args.signs,
-                                    only_faults: args.faults,
+                                    only: args.only,
                                     // CI confirms what takes no waiting
-                                    has_faults: !args.signs && !args.quick,
+                                    has_faults: !args.quick
+                                        && matches!(args.only, None | Some(Part::Faults)),
                                 };
                                 note(watch_one(measured, &launch, intact, watching));
                             });
@@ -331,16 +327,9 @@ fn measure_one(
     args: &Args,
 ) -> anyhow::Result<Measurement> {
     let bench = Bench { intact, launch };
-    let (about, facts) = if args.faults {
-        let program = bench.start(None)?;
-        let about = program.about.clone();
-        program.end()?;
-        (about, ClientFacts::default())
-    } else if args.signs {
-        let mut facts = ClientFacts::default();
-        (client_traits::measure(&bench, &mut facts)?, facts)
-    } else {
-        measure::measure(&bench)?
+    let (about, facts) = match args.only {
+        Some(part) => measure::measure_part(&bench, part)?,
+        None => measure::measure(&bench)?,
     };
     Ok(Measurement {
         client: job.client.id.clone(),

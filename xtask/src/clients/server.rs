@@ -189,6 +189,7 @@ impl ServerCounts {
             requests,
             failed,
             connections: used.len() as u64,
+            connections_at_most: None,
             resumed: handshakes().next().map(|_| {
                 handshakes()
                     .filter(|&handshake| handshake != Handshake::Full)

@@ -168,10 +168,15 @@ fn connections(count: Option<&Count>) -> Cell {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    if http.is_empty() && failed.is_empty() {
+    let up_to = match count.connections_at_most {
+        Some(most) => format!("–{most}"),
+        None => String::new(),
+    };
+    if http.is_empty() && failed.is_empty() && up_to.is_empty() {
         return count.connections.into();
     }
-    Cell::from(text!("{}{}{}", count.connections, http, failed)).alarm_if(count.failed > 0)
+    let counted = text!("{}{}{}{}", count.connections, up_to, http, failed);
+    Cell::from(counted).alarm_if(count.failed > 0)
 }
 
 fn resumed(count: Option<&Count>) -> Option<Text> {
