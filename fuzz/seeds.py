@@ -181,6 +181,19 @@ def observed():
                 yield seed + b"\0"
 
 
+def timer_configurations():
+    """The texts in the tests of each reader, and hops."""
+    texts = [b"80", b"lb: idle 60s, keeps 5s", b"a 10s / 5s"]
+    for path in sorted((ROOT / "crates/timers/src").glob("**/*.rs")):
+        _, _, tests = path.read_text().partition("#[cfg(test)]")
+        for text in re.findall(r'"((?:[^"\\]|\\.)*)"', tests):
+            texts.append(text.encode().decode("unicode_escape").encode("latin-1"))
+    for text in texts:
+        yield text
+        yield b"http { include x; }\x1e" + text
+        yield b"Include x\x1e" + text
+
+
 def differential():
     """Kinds 0 to 5: heads and messages of requests and responses, header blocks, the first flight of TLS."""
     cases = (ROOT / "crates/wire/tests/it/differential/cases.rs").read_text()
@@ -206,7 +219,7 @@ def main():
     made = {
         "ledger": ledgers([Path(name) for name in sys.argv[2:]]), "model": chains(), "lambda_api": runtime_clients(),
         "perf_map": name_lists(), "elf": images(), "check_conversation": conversations(),
-        "differential": differential(), "observe": observed(),
+        "differential": differential(), "observe": observed(), "timers": timer_configurations(),
     }
     for target, seeds in made.items():
         folder = corpus / target

@@ -1,4 +1,4 @@
-//! Configuration files of nginx, HAProxy, Apache and Caddy, with an include of the second text; and the hops of a chain.
+//! Configuration files of nginx, HAProxy, Apache and Caddy, with an include of what follows the first 0x1e; and the hops of a chain.
 #![no_main]
 
 use intact_timers::{FileError, Files, HopSpec, Idle, Product};
@@ -18,8 +18,8 @@ impl Files for Texts<'_> {
     }
 }
 
-fuzz_target!(|texts: (&str, &str)| {
-    let (main, included) = texts;
+fuzz_target!(|text: &str| {
+    let (main, included) = text.split_once('\x1e').unwrap_or((text, ""));
     let _ = main.parse::<HopSpec>();
     for product in [Product::Nginx, Product::Haproxy, Product::Apache, Product::Caddy] {
         let hop = intact_timers::read("x", product, Path::new("/c/main"), &Texts(main, included)).expect("the main file is there");
