@@ -1,7 +1,8 @@
 //! The transcripts in `docs/guide` are what the programs print, except for their figures.
 //!
 //! Each page is one script: the lines that begin with `$ ` in its blocks marked `console`, in one shell. Ports are replaced by free ones.
-//! A command that ends in ` &` is `intact serve`: the script waits until its port accepts connections. The output of the others is compared:
+//! A command that ends in ` &` is `intact serve`: the script waits until its port accepts connections. A page
+//! with `serve --dns=` runs in a network namespace of its own. The output of the others is compared:
 //! each line that the page shows must be printed, in order. `INTACT_UPDATE=1` writes today's figures, and the whole output of a command
 //! that has none.
 
@@ -99,10 +100,20 @@ fn run(script: &str, folder: &Path) -> String {
     for (page, free) in PORTS.iter().zip(&free) {
         with_ports = with_ports.replace(page, free);
     }
+    // port 53 and the addresses of loopback belong to the page
+    let room: &[&str] = match script.contains("--dns=") {
+        true => &["unshare", "--user", "--map-root-user", "--net"],
+        false => &["env"],
+    };
+    if room.len() > 1 {
+        with_ports.insert_str(0, "ip link set lo up\n");
+    }
     let binary = Path::new(env!("CARGO_BIN_EXE_intact")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let out = Command::new("timeout")
-        .args(["-k", "5", "240", "bash", "-c", &with_ports])
+        .args(["-k", "5", "240"])
+        .args(room)
+        .args(["bash", "-c", &with_ports])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", binary.display()))
         .env("NO_COLOR", "1")
@@ -195,7 +206,7 @@ fn pages() -> Vec<PathBuf> {
 
 #[test]
 fn the_transcripts_in_the_guide_are_what_the_programs_print() {
-    for name in ["node", "python3", "bash", "curl"] {
+    for name in ["node", "python3", "bash", "curl", "unshare", "ip"] {
         if program(name, "guide").is_none() {
             return;
         }
