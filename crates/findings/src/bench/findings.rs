@@ -333,7 +333,9 @@ pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<String> {
         |one: &VariantFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
     let any = variants.iter().any(|one| one.lookups_failed > 0);
     any.then(|| {
-        let all: Vec<String> = variants.iter().map(of).collect();
+        // a variant that was left out has none
+        let with_lookups = variants.iter().filter(|one| one.lookups > 0);
+        let all: Vec<String> = with_lookups.map(of).collect();
         format!("Failed lookups: {}", all.join(", "))
     })
 }
