@@ -29,6 +29,7 @@ pub use compare::compare;
 pub use effects::{Effect, EffectResult};
 pub(crate) use findings::{failure_kinds, not_2xx, only_errors, unmeasured};
 pub use machine::MachineFacts;
+pub(crate) use machine::SHARED;
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;

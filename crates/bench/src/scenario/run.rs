@@ -11,6 +11,7 @@ use crate::io_backend::{self, IoBackend};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
+use crate::processors::ProcessorCounts;
 use crate::recorder::RowPolicy;
 use crate::rounds::{BenchError, BenchObserver, Position};
 use crate::variant_plan::VariantPlan;
@@ -212,6 +213,8 @@ impl Scenario {
         count_sockets(clock, &mut tally, observer);
         let server_before = config.server_pid.and_then(machine::process_cpu);
         let started = clock.now();
+        let mut processors = ProcessorCounts::default();
+        processors.count(started);
         let warm_up = Arc::new(WarmUp::new(0));
         let task = |thread: usize| self.task((thread, threads), clock, &warm_up);
         let tasks = (0..threads).map(task).collect();
@@ -221,6 +224,7 @@ impl Scenario {
                 observer.rows(&rows);
             }
             observer.tick(self.position(clock.now().since(started)));
+            processors.look(clock.now());
         }
         let mut counts = vec![ClientCounts::default(); self.script.sessions.len()];
         let done = crew.finish(work, &mut tally, |one| {
@@ -228,6 +232,7 @@ impl Scenario {
                 all.add(*more);
             }
         })?;
+        processors.count(clock.now());
         while let Some(rows) = crew.rows(Duration::ZERO) {
             observer.rows(&rows);
         }
@@ -235,7 +240,8 @@ impl Scenario {
         // the sessions ran together: each has the bounds and the CPU time of all
         let server_cpu = machine::cpu_between(server_before, server_after);
         let times = (started, clock.now());
-        let round = done.round((0, ROUND), times, threads, server_cpu);
+        let mut round = done.round((0, ROUND), times, threads, server_cpu);
+        round.machine = processors.between(round.span);
         record_sessions(&round, &counts, &mut tally, observer);
         if self.gauge.stop.load(Ordering::Relaxed) {
             let words = "the run was interrupted: clients that were under way did not finish";

@@ -15,6 +15,9 @@ const STEAL: f64 = 0.1;
 /// The share of all processors that a server uses alone, from which the limit is its own although nothing is left.
 const SERVER_ALONE: f64 = 0.9;
 
+/// Why the figures of a busy machine say little about the server.
+pub(crate) const SHARED: &str = "client, server and other processes share its processors";
+
 /// What all processes of the client's machine did with its processors. A share is of all processors, unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -36,7 +39,7 @@ pub struct MachineFacts {
 
 impl MachineFacts {
     /// The facts; `client` and `server` are CPU times of `nanos`, about the time of `all`.
-    pub(super) fn of(
+    pub(crate) fn of(
         all: &MachineUse,
         (client, server): (Option<u64>, Option<u64>),
         nanos: u64,

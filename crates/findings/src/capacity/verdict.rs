@@ -1,7 +1,7 @@
 //! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must not compute figures.
 
 use super::{CapacityFacts, CapacityInterval, CapacityRatio, Recovery, VariantCapacity};
-use crate::bench::unmeasured;
+use crate::bench::{SHARED, unmeasured};
 use intact_ledger::Tally;
 use intact_units::number::{per_second, time};
 
@@ -47,7 +47,7 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
                 rate(lowest)
             ),
             "machine" => format!(
-                "{name}: the machine is the limit: client, server and other processes share its processors. They were busy from {} on, and no lower rate met {conditions}.",
+                "{name}: the machine is the limit: {SHARED}. They were busy from {} on, and no lower rate met {conditions}.",
                 rate(lowest)
             ),
             _ => format!(
@@ -84,7 +84,7 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
             "{begin}; above it is the client's limit, not the server's: the server may carry more (--threads, or another machine)."
         ),
         ("machine", _) => format!(
-            "{begin}; above it the machine is the limit: client, server and other processes share its processors, and the server alone may carry more."
+            "{begin}; above it the machine is the limit: {SHARED}, and the server alone may carry more."
         ),
         ("most-rate", _) => format!("{begin}; no higher rate was tried (--max-rate)."),
         _ => format!("{begin}; the search ended before a higher rate was known to miss them."),

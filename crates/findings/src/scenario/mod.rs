@@ -7,7 +7,7 @@ mod verdict;
 
 pub use figures::{RequestFigures, SessionFacts, TagFacts};
 
-use crate::bench::{ErrorResponses, Mode, failure_kinds, modes, not_2xx};
+use crate::bench::{ErrorResponses, MachineFacts, Mode, SHARED, failure_kinds, modes, not_2xx};
 use crate::figures::{Connections, Latency, Requests, TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::population::{Population, buckets_ms};
@@ -65,6 +65,8 @@ pub struct ScenarioFacts {
     pub cpu_us_per_request: Option<f64>,
     /// CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
+    /// What all processes of this machine did with its processors; absent where that was not counted.
+    pub machine: Option<MachineFacts>,
     /// CPU of the server per request, in microseconds.
     pub server_cpu_us_per_request: Option<f64>,
     /// What stands out.
@@ -147,6 +149,7 @@ impl ScenarioFacts {
             queued: times.queued.count(),
             cpu_us_per_request: cpu(bounds.and_then(|round| round.client_cpu)),
             client_busy: bounds.and_then(client_busy),
+            machine: bounds.and_then(machine),
             server_cpu_us_per_request: cpu(bounds.and_then(|round| round.server_cpu)),
             findings: findings(&sessions, run),
             caveats: tally.caveats.clone(),
@@ -186,6 +189,13 @@ impl ScenarioFacts {
             limits.push(Caveat::new(
                 "client-saturated",
                 "the client used its processors to the full: it was the limit, not the server (--threads, or fewer clients)",
+            ));
+        }
+        let is_client = limits.iter().any(|one| one.id == "client-saturated");
+        if !is_client && self.machine.is_some_and(|machine| machine.is_limit()) {
+            limits.push(Caveat::new(
+                "machine-saturated",
+                format!("this machine was the limit: {SHARED}, so the latency says little about the server"),
             ));
         }
         if self.scheduling_error_share.is_some_and(|late| late > LATE) {
@@ -234,6 +244,11 @@ fn open_loop_times(cell: &Cell) -> OpenLoopTimes {
         .filter_map(|group| group.open_loop.as_deref());
     times.for_each(|times| all.merge(times));
     all
+}
+
+fn machine(round: &Round) -> Option<MachineFacts> {
+    let times = (round.client_cpu, round.server_cpu);
+    MachineFacts::of(round.machine.as_ref()?, times, round.span.nanos())
 }
 
 fn client_busy(round: &Round) -> Option<f64> {

@@ -3,8 +3,8 @@
 use super::ScenarioFacts;
 use crate::requirement::Requirement;
 use intact_ledger::{
-    ClientCounts, Event, Exchange, Failure, Nanos, Outcome, Producer, Reuse, Round, Run, Sink,
-    Span, Tally, Vantage, Variant,
+    ClientCounts, Event, Exchange, Failure, MachineUse, Nanos, Outcome, Producer, Reuse, Round,
+    Run, Sink, Span, Tally, Vantage, Variant,
 };
 use std::collections::BTreeMap;
 
@@ -25,6 +25,11 @@ fn run() -> Run {
 
 /// Ten clients of each session: 1 + 26 requests on one connection, 25 on one each. `change` gets the number of the exchange.
 fn facts(change: impl Fn(&mut Exchange, u64)) -> ScenarioFacts {
+    facts_on(None, change)
+}
+
+/// The same on a machine whose processors did this.
+fn facts_on(machine: Option<MachineUse>, change: impl Fn(&mut Exchange, u64)) -> ScenarioFacts {
     let mut tally = Tally::new();
     let mut id = 0;
     let mut record = |session: u32, tag: &str, reuse: Reuse, ms: u64| {
@@ -53,7 +58,7 @@ fn facts(change: impl Fn(&mut Exchange, u64)) -> ScenarioFacts {
             client_cpu: Some(100 * MS),
             client_threads: Some(1),
             server_cpu: None,
-            machine: None,
+            machine,
             sockets: None,
         }));
         let cell = tally.cell(Some(session), Some(1));
@@ -206,4 +211,25 @@ fn without_the_number_of_clients_nothing_is_called_avoidable_or_not() {
     assert!(facts.clients.is_none());
     assert!(!passes(&facts, "avoidable == 0"));
     assert_eq!(facts.caveats[0].id, "clients-unknown");
+}
+
+#[test]
+fn a_machine_that_others_use_is_the_limit_and_not_the_server() {
+    let busy = |busy| {
+        Some(MachineUse {
+            nanos: 10_000 * MS,
+            cpus: 2,
+            busy: Some(busy),
+            ..MachineUse::default()
+        })
+    };
+    let is_limit = |facts: &ScenarioFacts| {
+        let mut caveats = facts.caveats.iter();
+        caveats.any(|one| one.id == "machine-saturated")
+    };
+    let full = facts_on(busy(19_900 * MS), |_, _| {});
+    assert!(is_limit(&full), "{:?}", full.caveats);
+    assert_eq!(full.machine.unwrap().busy, Some(0.995));
+    assert!(!is_limit(&facts_on(busy(5_000 * MS), |_, _| {})));
+    assert!(!is_limit(&facts(|_, _| {})));
 }
