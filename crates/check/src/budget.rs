@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::probe::most_requests;
 
 /// Requests for the server profile.
-const CARD: u32 = 60;
+const CARD: u32 = 66;
 /// The first request of a drain measurement, and the redirects that it may follow.
 const FIRST: u32 = 11;
 /// Requests of the request-limit probe.

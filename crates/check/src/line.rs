@@ -28,14 +28,19 @@ impl Answered {
     }
 }
 
-/// Stores the exchange that ended.
+/// Stores the exchange that ended, and the record of a connection whose first request was sent before the handshake was complete.
 #[derive(Default)]
-struct LastExchange(Option<Exchange>);
+struct LastEvents {
+    exchange: Option<Exchange>,
+    opened: Option<Connection>,
+}
 
-impl Sink for LastExchange {
+impl Sink for LastEvents {
     fn record(&mut self, event: Event<'_>) {
-        if let Event::Exchange(exchange) = event {
-            self.0 = Some(exchange.clone());
+        match event {
+            Event::Exchange(exchange) => self.exchange = Some(exchange.clone()),
+            Event::Opened(connection) => self.opened = Some(connection.clone()),
+            _ => {}
         }
     }
 }
@@ -49,7 +54,9 @@ pub(crate) struct Line {
     pub(crate) answered: Option<Answered>,
     /// The end of the setup or of the last exchange; the later one.
     pub(crate) active_at: Nanos,
-    last: LastExchange,
+    /// It is observed only for as long as others are.
+    pub(crate) is_beside: bool,
+    last: LastEvents,
 }
 
 impl Line {
@@ -70,7 +77,8 @@ impl Line {
                 Exchange::new(0, Nanos(0)),
             ),
             answered: None,
-            last: LastExchange::default(),
+            is_beside: false,
+            last: LastEvents::default(),
         }
     }
 
@@ -157,11 +165,16 @@ impl Line {
     }
 
     fn note(&mut self) {
-        if let Some(exchange) = self.last.0.take() {
+        if let Some(exchange) = self.last.exchange.take() {
             self.active_at = self.active_at.max(exchange.end);
             let reply = self.http.take_response();
             self.answered = Some(Answered { exchange, reply });
         }
+    }
+
+    /// Takes the record of a connection that was not recorded when its dial ended.
+    pub(crate) fn take_opened(&mut self) -> Option<Connection> {
+        self.last.opened.take()
     }
 
     /// Closes the connection. Returns the record of the close, by the server if it closed first.

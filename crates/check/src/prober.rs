@@ -212,6 +212,9 @@ impl<'a> Prober<'a> {
 
     /// Records the exchange that ended, and returns it.
     pub(crate) fn take_answered(&mut self, line: &mut Line, tag: Option<&str>) -> Option<Answered> {
+        if let Some(connection) = line.take_opened() {
+            self.observer.event(Event::Opened(&connection));
+        }
         let mut answered = line.answered.take()?;
         answered.exchange.tag = tag.map(Into::into);
         self.observer.event(Event::Exchange(&answered.exchange));
@@ -276,13 +279,14 @@ impl<'a> Prober<'a> {
         until: Nanos,
         leave: bool,
     ) -> Result<(), StopReason> {
+        let is_over = |line: &Line| line.is_beside || line.ended().is_some();
         loop {
             let mut more = false;
             for line in &mut *lines {
                 more |= line.pump(&self.clock, &mut self.buffer);
             }
             let now = self.clock.now();
-            if now >= until || leave && lines.iter().all(|line| line.ended().is_some()) {
+            if now >= until || leave && lines.iter().all(is_over) {
                 return Ok(());
             }
             if self.observer.stopped() {

@@ -27,6 +27,7 @@ use http3::Http3Connection;
 use intact_ledger::{
     CloseKind, Closed, Connection, Exchange, Failure, Nanos, Protocol, Side, Sink,
 };
+use intact_wire::quic::TransportParameters;
 use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
@@ -362,6 +363,16 @@ impl HttpConnection {
     /// [`Detail::Fields`].
     pub fn settings(&self) -> &[(u16, u32)] {
         stream_only!(&self.0, open => open.settings(), &[])
+    }
+
+    /// The transport parameters that a server of QUIC announced; `None` before the handshake is
+    /// complete.
+    pub fn transport_parameters(&self) -> Option<TransportParameters> {
+        match &self.0 {
+            Kind::Stream(_) => None,
+            #[cfg(feature = "http3")]
+            Kind::Quic(open) => open.transport_parameters(),
+        }
     }
 
     /// Version, persistence and fields of the last response; empty without [`Detail::Fields`].

@@ -82,6 +82,8 @@ pub struct HandshakeFacts {
     pub sent: u64,
     /// Whether early data was sent with the hello.
     pub early_sent: bool,
+    /// The round trips that the handshake needed; counted for QUIC only.
+    pub round_trips: Option<u32>,
 }
 
 /// The result of driving a dial.

@@ -23,8 +23,8 @@ pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
 };
 pub use versions::{
-    Address, Http2Facts, Http3Facts, MethodFacts, NamesFacts, OldTls, Resumption, Target, TlsFacts,
-    VersionFacts,
+    Address, Http2Facts, Http3ConnectionFacts, Http3Facts, Http3Idle, MethodFacts, NamesFacts,
+    OldTls, Resumption, Target, TlsFacts, VersionFacts,
 };
 
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};

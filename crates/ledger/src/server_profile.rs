@@ -5,7 +5,7 @@
 //! (advice, warnings). A probe that did not run leaves its part `None` and an entry in
 //! [`ServerProfile::skipped`].
 
-use crate::connection::{CloseKind, Protocol, Side, TlsVersion};
+use crate::connection::{CloseKind, Handshake, Protocol, Side, TlsVersion};
 use crate::expected::ExpectedStatus;
 use crate::failure::{Failure, Outcome};
 use crate::time::Span;
@@ -299,11 +299,11 @@ pub struct Http3Seen {
     pub host: Option<String>,
     /// The UDP port.
     pub port: u16,
-    /// The first connection; absent if none was tried.
+    /// The result; absent if no connection was tried.
     pub tried: Option<Http3Result>,
 }
 
-/// A connection of HTTP/3 with two requests, and a second one that resumes its session.
+/// Connections of HTTP/3: a new one, one that resumes its session, and one that sends early data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Result {
@@ -313,12 +313,47 @@ pub struct Http3Result {
     pub detail: Option<String>,
     /// The status of the first response.
     pub status: Option<u16>,
-    /// The setup: transport and TLS together.
+    /// Number of complete responses on the first connection.
+    #[serde(default)]
+    pub answered: u32,
+    /// Number of requests that were to be sent on it.
+    #[serde(default)]
+    pub wanted: u32,
+    /// The connections, in this order: nothing to resume; resumption offered; early data allowed.
+    #[serde(default)]
+    pub connections: Vec<Http3Connection>,
+    /// Early data (0-RTT); absent if it was not tested.
+    pub early_data: Option<EarlyData>,
+    /// The server's transport parameters on the first connection.
+    pub parameters: Option<QuicParameters>,
+    /// A connection that was idle after a response while those of the idle limits were observed.
+    pub idle: Option<IdleWait>,
+}
+
+/// One connection of HTTP/3 that was set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http3Connection {
+    /// The kind of the handshake.
+    pub handshake: Handshake,
+    /// The setup, transport and TLS together; absent with early data, where nothing waits for it.
     pub setup: Option<Span>,
-    /// Whether a second request got a response on the same connection.
-    pub reused: Option<bool>,
-    /// Whether the second connection resumed the session.
-    pub resumed: Option<bool>,
+    /// From the first packet to the server's first bytes, with the setup only.
+    pub to_first_answer: Option<Span>,
+    /// Round trips that the setup needed.
+    pub round_trips: Option<u32>,
+    /// From the start of the connection to the end of the first response.
+    pub first_request: Option<Span>,
+}
+
+/// Limits that a server of QUIC announces (RFC 9000 section 18.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuicParameters {
+    /// `max_idle_timeout` in milliseconds; 0: no limit.
+    pub max_idle_timeout_ms: u64,
+    /// `initial_max_streams_bidi`: requests at once.
+    pub max_request_streams: u64,
 }
 
 /// How a connection ended.

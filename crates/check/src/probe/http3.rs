@@ -1,79 +1,175 @@
-//! HTTP/3, where the server announces it by `Alt-Svc`: whether it works, whether a second request reuses the connection, and whether a
-//! second connection resumes the session. A failed dial is a result: many networks drop UDP.
+//! HTTP/3, where the server announces it by `Alt-Svc`: whether it works, what its connections cost (new, resumed, with early data),
+//! whether requests reuse them, and what limits the server announces. A failed dial is a result: many networks drop UDP.
 
 use super::{Ended, ProbeContext};
-use crate::line::Answered;
+use crate::line::{Answered, Line};
 use crate::plans::Plans;
+use intact_client::tls::Client;
 use intact_client::{HAS_HTTP3, Plan};
-use intact_ledger::server_profile::{Http3Result, Http3Seen};
-use intact_ledger::{Connection, Handshake, Outcome, Protocol};
+use intact_ledger::server_profile::{
+    EarlyData, Http3Connection, Http3Result, Http3Seen, IdleWait, QuicParameters,
+};
+use intact_ledger::{Connection, Handshake, Outcome, Protocol, Span};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The timeout: a network that drops UDP gives no sign.
 const DROPPED: Duration = Duration::from_secs(3);
+/// Requests on the first connection.
+const REQUESTS: u32 = 3;
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let Some(seen) = bench.card.h3.clone().filter(|_| HAS_HTTP3) else {
         return Ok(());
     };
-    let plan = Arc::new(plan(&bench.plans, &seen)?);
-    let usual = bench.caller.patience();
-    bench.caller.be_patient_for(usual.min(DROPPED));
-    let tried = try_twice(bench, &plan);
-    bench.caller.be_patient_for(usual);
-    bench.card.h3 = Some(Http3Seen {
-        tried: Some(tried?),
-        ..seen
-    });
-    Ok(())
-}
-
-/// To the alternative, with the name of the origin.
-fn plan(plans: &Plans<'_>, seen: &Http3Seen) -> Result<Plan, Ended> {
-    let client = plans.client(Protocol::Http3, None, true)?;
-    let mut plan = plans.with_client(Protocol::Http3, Some(client))?;
-    let host = seen.host.as_deref().unwrap_or(&plans.address.host);
-    plan.endpoint = plans.endpoint(host, seen.port)?;
-    Ok(plan)
-}
-
-fn try_twice(bench: &mut ProbeContext<'_>, plan: &Arc<Plan>) -> Result<Http3Result, Ended> {
+    let client = client(&bench.plans)?;
     let mut tried = Http3Result {
         outcome: Outcome::Ok,
         detail: None,
         status: None,
-        setup: None,
-        reused: None,
-        resumed: None,
+        answered: 0,
+        wanted: REQUESTS,
+        connections: Vec::new(),
+        early_data: None,
+        parameters: None,
+        idle: None,
     };
+    let usual = bench.caller.patience();
+    bench.caller.be_patient_for(usual.min(DROPPED));
+    let done = try_all(bench, &seen, &client, &mut tried);
+    bench.caller.be_patient_for(usual);
+    // what was seen before an early end is a result; without a connection there is none
+    let is_result = done.is_ok() || !tried.connections.is_empty();
+    bench.card.h3 = Some(Http3Seen {
+        tried: is_result.then_some(tried),
+        ..seen
+    });
+    done
+}
+
+/// A TLS client that resumes its sessions.
+pub(super) fn client(plans: &Plans<'_>) -> Result<Client, Ended> {
+    Ok(plans.client(Protocol::Http3, None, true)?)
+}
+
+/// To the alternative, with the name of the origin.
+pub(super) fn plan(
+    plans: &Plans<'_>,
+    seen: &Http3Seen,
+    client: &Client,
+) -> Result<Arc<Plan>, Ended> {
+    let mut plan = plans.with_client(Protocol::Http3, Some(client.clone()))?;
+    let host = seen.host.as_deref().unwrap_or(&plans.address.host);
+    plan.endpoint = plans.endpoint(host, seen.port)?;
+    Ok(Arc::new(plan))
+}
+
+fn try_all(
+    bench: &mut ProbeContext<'_>,
+    seen: &Http3Seen,
+    client: &Client,
+    tried: &mut Http3Result,
+) -> Result<(), Ended> {
+    let usual = plan(&bench.plans, seen, client)?;
+    match bench.caller.open(&usual)? {
+        Ok(line) => converse(bench, line, REQUESTS, tried)?,
+        Err(failed) => refused(&failed, tried),
+    }
+    if !tried.outcome.is_ok() {
+        return Ok(());
+    }
+    // the request brings a new ticket where the server sends one at a time
+    if let Ok(line) = bench.caller.open(&usual)? {
+        converse(bench, line, 1, tried)?;
+    }
+    let is_resumed = |tried: &Http3Result| {
+        let last = tried.connections.last();
+        last.is_some_and(|last| last.handshake != Handshake::Full)
+    };
+    if tried.connections.len() < 2 || !is_resumed(tried) {
+        return Ok(());
+    }
+    let early = plan(&bench.plans, seen, &client.allowing_early_requests())?;
+    if let Ok(line) = bench.caller.open(&early)? {
+        let is_early = line.connection().tls.is_none();
+        converse(bench, line, 1, tried)?;
+        let third = tried.connections.get(2).map(|third| third.handshake);
+        tried.early_data = match (is_early, third) {
+            (true, Some(Handshake::EarlyData)) => Some(EarlyData::Accepted),
+            (true, Some(_)) => Some(EarlyData::Rejected),
+            (false, Some(Handshake::Resumed)) => Some(EarlyData::NotOffered),
+            // no ticket was left, or the handshake failed
+            _ => None,
+        };
+    }
+    Ok(())
+}
+
+/// Sends requests on a connection, and records both.
+fn converse(
+    bench: &mut ProbeContext<'_>,
+    mut line: Line,
+    requests: u32,
+    tried: &mut Http3Result,
+) -> Result<(), Ended> {
+    let is_first = tried.connections.is_empty();
     let request = bench.light_request();
-    let mut line = match bench.caller.open(plan)? {
-        Ok(line) => line,
-        Err(failed) => {
-            refused(&failed, &mut tried);
-            return Ok(tried);
+    let mut first = None;
+    let mut done = Ok(());
+    for nth in 0..requests {
+        let answered = match bench.caller.ask(&mut line, &request, None) {
+            Ok(answered) => answered,
+            Err(stopped) => {
+                done = Err(stopped.into());
+                break;
+            }
+        };
+        let is_ok = answered.is_ok();
+        if is_first {
+            tried.answered += u32::from(is_ok);
         }
-    };
-    tried.setup = line.connection().setup.connect;
-    let first = bench.caller.ask(&mut line, &request, None)?;
-    describe(&first, &mut tried);
-    if first.is_ok() && line.is_usable() {
-        let next = bench.caller.ask(&mut line, &request, None)?;
-        tried.reused = Some(next.is_ok());
-    } else if first.is_ok() {
-        tried.reused = Some(false);
+        if nth == 0 {
+            first = Some(answered);
+        }
+        if !is_ok || !line.is_usable() {
+            break;
+        }
+    }
+    if let (true, Some(first)) = (is_first, &first) {
+        describe(first, tried);
+    }
+    if let Some(connection) = facts(&line, first.as_ref()) {
+        tried.connections.push(connection);
+    }
+    if is_first {
+        tried.parameters = line.http.transport_parameters().map(|sent| QuicParameters {
+            max_idle_timeout_ms: sent.max_idle_timeout_ms,
+            max_request_streams: sent.max_request_streams,
+        });
     }
     bench.caller.close(line);
-    if !first.is_ok() {
-        return Ok(tried);
-    }
-    if let Ok(line) = bench.caller.open(plan)? {
-        let tls = line.connection().tls.as_ref();
-        tried.resumed = tls.map(|tls| tls.handshake == Some(Handshake::Resumed));
-        bench.caller.close(line);
-    }
-    Ok(tried)
+    done
+}
+
+/// The facts of a connection; `None` if its handshake was never complete.
+fn facts(line: &Line, first: Option<&Answered>) -> Option<Http3Connection> {
+    let connection = line.connection();
+    let handshake = connection.tls.as_ref()?.handshake?;
+    let first_request = first.filter(|first| first.is_ok());
+    Some(Http3Connection {
+        handshake,
+        setup: connection
+            .setup
+            .connect
+            .filter(|_| line.handshake.round_trips.is_some()),
+        to_first_answer: line
+            .handshake
+            .first_at
+            .zip(connection.setup.connect)
+            .map(|(first, setup)| Span::new(setup.start, first)),
+        round_trips: line.handshake.round_trips,
+        first_request: first_request.map(|first| Span::new(connection.at, first.exchange.end)),
+    })
 }
 
 fn refused(connection: &Connection, tried: &mut Http3Result) {
@@ -88,4 +184,41 @@ fn describe(first: &Answered, tried: &mut Http3Result) {
     tried.outcome = exchange.outcome;
     tried.detail = exchange.detail.as_deref().map(str::to_owned);
     tried.status = exchange.status;
+}
+
+/// The announcement, if HTTP/3 works.
+pub(super) fn working(bench: &ProbeContext<'_>) -> Option<Http3Seen> {
+    let works = |seen: &&Http3Seen| {
+        let tried = seen.tried.as_ref();
+        tried.is_some_and(|tried| tried.outcome.is_ok())
+    };
+    bench.card.h3.as_ref().filter(works).cloned()
+}
+
+/// A connection that has carried one request, to idle next to those of the idle probe; `None` where HTTP/3 did not work.
+pub(super) fn open_idle(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
+    let Some(seen) = working(bench) else {
+        return Ok(None);
+    };
+    let plan = plan(&bench.plans, &seen, &client(&bench.plans)?)?;
+    let Ok(mut line) = bench.caller.open(&plan)? else {
+        return Ok(None);
+    };
+    line.is_beside = true;
+    let request = bench.light_request();
+    let answered = bench.caller.ask(&mut line, &request, None);
+    if answered.as_ref().is_ok_and(Answered::is_ok) && line.is_usable() {
+        return Ok(Some(line));
+    }
+    bench.caller.close(line);
+    answered?;
+    Ok(None)
+}
+
+/// Records how long that connection was idle.
+pub(super) fn note_idle(bench: &mut ProbeContext<'_>, waited: IdleWait) {
+    let seen = bench.card.h3.as_mut();
+    if let Some(tried) = seen.and_then(|seen| seen.tried.as_mut()) {
+        tried.idle = Some(waited);
+    }
 }

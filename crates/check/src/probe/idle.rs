@@ -6,7 +6,7 @@
 //! A server that checks its connections at intervals closes them up to one interval late. So several connections idle, each from a
 //! slightly later time: their idle times then show the spread of the server's limit.
 
-use super::{Ended, ProbeContext, close_all};
+use super::{Ended, ProbeContext, close_all, http3};
 use crate::line::Line;
 use crate::prober::StopReason;
 use intact_ledger::Span;
@@ -84,6 +84,7 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
     let blocked = !answers_another(bench)?;
     note_blocked(bench, blocked);
     if !blocked {
+        lines.extend(http3::open_idle(bench)?);
         open_samples(bench, lines)?;
         return wait(bench, lines);
     }
@@ -99,7 +100,8 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
 
 /// Opens the other connections, with one request each, while the first ones idle.
 fn open_samples(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
-    let kept = |line: &&Line| line.http.exchanges() > 0 && line.ended().is_none();
+    let kept =
+        |line: &&Line| line.http.exchanges() > 0 && !line.is_beside && line.ended().is_none();
     let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
         return Ok(());
     };
@@ -150,7 +152,8 @@ fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
 /// Waits until all connections have ended or the limit is reached. Records the result, also after Ctrl-C.
 fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     let limit = bench.config.idle_limit.as_nanos() as u64;
-    let Some(latest) = lines.iter().map(|line| line.active_at).max() else {
+    let own = lines.iter().filter(|line| !line.is_beside);
+    let Some(latest) = own.map(|line| line.active_at).max() else {
         return Ok(());
     };
     let done: Result<(), StopReason> = bench.caller.listen(lines, latest.after(limit));
@@ -164,7 +167,9 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
             span: Span::new(line.active_at, end),
             ended,
         };
-        if let Some(idle) = card(bench) {
+        if line.is_beside {
+            http3::note_idle(bench, waited);
+        } else if let Some(idle) = card(bench) {
             if line.http.exchanges() > 0 {
                 idle.samples.push(waited);
             } else {

@@ -94,7 +94,10 @@ impl Prober<'_> {
     pub(crate) fn opened(&mut self, pending: &mut PendingDial) -> Option<Opened> {
         match std::mem::replace(&mut pending.progress, Progress::Pending) {
             Progress::Established(established) => {
-                self.observer.event(Event::Opened(&established.connection));
+                // otherwise it is recorded after its handshake
+                if !established.is_early() {
+                    self.observer.event(Event::Opened(&established.connection));
+                }
                 Some(Ok(Line::new(*established, pending.protocol)))
             }
             Progress::Failed(connection) => {

@@ -3,8 +3,8 @@
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_ledger::server_profile::Http3Seen;
-use intact_ledger::{Event, Failure, Outcome, Protocol, TlsVersion, Transport};
+use intact_ledger::server_profile::{EarlyData, Http3Seen};
+use intact_ledger::{Event, Failure, Handshake, Outcome, Protocol, TlsVersion, Transport};
 use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -65,17 +65,34 @@ fn announced_http3_is_tried_and_resumed() {
     assert_eq!(seen.host, None);
     let tried = seen.tried.unwrap();
     assert_eq!((tried.outcome, tried.status), (Outcome::Ok, Some(200)));
-    assert!(tried.setup.is_some());
-    assert_eq!((tried.reused, tried.resumed), (Some(true), Some(true)));
-    assert_eq!(opened, 2);
-    // the second connection carries no request, so the server does not count it by version
+    assert_eq!((tried.answered, tried.wanted), (3, 3));
+    let kinds: Vec<_> = tried.connections.iter().map(|one| one.handshake).collect();
+    assert_eq!(
+        kinds,
+        [Handshake::Full, Handshake::Resumed, Handshake::Resumed]
+    );
+    for one in &tried.connections {
+        assert_eq!(one.round_trips, Some(1), "{one:?}");
+        assert!(
+            one.setup.is_some() && one.to_first_answer.is_some(),
+            "{one:?}"
+        );
+        assert!(one.first_request.unwrap().nanos() > one.setup.unwrap().nanos());
+    }
+    // this server's tickets allow none
+    assert_eq!(tried.early_data, Some(EarlyData::NotOffered));
+    let parameters = tried.parameters.unwrap();
+    assert!(parameters.max_request_streams > 0, "{parameters:?}");
+    // no idle probe ran
+    assert_eq!(tried.idle, None);
+    assert_eq!(opened, 3);
     let theirs = totals
         .versions
         .iter()
         .find(|one| one.http == Protocol::Http3);
     assert_eq!(
         theirs.map(|one| (one.connections, one.requests)),
-        Some((1, 2))
+        Some((3, 5))
     );
 }
 
@@ -86,7 +103,8 @@ fn announcing(port: u16) -> (Outcome, Option<String>) {
     });
     assert_eq!(opened, 1);
     let tried = seen.unwrap().tried.unwrap();
-    assert_eq!((tried.reused, tried.resumed), (None, None));
+    assert_eq!((tried.answered, tried.connections.len()), (0, 0));
+    assert_eq!((tried.early_data, tried.parameters), (None, None));
     (tried.outcome, tried.detail)
 }
 
@@ -104,4 +122,70 @@ fn a_network_that_drops_udp_differs_from_a_closed_port() {
 fn without_an_announcement_nothing_is_tried() {
     let (seen, opened, _) = check(|_| {});
     assert_eq!((seen, opened), (None, 0));
+}
+
+#[test]
+fn early_data_is_accepted_where_the_tickets_allow_it() {
+    let (seen, opened, totals) = check(|server| {
+        server.http3 = true;
+        let (_, tls) = server.tls.as_mut().unwrap();
+        tls.early_data = 16 << 10;
+    });
+    let tried = seen.unwrap().tried.unwrap();
+    assert_eq!(tried.early_data, Some(EarlyData::Accepted));
+    let early = tried.connections[2];
+    assert_eq!(early.handshake, Handshake::EarlyData);
+    // no request waits for this setup
+    assert_eq!((early.setup, early.round_trips), (None, None));
+    assert!(early.first_request.is_some());
+    assert_eq!(opened, 3);
+    // the server counts it only if a request came in a 0-RTT packet
+    let mut kinds = totals.connections.handshakes.iter();
+    let early = kinds.find(|one| one.kind == Some(Handshake::EarlyData));
+    assert_eq!(early.map(|one| one.count), Some(1));
+}
+
+/// A peer on UDP that sends `response` to each datagram.
+fn peer(response: fn(&[u8]) -> Vec<u8>) -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        // ends with the process; a check sends a few datagrams only
+        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+            let bytes = response(&buffer[..len]);
+            if socket.send_to(&bytes, from).is_err() {
+                return;
+            }
+        }
+    });
+    port
+}
+
+/// Version Negotiation (RFC 9000 section 17.2.1) with one version, which is not 1.
+fn negotiation(initial: &[u8]) -> Vec<u8> {
+    let destination = &initial[6..6 + usize::from(initial[5])];
+    let source_at = 6 + destination.len();
+    let source = &initial[source_at + 1..source_at + 1 + usize::from(initial[source_at])];
+    let mut bytes = vec![0x80, 0, 0, 0, 0, source.len() as u8];
+    bytes.extend(source);
+    bytes.push(destination.len() as u8);
+    bytes.extend(destination);
+    bytes.extend([0xff, 0, 0, 29]);
+    bytes
+}
+
+#[test]
+fn a_hostile_peer_is_an_outcome_in_bounded_time() {
+    // neither is a packet of this connection, so there is no response
+    for response in [
+        (|_| vec![0xff; 1200]) as fn(&[u8]) -> Vec<u8>,
+        <[u8]>::to_vec,
+    ] {
+        let outcome = announcing(peer(response)).0;
+        assert_eq!(outcome, Outcome::Failed(Failure::ConnectTimeout));
+    }
+    let (outcome, detail) = announcing(peer(negotiation));
+    assert_eq!(outcome, Outcome::Failed(Failure::Unreachable));
+    assert_eq!(detail.unwrap(), "the server speaks no QUIC version 1");
 }

@@ -22,6 +22,7 @@ use intact_ledger::{
 };
 use intact_wire::h2;
 use intact_wire::h3::{self, ErrorCode};
+use intact_wire::quic::TransportParameters;
 use std::io;
 use std::sync::Arc;
 
@@ -436,6 +437,11 @@ impl Http3Connection {
     /// See [`super::HttpConnection::announced_by`].
     pub(super) fn announced_by(&self) -> Option<Side> {
         self.http.announced_by
+    }
+
+    /// See [`super::HttpConnection::transport_parameters`].
+    pub(super) fn transport_parameters(&self) -> Option<TransportParameters> {
+        self.quic.parameters()
     }
 
     /// See [`super::HttpConnection::take_response`].

@@ -18,6 +18,8 @@ const MOST_READS: u32 = 64;
 pub(super) struct QuicDial {
     connection: Box<QuicConnection>,
     buffer: Vec<u8>,
+    /// Our bytes before the server's first ones.
+    first_flight: Option<u64>,
 }
 
 impl QuicDial {
@@ -59,6 +61,7 @@ impl Dial {
                 self.quic = Some(QuicDial {
                     connection: Box::new(connection),
                     buffer: vec![0; BUFFER],
+                    first_flight: None,
                 });
                 match is_early {
                     // the first request goes with the first packet
@@ -97,13 +100,19 @@ impl Dial {
     }
 
     fn establish_quic(&mut self, since: Nanos, clock: &Clock) -> Progress {
-        let Some(QuicDial { connection, .. }) = self.quic.take() else {
+        let Some(QuicDial {
+            connection,
+            first_flight,
+            ..
+        }) = self.quic.take()
+        else {
             return Progress::Pending;
         };
         self.stage = DialStage::Over;
         self.connection.setup.connect = Some(Span::new(since, clock.now()));
         if connection.is_connected() {
             self.connection.tls = Some(connection.describe(false));
+            self.handshake.round_trips = first_flight.map(|sent| connection.round_trips(sent));
         }
         if self.plan.local_address {
             self.connection.local = connection.local_addr();
@@ -127,13 +136,18 @@ impl QuicDial {
         first_at: &mut Option<Nanos>,
         clock: &Clock,
     ) -> io::Result<Option<Result<(), LostConnection>>> {
-        let QuicDial { connection, buffer } = self;
+        let QuicDial {
+            connection,
+            buffer,
+            first_flight,
+        } = self;
         connection.keep_time();
         for _ in 0..MOST_READS {
             if connection.receive(buffer)?.is_none() {
                 break;
             }
             first_at.get_or_insert_with(|| clock.now());
+            first_flight.get_or_insert(connection.bytes().sent);
         }
         let mut outcome = None;
         while let Some(event) = connection.event() {

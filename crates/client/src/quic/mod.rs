@@ -15,11 +15,13 @@ use crate::Clock;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
 use intact_ledger::{ConnectionBytes, Nanos, Tls};
+use intact_wire::quic::TransportParameters;
 use mio::{Registry, Token};
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError,
     StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
 };
+use rustls::HandshakeKind;
 use session::QuicClientTls;
 use socket::UdpSocket;
 use std::io::{self, ErrorKind};
@@ -33,6 +35,8 @@ const STREAM_WINDOW: u32 = 16 << 20;
 const WINDOW: u32 = 256 << 20;
 /// Unidirectional streams of the server: three have a meaning in HTTP/3.
 const SERVER_STREAMS: u32 = 16;
+/// The limit of a server's bytes before the client's address is validated, per byte of the client.
+const AMPLIFICATION: u64 = 3;
 /// The first estimate of the round trip, which only decides when a lost first packet is repeated.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(100);
 
@@ -184,6 +188,23 @@ impl QuicConnection {
     pub(crate) fn describe(&self, used_early_data: bool) -> Tls {
         self.client
             .describe_quic(&self.handshake(), used_early_data)
+    }
+
+    /// What the server announced; `None` before the handshake is complete.
+    pub(crate) fn parameters(&self) -> Option<TransportParameters> {
+        self.handshake().parameters.filter(|_| self.is_connected)
+    }
+
+    /// The round trips of a complete handshake, of which the first flight took `first_flight` bytes.
+    /// One is always needed. HelloRetryRequest takes another one (RFC 8446 section 2.1), and so does
+    /// Retry. Without Retry, a server may send three times what it received until it hears again
+    /// from the client (RFC 9000 section 8.1).
+    pub(crate) fn round_trips(&self, first_flight: u64) -> u32 {
+        let handshake = self.handshake();
+        let is_hello_repeated = handshake.kind == Some(HandshakeKind::FullWithHelloRetryRequest);
+        let is_retried = handshake.parameters.is_some_and(|sent| sent.is_retried);
+        let has_waited = self.bytes.received > AMPLIFICATION * first_flight;
+        1 + u32::from(is_hello_repeated) + u32::from(is_retried || has_waited)
     }
 
     /// Packets that were declared lost so far.

@@ -5,6 +5,7 @@
 //! but the check of a Retry.
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use intact_wire::quic;
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
@@ -38,6 +39,9 @@ pub struct QuicHandshake {
     pub early_data: bool,
     /// The name that the client asked for; known to the server only.
     pub server_name: Option<String>,
+    /// What the peer announced, once its handshake messages were read. Before that, a client that
+    /// sends early data has those of the session's first connection.
+    pub parameters: Option<quic::TransportParameters>,
     /// Why TLS refused the peer's messages.
     pub error: Option<rustls::Error>,
 }
@@ -188,6 +192,10 @@ impl crypto::Session for TlsSession {
             kind: self.inner.handshake_kind(),
             early_data,
             server_name,
+            parameters: self
+                .inner
+                .quic_transport_parameters()
+                .and_then(quic::TransportParameters::read),
             error: self.error.clone(),
         }))
     }

@@ -23,7 +23,7 @@ pub struct CloseFacts {
 }
 
 impl CloseFacts {
-    fn of(ended: Ended) -> CloseFacts {
+    pub(super) fn of(ended: Ended) -> CloseFacts {
         CloseFacts {
             how: ended.how,
             by: ended.by,
@@ -124,7 +124,7 @@ fn earliest(first: f64, samples: &[f64], announced: Option<f64>) -> f64 {
 }
 
 /// Measured, or a lower bound.
-fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
+pub(super) fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
     let Some(waited) = waited else {
         return (None, None);
     };

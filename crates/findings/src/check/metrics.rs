@@ -9,6 +9,8 @@ use crate::unobserved::Unobserved;
 const NANOS_PER_S: f64 = 1e9;
 /// The probe that `--idle-connections` asks for.
 const IDLE_UNDER_LOAD: &str = "idle limit next to others";
+/// The rule that also rests on HTTP/3, where that is announced.
+const EARLY_DATA: &str = "early-data-accepted";
 /// How to have the idle limit measured.
 const WATCH_IDLE: &str = "leave --no-idle out";
 
@@ -83,7 +85,20 @@ impl CheckFacts {
         if is_missing && counted.low() == 0.0 {
             return Err(NoData::NotMeasured("its probe did not run"));
         }
+        let is_about_early_data = id.as_str() == EARLY_DATA;
+        if is_about_early_data && counted.low() == 0.0 && !self.has_tried_early_quic() {
+            return Err(NoData::CannotSee(
+                "HTTP/3 is announced, and early data was not tried over it",
+            ));
+        }
         Ok(counted)
+    }
+
+    /// Whether it is known if an announced HTTP/3 accepts early data. Where sessions are not resumed, it cannot.
+    fn has_tried_early_quic(&self) -> bool {
+        self.http3
+            .as_ref()
+            .is_none_or(|seen| seen.early_data.is_some() || seen.resumed == Some(false))
     }
 
     /// Whether a probe came to its end: a drain runs without the others, and some run only where they are asked for.
@@ -163,9 +178,10 @@ impl CheckFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Http3Facts;
     use crate::requirement::Requirement;
     use intact_ledger::Tally;
-    use intact_ledger::server_profile::{ServerProfile, Skipped};
+    use intact_ledger::server_profile::{EarlyData, Http3Seen, ServerProfile, Skipped};
 
     /// A check whose server responded, and in which the idle limits were not probed.
     fn facts(why: &str, cut_off: bool) -> CheckFacts {
@@ -182,6 +198,31 @@ mod tests {
     }
 
     #[test]
+    fn http3_that_was_not_tried_passes_no_gate_about_early_data() {
+        let gate: Requirement = "findings.early-data-accepted == 0".parse().unwrap();
+        let mut facts = facts("--no-idle", false);
+        assert!(gate.evaluate(&facts).passed());
+        let announced = Http3Seen {
+            announced: "h3=\":443\"".to_owned(),
+            host: None,
+            port: 443,
+            tried: None,
+        };
+        facts.http3 = Some(Http3Facts::of(&announced));
+        assert!(!gate.evaluate(&facts).passed());
+        let early = |outcome| Http3Facts {
+            early_data: outcome,
+            resumed: Some(outcome.is_some()),
+            ..Http3Facts::of(&announced)
+        };
+        // a server that resumes nothing accepts no early data
+        for outcome in [None, Some(EarlyData::Rejected)] {
+            facts.http3 = Some(early(outcome));
+            assert!(gate.evaluate(&facts).passed(), "{outcome:?}");
+        }
+    }
+
+    #[test]
     fn a_probe_that_did_not_run_passes_no_gate_of_its_rules() {
         let passes = |facts: &CheckFacts, expression: &str| {
             let requirement: Requirement = expression.parse().unwrap();
@@ -191,6 +232,7 @@ mod tests {
         assert!(!passes(&left_out, "findings.idle-timeout-race == 0"));
         assert!(passes(&left_out, "findings.connection-not-kept == 0"));
         assert!(passes(&left_out, "errors == 0"));
+        assert!(passes(&left_out, "findings.early-data-accepted == 0"));
         let cut_off = facts("--max-time", true);
         assert!(!passes(&cut_off, "errors == 0"));
         assert_eq!(

@@ -72,12 +72,19 @@ fn resumption(facts: &CheckFacts) -> Option<Finding> {
 }
 
 fn early_data(facts: &CheckFacts) -> Option<Finding> {
-    let accepted = facts
-        .resumption
-        .iter()
-        .any(|one| one.early_data == Some(EarlyData::Accepted));
-    accepted.then(|| Finding {
-        evidence: "a GET in the first flight of a resumed connection got a response".into(),
+    let is_accepted = |one: Option<EarlyData>| one == Some(EarlyData::Accepted);
+    let mut over_tcp = facts.resumption.iter().map(|one| one.early_data);
+    let over_quic = facts.http3.as_ref().and_then(|seen| seen.early_data);
+    let evidence = match (over_tcp.any(is_accepted), is_accepted(over_quic)) {
+        (false, false) => return None,
+        (true, false) => "a GET in the first flight of a resumed connection got a response",
+        (false, true) => "a GET in the first flight of a resumed HTTP/3 connection got a response",
+        (true, true) => {
+            "a GET in the first flight of a resumed connection got a response, also over HTTP/3"
+        }
+    };
+    Some(Finding {
+        evidence: evidence.into(),
         fix: "respond with 425 (RFC 8470) to early requests that are not safe to repeat".into(),
         risk: Some("anyone who observes early data can replay it".into()),
         ..finding(

@@ -1,10 +1,12 @@
 //! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
 
+use super::limits::{CloseFacts, split};
 use intact_ledger::server_profile::{
-    DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Seen, MethodResult, Names,
-    OldTlsResult, Redirect, TlsResult, VersionResult,
+    DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen,
+    IdleWait, MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult,
+    VersionResult,
 };
-use intact_ledger::{Failure, Span, TlsVersion};
+use intact_ledger::{CloseKind, Failure, Handshake, Span, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -354,12 +356,75 @@ pub struct Http3Facts {
     pub detail: Option<String>,
     /// The status of the first response.
     pub status: Option<u16>,
-    /// Transport and TLS together, in milliseconds.
-    pub setup_ms: Option<f64>,
-    /// Whether a second request reused the connection.
+    /// Whether a second request got a response on the first connection.
     pub reused: Option<bool>,
-    /// Whether a second connection resumed the session.
+    /// Complete responses on the first connection.
+    pub responses: Option<u32>,
+    /// Requests that were to be sent on it.
+    pub wanted: Option<u32>,
+    /// Whether a second connection resumed the session; absent where none was set up.
     pub resumed: Option<bool>,
+    /// Early data (0-RTT) on a third connection; absent where it was not tried.
+    pub early_data: Option<EarlyData>,
+    /// The connections that were set up: new, with resumption offered, with early data allowed.
+    pub connections: Vec<Http3ConnectionFacts>,
+    /// How long an idle connection is kept.
+    pub idle_timeout: Option<Http3Idle>,
+    /// Requests at once that the server announces for a new connection (`initial_max_streams_bidi`).
+    pub max_request_streams: Option<u64>,
+}
+
+/// One connection of HTTP/3.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http3ConnectionFacts {
+    /// `full`, `resumed` or `early-data`.
+    pub handshake: Handshake,
+    /// Transport and TLS together, in milliseconds; absent with early data, where no request waits for the setup.
+    pub setup_ms: Option<f64>,
+    /// From the first packet to the server's first bytes, in milliseconds.
+    pub to_first_response_ms: Option<f64>,
+    /// Round trips that the setup needed: more than one after Retry or HelloRetryRequest, or where the server's flight is above three
+    /// times the client's.
+    pub round_trips: Option<u32>,
+    /// The first request with the setup, in milliseconds.
+    pub first_request_ms: Option<f64>,
+}
+
+/// The idle limit of a QUIC connection. At its announced end both sides drop the connection and send nothing, so that end is not
+/// observed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http3Idle {
+    /// `max_idle_timeout`, in seconds; absent: the server announces none.
+    pub announced_s: Option<f64>,
+    /// From the last response to the server's close, in seconds.
+    pub measured_s: Option<f64>,
+    /// So long the server did not close it, in seconds; absent where none was watched.
+    pub at_least_s: Option<f64>,
+    /// How the server closed it.
+    pub ended: Option<CloseFacts>,
+}
+
+impl Http3Idle {
+    fn of(announced: Option<&QuicParameters>, waited: Option<IdleWait>) -> Option<Http3Idle> {
+        if announced.is_none() && waited.is_none() {
+            return None;
+        }
+        let is_closed = |ended: &Ended| ended.how != CloseKind::Silent;
+        let waited = waited.map(|waited| IdleWait {
+            ended: waited.ended.filter(is_closed),
+            ..waited
+        });
+        let (measured_s, at_least_s) = split(waited);
+        let limit_ms = announced.map_or(0, |sent| sent.max_idle_timeout_ms);
+        Some(Http3Idle {
+            announced_s: (limit_ms > 0).then(|| limit_ms as f64 / 1e3),
+            measured_s,
+            at_least_s,
+            ended: waited.and_then(|waited| waited.ended).map(CloseFacts::of),
+        })
+    }
 }
 
 impl Http3Facts {
@@ -380,10 +445,34 @@ impl Http3Facts {
             failed: failure.map(Failure::id),
             detail: tried.and_then(|tried| tried.detail.clone()),
             status: tried.and_then(|tried| tried.status),
-            setup_ms: tried.and_then(|tried| tried.setup).map(ms),
-            reused: tried.and_then(|tried| tried.reused),
-            resumed: tried.and_then(|tried| tried.resumed),
+            reused: tried
+                .filter(|tried| tried.answered > 0)
+                .map(|tried| tried.answered > 1),
+            responses: tried.map(|tried| tried.answered),
+            wanted: tried.map(|tried| tried.wanted),
+            resumed: tried
+                .and_then(|tried| tried.connections.get(1))
+                .map(|second| second.handshake != Handshake::Full),
+            early_data: tried.and_then(|tried| tried.early_data),
+            connections: tried.map_or_else(Vec::new, |tried| {
+                tried.connections.iter().map(connection).collect()
+            }),
+            idle_timeout: tried
+                .and_then(|tried| Http3Idle::of(tried.parameters.as_ref(), tried.idle)),
+            max_request_streams: tried
+                .and_then(|tried| tried.parameters)
+                .map(|sent| sent.max_request_streams),
         }
+    }
+}
+
+fn connection(seen: &Http3Connection) -> Http3ConnectionFacts {
+    Http3ConnectionFacts {
+        handshake: seen.handshake,
+        setup_ms: seen.setup.map(ms),
+        to_first_response_ms: seen.to_first_answer.map(ms),
+        round_trips: seen.round_trips,
+        first_request_ms: seen.first_request.map(ms),
     }
 }
 

@@ -11,7 +11,7 @@ use intact_findings::check::{
     RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
 };
 use intact_ledger::server_profile::EarlyData;
-use intact_ledger::{Failure, Run};
+use intact_ledger::{Failure, Handshake, Run};
 use intact_units::Quantity::{Count, RoundShare, Time, Timer};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         page.section(waterfall(facts));
         page.section(tls(facts));
         page.section(facts.http2.as_ref().map(http2));
+        page.section(facts.http3.as_ref().and_then(http3));
         page.section(state(facts));
     }
     if matches!(part, CheckPart::Early) {
@@ -259,7 +260,7 @@ fn versions(facts: &CheckFacts) -> Section {
     .summary(
         refused
             .chain(older)
-            .chain(facts.http3.as_ref().map(http3))
+            .chain(facts.http3.as_ref().map(alt_svc))
             .collect::<Vec<Block>>(),
     )
     .summary(survives)
@@ -278,33 +279,52 @@ fn offered(old: &OldTls) -> Block {
     note(text!("TLS {} offered: {}{}", old.version, result, detail))
 }
 
-/// HTTP/3, where it is announced: whether it works.
-fn http3(seen: &Http3Facts) -> Block {
+/// The announcement of HTTP/3: whether it works.
+fn alt_svc(seen: &Http3Facts) -> Block {
     let port = format!("UDP port {}", seen.port);
     let at = match &seen.host {
         Some(host) => format!("{port} of {host}"),
         None => port,
     };
     let result = match (seen.works, seen.is_blocked, seen.failed) {
-        (Some(true), ..) => {
-            let setup = seen
-                .setup_ms
-                .map_or_else(String::new, |setup| format!(", setup {}", Time(setup)));
-            let reused = match seen.reused {
-                Some(true) => ", a second request reused the connection",
-                _ => ", no second request reused the connection",
-            };
-            let resumed = match seen.resumed {
-                Some(true) => ", a second connection resumed the session",
-                _ => ", the session was not resumed",
-            };
-            format!("h3 works{setup}{reused}{resumed}")
-        }
+        (Some(true), ..) => format!("h3 works{}", observed(seen)),
         (_, Some(true), failed) => format!("h3 is blocked ({})", failed.unwrap_or("no response")),
         (Some(false), _, failed) => format!("h3 fails ({})", failed.unwrap_or("no response")),
         (None, ..) => "not tried: this build has no HTTP/3 (feature http3)".to_owned(),
     };
     note(text!("Alt-Svc announces h3 on {}: {}", at, result))
+}
+
+/// What the connections of HTTP/3 showed, in words.
+fn observed(seen: &Http3Facts) -> String {
+    let first = seen.connections.first();
+    let setup = first.and_then(|first| first.setup_ms);
+    let setup = setup.map(|setup| format!(", setup {}", Time(setup)));
+    let responses = seen.responses.zip(seen.wanted);
+    let responses = responses.map(|(responses, wanted)| {
+        let requests = counted(u64::from(wanted), "request");
+        format!(", {responses} responses to {requests} on one connection")
+    });
+    let resumed = match seen.resumed {
+        Some(true) => ", a second connection resumed the session",
+        Some(false) => ", the session was not resumed",
+        None => ", resumption was not observed",
+    };
+    let early = match seen.early_data {
+        Some(EarlyData::Accepted) => ", 0-RTT was accepted",
+        Some(EarlyData::Rejected) => ", 0-RTT was rejected",
+        Some(EarlyData::NotOffered) => ", the ticket does not allow 0-RTT",
+        // without resumption there is none
+        None if seen.resumed == Some(false) => "",
+        None => ", 0-RTT was not observed",
+    };
+    [
+        setup.unwrap_or_default(),
+        responses.unwrap_or_default(),
+        resumed.to_owned(),
+        early.to_owned(),
+    ]
+    .concat()
 }
 
 /// Whether the connection was reused, or why there was nothing to reuse.
@@ -472,6 +492,35 @@ fn http2(http2: &Http2Facts) -> Section {
         .summary(table)
 }
 
+/// The connections of HTTP/3; `None` where none was set up.
+fn http3(seen: &Http3Facts) -> Option<Section> {
+    if seen.connections.is_empty() {
+        return None;
+    }
+    let offered = ["new", "resumed", "0-RTT"];
+    let rows: Vec<_> = offered.into_iter().zip(&seen.connections).collect();
+    let table = Rows::of(&rows)
+        .column("connection", |(offered, _)| *offered)
+        .column("handshake", |(_, one)| match one.handshake {
+            Handshake::Full => "full",
+            Handshake::Resumed => "resumed",
+            Handshake::EarlyData => "early data",
+        })
+        .about("as the server chose")
+        .column("setup", |(_, one)| one.setup_ms.map(Time))
+        .about("transport and TLS together")
+        .column("round trips", |(_, one)| one.round_trips.map(u64::from))
+        .about("of the setup")
+        .column("first request", |(_, one)| one.first_request_ms.map(Time))
+        .about("with the setup")
+        .ranked(1, "first bytes", |(_, one)| {
+            one.to_first_response_ms.map(Time)
+        })
+        .about("from our first packet to the first bytes of the server")
+        .table();
+    Some(Section::new("http3", "HTTP/3").summary(table))
+}
+
 fn state(facts: &CheckFacts) -> Option<Section> {
     let state = facts.state.as_ref()?;
     let parts = [
@@ -539,10 +588,11 @@ fn limits(facts: &CheckFacts) -> Section {
         let end = ended(age.ended.as_ref(), age.last_announced);
         rows.push(("age".to_owned(), none(), limit, end));
     }
+    rows.extend(facts.http3.iter().flat_map(http3_limits));
     let mut table = Rows::of(&rows)
         .column("limit", |row| &row.0)
         .column("announced", |row| row.1.clone())
-        .about("by Keep-Alive: timeout, max")
+        .about("by Keep-Alive (timeout, max); HTTP/3: by transport parameters")
         .column("measured", |row| row.2.clone())
         .about("until the server ended it")
         .ranked(1, "ended by", |row| &row.3)
@@ -563,6 +613,32 @@ fn limits(facts: &CheckFacts) -> Section {
     Section::new("limits", "Limits of a connection")
         .summary(table)
         .summary(race)
+}
+
+/// The limits of a connection of HTTP/3.
+fn http3_limits(seen: &Http3Facts) -> Vec<Limit> {
+    let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
+    let mut rows = Vec::new();
+    if let Some(idle) = &seen.idle_timeout {
+        let announced = match idle.announced_s {
+            Some(limit) => Cell::from(Timer(limit * 1e3)),
+            None => Cell::from("none"),
+        };
+        let measured = Cell::measured(seconds(idle.measured_s), seconds(idle.at_least_s));
+        let measured = if measured.is_absent() {
+            Cell::from("not observed")
+        } else {
+            measured
+        };
+        let end = ended(idle.ended.as_ref(), false);
+        rows.push(("idle, HTTP/3".to_owned(), announced, measured, end));
+    }
+    if let Some(streams) = seen.max_request_streams {
+        let name = "requests at once, HTTP/3".to_owned();
+        let announced = Cell::from(Count(streams));
+        rows.push((name, announced, Cell::from("not observed"), String::new()));
+    }
+    rows
 }
 
 /// A request around the idle limit.

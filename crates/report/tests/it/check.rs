@@ -3,13 +3,14 @@
 use crate::written;
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
-    DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, IdleLimits, IdleWait, MethodResult,
-    NameAnswer, Names, OldTlsResult, Race, RaceAttempt, RequestLimit, ServerProfile, Skipped,
-    State, TlsResult, VersionResult, WATERFALL,
+    DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, Http3Connection, Http3Result,
+    Http3Seen, IdleLimits, IdleWait, MethodResult, NameAnswer, Names, OldTlsResult, QuicParameters,
+    Race, RaceAttempt, RequestLimit, ServerProfile, Skipped, State, TlsResult, VersionResult,
+    WATERFALL,
 };
 use intact_ledger::{
-    CloseKind, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Row, Run, Side, Span,
-    TlsVersion, Vantage,
+    CloseKind, Exchange, Failure, Handshake, Nanos, Outcome, Producer, Protocol, Reuse, Row, Run,
+    Side, Span, TlsVersion, Vantage,
 };
 use intact_report::documents::{CheckPart, CheckRun, check};
 use intact_report::page::Page;
@@ -49,6 +50,39 @@ fn version(http: Protocol, tls: TlsVersion) -> VersionResult {
         connection: (http == Protocol::Http10 && spoken).then(|| "close".to_owned()),
         keep_alive: (http == Protocol::Http11 && spoken).then(|| "timeout=5, max=100".to_owned()),
         forbidden: Vec::new(),
+    }
+}
+
+/// Three connections; the server ends none of them before its announced limit.
+fn http3() -> Http3Result {
+    let connection = |handshake, setup: Option<u64>| Http3Connection {
+        handshake,
+        setup: setup.map(|end| span(0, end)),
+        to_first_answer: setup.map(|end| span(0, end - 1)),
+        round_trips: setup.map(|_| 1),
+        first_request: Some(span(0, setup.unwrap_or(0) + 31)),
+    };
+    Http3Result {
+        outcome: Outcome::Ok,
+        detail: None,
+        status: Some(200),
+        answered: 3,
+        wanted: 3,
+        connections: vec![
+            connection(Handshake::Full, Some(33)),
+            connection(Handshake::Resumed, Some(31)),
+            connection(Handshake::EarlyData, None),
+        ],
+        early_data: Some(EarlyData::Accepted),
+        parameters: Some(QuicParameters {
+            max_idle_timeout_ms: 30_000,
+            max_request_streams: 100,
+        }),
+        // the client's own timer: the server sends nothing at this limit
+        idle: Some(IdleWait {
+            span: span(0, 30_000),
+            ended: Some(ended(CloseKind::Silent, false)),
+        }),
     }
 }
 
@@ -136,7 +170,12 @@ pub(crate) fn card() -> ServerProfile {
             affinity: Vec::new(),
             compared: 5,
         }),
-        h3: None,
+        h3: Some(Http3Seen {
+            announced: "h3=\":443\"; ma=3600".to_owned(),
+            host: None,
+            port: 443,
+            tried: Some(http3()),
+        }),
         h2: Some(Http2Seen {
             settings: [("max_concurrent_streams".to_owned(), 128)].into(),
             headers_to_data_ns: vec![Some(0), Some(3 * MS), None],
