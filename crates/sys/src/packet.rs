@@ -2,11 +2,11 @@
 //! ring are in place before the first packet; then it listens. The meaning of packets is the
 //! caller's matter.
 
+mod port_filter;
 mod ring;
-mod tcp_port;
 
+pub use port_filter::{PortProtocol, port_filter};
 pub use ring::{BATCH, MOST_FRAMES, PacketRing, RingFrame, VIRTIO_NET_HEADER};
-pub use tcp_port::tcp_port;
 
 use crate::bpf::Instruction;
 use crate::{checked, socket_option, timestamps};
@@ -181,7 +181,9 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         socket.enable_timestamps().unwrap();
         socket.set_buffer_size(1 << 20).unwrap();
-        socket.attach_filter(&tcp_port(port)).unwrap();
+        socket
+            .attach_filter(&port_filter(PortProtocol::Tcp, port))
+            .unwrap();
         socket.listen(None).unwrap();
         // another protocol, to the same port
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

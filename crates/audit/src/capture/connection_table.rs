@@ -99,6 +99,7 @@ impl ConnectionTable {
     /// A table without connections.
     pub(crate) fn new(wanted: Option<LadderSelection>) -> ConnectionTable {
         ConnectionTable {
+            quic: Quic::new(wanted),
             wanted,
             ..ConnectionTable::default()
         }
@@ -391,6 +392,8 @@ impl ConnectionTable {
         self.leaving.clear();
         self.names.finish(self.now, scope);
         self.quic.finish(self.now, scope);
+        // a connection of TCP, whose content has names, is the better first one
+        self.ladder = self.ladder.take().or(self.quic.ladder.take());
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;

@@ -1,10 +1,11 @@
 //! The packets of one connection in order, with the names of their contents: TLS records, HTTP/2
-//! frames, requests and responses.
+//! frames, requests and responses. A datagram of QUIC has the types of its packets.
 
 use intact_ledger::{ConnectionId, Nanos};
 use intact_wire::Side;
 use intact_wire::exchange::Exchange as Seen;
 use intact_wire::h2::PREFACE;
+use intact_wire::quic::{Kind, packets};
 use intact_wire::tcp::Segment;
 use std::net::SocketAddr;
 
@@ -85,12 +86,8 @@ impl LadderBuilder {
         self.ladder
     }
 
-    /// Adds a packet.
+    /// Adds a packet of TCP.
     pub(super) fn packet(&mut self, from: Side, segment: &Segment<'_>) {
-        if self.ladder.steps.len() >= MAX_STEPS {
-            self.ladder.left_out += 1;
-            return;
-        }
         let alone = segment.len == 0 && !segment.syn && !segment.fin && !segment.rst;
         let flags = [
             (segment.syn, "SYN"),
@@ -99,7 +96,7 @@ impl LadderBuilder {
             ((alone || segment.syn) && segment.ack.is_some(), "ACK"),
         ];
         let set = flags.iter().filter(|(set, _)| *set);
-        self.ladder.steps.push(LadderStep {
+        self.add(LadderStep {
             at: segment.at,
             by_client: from == Side::Client,
             flags: set.map(|(_, name)| *name).collect(),
@@ -107,6 +104,26 @@ impl LadderBuilder {
             again: false,
             names: Vec::new(),
         });
+    }
+
+    /// Adds a datagram of QUIC.
+    pub(super) fn datagram(&mut self, from: Side, bytes: &[u8], len: u32, at: u64) {
+        self.add(LadderStep {
+            at,
+            by_client: from == Side::Client,
+            flags: Vec::new(),
+            len,
+            again: false,
+            names: packet_types(bytes),
+        });
+    }
+
+    fn add(&mut self, step: LadderStep) {
+        if self.ladder.steps.len() < MAX_STEPS {
+            self.ladder.steps.push(step);
+        } else {
+            self.ladder.left_out += 1;
+        }
     }
 
     /// Marks the last packet as a retransmission.
@@ -224,6 +241,34 @@ impl LadderBuilder {
             }
         }
     }
+}
+
+/// The types of the packets in a datagram of QUIC, as their headers show them (RFC 9000 section 17).
+fn packet_types(datagram: &[u8]) -> Vec<String> {
+    let mut types: Vec<(Kind, usize)> = Vec::new();
+    for (kind, _) in packets(datagram) {
+        let is_full = types.len() == MAX_NAMES;
+        match types.last_mut() {
+            Some((last, count)) if *last == kind => *count += 1,
+            _ if is_full => break,
+            _ => types.push((kind, 1)),
+        }
+    }
+    let name = |(kind, count): (Kind, usize)| {
+        let name = match kind {
+            Kind::Initial => "Initial",
+            Kind::EarlyData => "0-RTT",
+            Kind::Handshake => "Handshake",
+            Kind::Retry => "Retry",
+            Kind::VersionNegotiation => "Version Negotiation",
+            Kind::Short => "1-RTT",
+        };
+        match count {
+            1 => name.to_owned(),
+            _ => format!("{count} {name}"),
+        }
+    };
+    types.into_iter().map(name).collect()
 }
 
 /// The header of a record or a frame, which may come in pieces.

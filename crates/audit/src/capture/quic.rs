@@ -3,12 +3,15 @@
 //! Reports that a connection was opened, to which name, the duration of its handshake, and its last
 //! packet. The encrypted content is never read.
 
+use super::ladder::{Ladder, LadderBuilder};
+use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Close, Connection, ConnectionBytes, DialFailure, Event, Failure, Origin, Probes, Scheme,
-    SetupPhase, Span, Tls, Transport,
+    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, Event, Failure, Origin, Probes,
+    Scheme, SetupPhase, Span, Tls, Transport,
 };
 use intact_observe::authority::host_of;
+use intact_wire::Side;
 use intact_wire::quic::{Kind, QuicClientHello, packets};
 use intact_wire::tls::ClientHello;
 use std::collections::HashMap;
@@ -20,6 +23,8 @@ const MAX_LIVE: usize = 8192;
 const SILENCE: u64 = 60_000_000_000;
 /// An Initial without an answer for this long has timed out. Nanoseconds.
 const UNANSWERED: u64 = 3_000_000_000;
+/// Limit of connections whose packets are kept at the same time.
+const MAX_CLIMBING: usize = 64;
 /// Minimum length of a client's first datagram, in bytes (RFC 9000 section 14.1).
 const MIN_INITIAL: usize = 1200;
 /// Port of HTTP/3 servers.
@@ -29,6 +34,11 @@ const PORT: u16 = 443;
 #[derive(Default)]
 pub(super) struct Quic {
     live: HashMap<(SocketAddr, SocketAddr), QuicConnection>,
+    wanted: Option<LadderSelection>,
+    /// The packets of the selected connection.
+    pub(super) ladder: Option<Box<Ladder>>,
+    /// Number of connections whose packets are kept.
+    climbing: usize,
     /// Number of connections that were recorded.
     pub(super) recorded: u64,
     /// Connections whose dial was open when the capture ended.
@@ -60,6 +70,8 @@ struct QuicConnection {
     /// The client's hello, until it is complete or given up.
     greeting: Option<Box<QuicClientHello>>,
     tls: Option<Box<Tls>>,
+    /// Its packets: only at its end it has a number, which shows whether it is selected.
+    ladder: Option<LadderBuilder>,
 }
 
 /// The kinds of packets in a datagram.
@@ -71,6 +83,20 @@ struct Kinds {
 }
 
 impl QuicConnection {
+    /// Keeps the packets from now on.
+    fn begin_ladder(&mut self, (client, server): (SocketAddr, SocketAddr), base: u64) {
+        // the number follows at the end
+        self.ladder = Some(LadderBuilder::new(ConnectionId(0), client, server, base));
+    }
+
+    /// Adds a datagram to the packets that are kept.
+    fn climb(&mut self, from: Side, bytes: &[u8], len: usize, at: u64) {
+        if let Some(ladder) = &mut self.ladder {
+            let len = u32::try_from(len).unwrap_or(u32::MAX);
+            ladder.datagram(from, bytes, len, at);
+        }
+    }
+
     /// Reads the hello from a datagram of the client.
     fn greet(&mut self, bytes: &[u8]) {
         let Some(greeting) = &mut self.greeting else {
@@ -86,6 +112,14 @@ impl QuicConnection {
 }
 
 impl Quic {
+    /// The connections of a capture, of which the packets of one may be wanted.
+    pub(super) fn new(wanted: Option<LadderSelection>) -> Quic {
+        Quic {
+            wanted,
+            ..Quic::default()
+        }
+    }
+
     /// Reads a UDP datagram. Returns whether it belongs to a QUIC connection or looks like one.
     pub(super) fn take(
         &mut self,
@@ -101,6 +135,7 @@ impl Quic {
             talk.answered = true;
             talk.received += len as u64;
             talk.seen_at = at;
+            talk.climb(Side::Server, bytes, len, at);
             return true;
         }
         let key = (source, target);
@@ -113,6 +148,7 @@ impl Quic {
         if let Some(talk) = self.live.get_mut(&key) {
             talk.sent += len as u64;
             talk.seen_at = at;
+            talk.climb(Side::Client, bytes, len, at);
             talk.greet(bytes);
             talk.proceeds |= kinds.later;
             talk.datagrams = talk.datagrams.saturating_add(1);
@@ -143,14 +179,25 @@ impl Quic {
                 received: 0,
                 greeting: Some(Box::default()),
                 tls: None,
+                ladder: None,
             };
+            let is_kept = self.wanted.is_some() && self.climbing < MAX_CLIMBING;
+            self.climbing += usize::from(is_kept);
             // a handshake whose other direction was not captured
             if source.port() == PORT && target.port() != PORT {
                 talk.answered = true;
                 talk.received = len as u64;
+                if is_kept {
+                    talk.begin_ladder((target, source), scope.base);
+                    talk.climb(Side::Server, bytes, len, at);
+                }
                 self.live.insert((target, source), talk);
             } else {
                 talk.sent = len as u64;
+                if is_kept {
+                    talk.begin_ladder(key, scope.base);
+                    talk.climb(Side::Client, bytes, len, at);
+                }
                 talk.greet(bytes);
                 self.live.insert(key, talk);
             }
@@ -194,9 +241,11 @@ impl Quic {
         now: u64,
         scope: &mut EventWriter<'_>,
     ) {
-        let Some(talk) = self.live.remove(&key) else {
+        let Some(mut talk) = self.live.remove(&key) else {
             return;
         };
+        let ladder = talk.ladder.take();
+        self.climbing -= usize::from(ladder.is_some());
         let unanswered = !talk.answered;
         let is_one_way = talk.sent == 0 || unanswered && talk.proceeds;
         let unanswered = unanswered && !talk.proceeds;
@@ -211,6 +260,18 @@ impl Quic {
         }
         let mut connection = Connection::new(scope.next_connection(), scope.nanos(talk.begun_at));
         connection.transport = Transport::Quic;
+        let is_selected = match self.wanted {
+            Some(LadderSelection::Number(number)) => connection.id.0 == number,
+            Some(LadderSelection::First) => self.ladder.is_none(),
+            None => false,
+        };
+        if let Some(builder) = ladder.filter(|_| is_selected) {
+            let ladder = Ladder {
+                connection: connection.id,
+                ..builder.finish()
+            };
+            self.ladder = Some(Box::new(ladder));
+        }
         (connection.local, connection.peer) = (Some(key.0), Some(key.1));
         if let Some(tls) = talk.tls {
             let name = tls.server_name.as_deref();
@@ -263,7 +324,7 @@ fn kinds(bytes: &[u8]) -> Kinds {
         match kind {
             Kind::Initial => kinds.initial = true,
             Kind::Handshake | Kind::Short => kinds.later = true,
-            Kind::EarlyData => {}
+            Kind::EarlyData | Kind::Retry | Kind::VersionNegotiation => {}
         }
     }
     kinds

@@ -285,6 +285,19 @@ fn quic_connections_are_named_by_the_hello_that_their_first_packets_hold() {
     assert_eq!(outcome.exchanges().count(), 0);
 }
 
+#[test]
+fn packets_of_quic_have_their_types() {
+    let steps = ladder("quic.pcapng");
+    assert_eq!(steps[..1], ["> Initial"], "{steps:?}");
+    let has = |side: char, name: &str| {
+        let mut all = steps.iter().filter(|step| step.starts_with(side));
+        all.any(|step| step.contains(name))
+    };
+    for name in ["Initial", "Handshake", "1-RTT"] {
+        assert!(has('>', name) && has('<', name), "{name}: {steps:?}");
+    }
+}
+
 /// The packets of a little-endian pcap file with microseconds, as a file of Solaris' `snoop` (RFC
 /// 1761).
 fn as_snoop(pcap: &[u8]) -> Vec<u8> {

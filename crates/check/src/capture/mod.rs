@@ -62,9 +62,14 @@ impl Capture {
         })
     }
 
-    /// Starts to capture packets from and to this TCP port.
-    pub(crate) fn begin(&mut self, port: u16) -> io::Result<()> {
-        self.socket.listen(port)
+    /// Starts to capture packets from and to this port of TCP, and no others.
+    pub(crate) fn begin_tcp(&mut self, port: u16) -> io::Result<()> {
+        self.socket.listen(port, false)
+    }
+
+    /// Starts to capture packets from and to this port of UDP, and no others.
+    pub(crate) fn begin_udp(&mut self, port: u16) -> io::Result<()> {
+        self.socket.listen(port, true)
     }
 
     /// Receives the secrets of TLS sessions.

@@ -1,5 +1,5 @@
-//! One captured packet, from its IP header on, and its two ends. Fragments and IPv6 extension headers are not read: TCP with path
-//! MTU discovery sends neither.
+//! One captured packet, from its IP header on, and its two ends. Fragments and IPv6 extension headers are not read: TCP and QUIC
+//! with path MTU discovery send neither.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -20,11 +20,12 @@ pub(super) struct Packet {
     pub(super) note: Option<String>,
 }
 
-/// Both ends of a TCP packet, sender first; `None` for anything else.
+/// Both ends of a packet of TCP or UDP, sender first; `None` for anything else.
 pub(super) fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    const TCP: u8 = 6;
+    // TCP and UDP begin with the ports
+    let is_read = |protocol: u8| matches!(protocol, 6 | 17);
     let (source, target, ports): (IpAddr, IpAddr, &[u8]) = match packet.first()? >> 4 {
-        4 if *packet.get(9)? == TCP => {
+        4 if is_read(*packet.get(9)?) => {
             let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?));
             let head = usize::from(packet[0] & 0x0f) * 4;
             (
@@ -33,7 +34,7 @@ pub(super) fn ends(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
                 packet.get(head..)?,
             )
         }
-        6 if *packet.get(6)? == TCP => {
+        6 if is_read(*packet.get(6)?) => {
             let address = |at: usize| Some(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?));
             (address(8)?.into(), address(24)?.into(), packet.get(40..)?)
         }
@@ -71,6 +72,8 @@ mod tests {
             ("[::1]:80".parse().unwrap(), "[::1]:81".parse().unwrap())
         );
         six[6] = 17;
+        assert_eq!(ends(&six), Some(both));
+        six[6] = 58;
         assert_eq!(ends(&six), None);
     }
 

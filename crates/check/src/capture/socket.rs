@@ -1,8 +1,8 @@
-//! A packet socket for one TCP port on all devices, with a filter in the kernel. It must not interpret packets.
+//! A packet socket for one port on all devices, with a filter in the kernel. It must not interpret packets.
 
 use super::CaptureError;
 use super::packet::Packet;
-use intact_sys::packet::{FirstHeader, PacketSocket, tcp_port};
+use intact_sys::packet::{FirstHeader, PacketSocket, PortProtocol, port_filter};
 use std::io::{self, ErrorKind};
 
 /// The size of the kernel's buffer, in bytes.
@@ -33,9 +33,14 @@ impl Socket {
         })
     }
 
-    /// Starts to receive TCP packets of this port, on every device.
-    pub(super) fn listen(&self, port: u16) -> io::Result<()> {
-        self.socket.attach_filter(&tcp_port(port))?;
+    /// Starts to receive packets of this port, of UDP or of TCP, on every device. Those of an earlier port are not received any more.
+    pub(super) fn listen(&self, port: u16, is_udp: bool) -> io::Result<()> {
+        let protocol = if is_udp {
+            PortProtocol::Udp
+        } else {
+            PortProtocol::Tcp
+        };
+        self.socket.attach_filter(&port_filter(protocol, port))?;
         self.socket.listen(None)
     }
 

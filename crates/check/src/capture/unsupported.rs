@@ -14,7 +14,7 @@ impl Socket {
         Err(CaptureError::Platform)
     }
 
-    pub(super) fn listen(&self, _: u16) -> io::Result<()> {
+    pub(super) fn listen(&self, _: u16, _: bool) -> io::Result<()> {
         match *self {}
     }
 

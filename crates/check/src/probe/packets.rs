@@ -1,11 +1,12 @@
-//! Packets: captures one exchange of each HTTP version over the newest TLS version, and one over each other TLS version.
+//! Packets: captures one exchange of each HTTP version over the newest TLS version, and one over each other TLS version. Of HTTP/3 it
+//! captures a new connection, and one that resumes the session.
 
-use super::{Ended, ProbeContext};
+use super::{Ended, ProbeContext, http3};
 use crate::capture::Capture;
 use crate::line::Line;
 use crate::prober::StopReason;
 use intact_ledger::server_profile::VersionResult;
-use intact_ledger::{Protocol, TlsVersion};
+use intact_ledger::{Handshake, Protocol, TlsVersion};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let (Some(mut capture), Some(peer)) = (bench.capture.take(), bench.peer) else {
         return Ok(());
     };
-    capture.begin(peer.port()).map_err(StopReason::Own)?;
+    capture.begin_tcp(peer.port()).map_err(StopReason::Own)?;
     let mut spoken = Vec::new();
     let mut done = Ok(());
     for tried in wanted(bench) {
@@ -40,6 +41,9 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         if done.is_err() {
             break;
         }
+    }
+    if done.is_ok() {
+        done = record_http3(bench, &mut capture, &mut spoken);
     }
     bench.caller.observer.packets(&Packets {
         file: capture.file(),
@@ -97,6 +101,50 @@ fn record(
     done
 }
 
+/// A new connection of HTTP/3, and one that sends its request before the server responds if a session allows that.
+fn record_http3(
+    bench: &mut ProbeContext<'_>,
+    capture: &mut Capture,
+    spoken: &mut Vec<String>,
+) -> Result<(), Ended> {
+    let Some(seen) = http3::working(bench) else {
+        return Ok(());
+    };
+    capture.begin_udp(seen.port).map_err(StopReason::Own)?;
+    let client = http3::client(&bench.plans)?.with_key_log(capture.secrets());
+    let early = client.allowing_early_requests();
+    for client in [client, early] {
+        let plan = http3::plan(&bench.plans, &seen, &client)?;
+        let Ok(mut line) = bench.caller.open(&plan)? else {
+            return Ok(());
+        };
+        let ends = (line.connection().local, line.connection().peer);
+        let request = bench.light_request();
+        let answered = bench.caller.ask(&mut line, &request, None);
+        let tls = line.connection().tls.as_ref();
+        let name = match tls.and_then(|tls| tls.handshake) {
+            Some(Handshake::EarlyData) => "HTTP/3, resumed with early data",
+            Some(Handshake::Resumed) => "HTTP/3, resumed",
+            _ => "HTTP/3",
+        };
+        bench.caller.close(line);
+        answered?;
+        await_last(bench)?;
+        if let (Some(local), Some(peer)) = ends
+            && capture.keep(local, peer, name).map_err(StopReason::Own)? > 0
+        {
+            spoken.push(name.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the last packets.
+fn await_last(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let until = bench.caller.clock.now().after(LINGER.as_nanos() as u64);
+    Ok(bench.caller.pause(&mut [], until)?)
+}
+
 /// One exchange, the close of its connection, and a wait for the last packets.
 fn ask_once(
     bench: &mut ProbeContext<'_>,
@@ -111,8 +159,7 @@ fn ask_once(
     let answered = bench.caller.ask(&mut line, &request, None);
     bench.caller.close(line);
     answered?;
-    let until = bench.caller.clock.now().after(LINGER.as_nanos() as u64);
-    Ok(bench.caller.pause(&mut [], until)?)
+    await_last(bench)
 }
 
 fn name(http: Protocol, tls: Option<TlsVersion>) -> String {

@@ -90,7 +90,14 @@ fn check_reports_whether_announced_http3_works() {
     assert_eq!(works["works"], true);
     assert_eq!(works["reused"], true);
     assert_eq!(works["resumed"], true);
+    assert_eq!(works["early_data"], "not-offered");
+    assert_eq!(works["connections"].as_array().unwrap().len(), 3);
+    // --no-idle: the limit is announced and was not watched
+    let idle = &works["idle_timeout"];
+    assert!(idle["announced_s"].as_f64().unwrap() > 0.0, "{idle}");
+    assert!(idle["measured_s"].is_null() && idle["at_least_s"].is_null());
     assert!(page.contains(": h3 works, setup "), "{page}");
+    assert!(page.contains("idle, HTTP/3"), "{page}");
     let (blocked, page) = checked(&["--header", "Alt-Svc: h3=\":9\"; ma=60"]);
     assert_eq!(blocked["works"], false);
     assert_eq!(blocked["is_blocked"], true);
@@ -99,4 +106,45 @@ fn check_reports_whether_announced_http3_works() {
         "{page}"
     );
     assert!(checked(&[]).0.is_null());
+}
+
+#[test]
+fn packets_of_http3_are_shown_by_type_and_kept_with_the_keys_inside() {
+    let server = Server::start(&["--http3", "--early-data"]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let file = folder.path().join("packets.pcapng");
+    let file = file.to_str().unwrap();
+    let url = format!("https://127.0.0.1:{}/", server.tls_port());
+    let words = ["check", &url, "--cacert", ca.to_str().unwrap(), "--no-idle"];
+    let out = intact(&[&words[..], &["--ladder", "--pcapng", file]].concat());
+    if out.status.code() == Some(4) {
+        // without the right to capture; the message has a test of its own
+        return;
+    }
+    let page = String::from_utf8(out.stdout).unwrap();
+    let part = |title: &str| {
+        let title = format!("Packets of {title}\n");
+        let (_, ladder) = page
+            .split_once(&title)
+            .unwrap_or_else(|| panic!("{title}: {page}"));
+        let (ladder, _) = ladder.split_once("\n\n").unwrap();
+        ladder.to_owned()
+    };
+    let (cold, early) = (part("HTTP/3"), part("HTTP/3, resumed with early data"));
+    for name in ["Initial", "Handshake", "1-RTT"] {
+        assert!(cold.contains(name), "{name} in {cold}");
+    }
+    assert!(!cold.contains("0-RTT"), "{cold}");
+    assert!(early.contains("0-RTT"), "{early}");
+    // the secrets in the file open the packets
+    let test = "packets_of_http3_are_shown_by_type_and_kept_with_the_keys_inside";
+    if crate::peers::program("tshark", test).is_some() {
+        let out = std::process::Command::new("tshark")
+            .args(["-r", file, "-Y", "http3"])
+            .output()
+            .unwrap();
+        assert!(!out.stdout.is_empty());
+    }
 }

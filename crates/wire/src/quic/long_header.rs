@@ -21,6 +21,10 @@ pub enum Kind {
     EarlyData,
     /// The rest of the handshake.
     Handshake,
+    /// The server wants the client's address confirmed first. It is the last one of a datagram.
+    Retry,
+    /// The server does not support the client's version. It is the only one of a datagram.
+    VersionNegotiation,
     /// A packet with a short header: its sender has finished the handshake. It is the last one of a
     /// datagram.
     Short,
@@ -40,26 +44,30 @@ pub struct LongHeader<'a> {
 }
 
 /// The packets of a datagram, up to the first one of another version or with missing bytes. A
-/// packet with a short header has no `LongHeader`.
+/// packet without a number that can be located (Short, Retry, VersionNegotiation) has no
+/// `LongHeader`.
 pub fn packets(datagram: &[u8]) -> impl Iterator<Item = (Kind, Option<LongHeader<'_>>)> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let &first = rest.first()?;
-        // the fixed bit; padding has none
-        if first & 0x40 == 0 {
-            return None;
-        }
-        if first & 0x80 == 0 {
+        // only the first bit is fixed here (RFC 9000 section 17.2.1)
+        if first & 0x80 != 0 && rest.get(1..5) == Some(&[0; 4]) {
             rest = &[];
-            return Some((Kind::Short, None));
+            return Some((Kind::VersionNegotiation, None));
+        }
+        // the second bit shows nothing: a peer that allows that may be sent either value (RFC 9287)
+        if first & 0x80 == 0 {
+            let is_padding = rest.iter().all(|&byte| byte == 0);
+            rest = &[];
+            return (!is_padding).then_some((Kind::Short, None));
         }
         let (kind, head) = long_head(rest)?;
-        rest = &rest[head.packet.len()..];
-        Some((kind, Some(head)))
+        rest = head.map_or(&[], |head| &rest[head.packet.len()..]);
+        Some((kind, head))
     })
 }
 
-fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
+fn long_head(bytes: &[u8]) -> Option<(Kind, Option<LongHeader<'_>>)> {
     let mut rest = Cursor(bytes);
     let first = rest.u8()?;
     let version = match u32::from_be_bytes(rest.array()?) {
@@ -82,8 +90,8 @@ fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
         }
         1 => Kind::EarlyData,
         2 => Kind::Handshake,
-        // Retry has neither a number nor a length
-        _ => return None,
+        // it has neither a number nor a length
+        _ => return Some((Kind::Retry, None)),
     };
     let len = usize::try_from(varint(&mut rest)?).ok()?;
     let number_at = bytes.len() - rest.0.len();
@@ -95,7 +103,7 @@ fn long_head(bytes: &[u8]) -> Option<(Kind, LongHeader<'_>)> {
         packet: &bytes[..end],
         number_at,
     };
-    Some((kind, head))
+    Some((kind, Some(head)))
 }
 
 /// A number of variable length (RFC 9000 section 16).
@@ -132,6 +140,20 @@ mod tests {
         let with_handshake = initial(&[0xe3, 0, 0, 0, 1, 0, 0, 2, 0xbb, 0xbb]);
         assert_eq!(kinds(&with_handshake), [Kind::Initial, Kind::Handshake]);
         assert_eq!(kinds(&[0x43, 1, 2, 3]), [Kind::Short]);
+        // the second bit is greased (RFC 9287)
+        assert_eq!(kinds(&[0x03, 1, 2, 3]), [Kind::Short]);
+        let mut greased = initial(&[0xa3, 0, 0, 0, 1, 0, 0, 2, 0xbb, 0xbb]);
+        greased[0] &= !0x40;
+        assert_eq!(kinds(&greased), [Kind::Initial, Kind::Handshake]);
+        // padding after the packets
+        assert_eq!(kinds(&initial(&[0; 20])), [Kind::Initial]);
+        // a token and a tag follow both connection ids
+        assert_eq!(
+            kinds(&[0xf0, 0, 0, 0, 1, 1, 9, 1, 8, 7, 7, 7]),
+            [Kind::Retry]
+        );
+        let negotiation = [0x80, 0, 0, 0, 0, 1, 9, 1, 8, 0, 0, 0, 2];
+        assert_eq!(kinds(&negotiation), [Kind::VersionNegotiation]);
         assert_eq!(kinds(&[0x80; 1200]), []);
         for len in 0..with_handshake.len() {
             kinds(&with_handshake[..len]);

@@ -1,4 +1,4 @@
-//! The packet filter for one TCP port.
+//! The packet filter for one port of TCP or UDP.
 
 use crate::bpf::{Instruction, give, instruction};
 use libc::{
@@ -6,16 +6,25 @@ use libc::{
     BPF_MSH,
 };
 
-/// A filter that keeps TCP over IPv4 or IPv6 from or to this port, whole; for packets that begin
-/// with their IP header.
-pub fn tcp_port(port: u16) -> [Instruction; 19] {
+/// The protocol of a port: its number in the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortProtocol {
+    /// TCP.
+    Tcp = 6,
+    /// UDP.
+    Udp = 17,
+}
+
+/// A filter that keeps packets of this protocol over IPv4 or IPv6 from or to this port, whole; for
+/// packets that begin with their IP header.
+pub fn port_filter(protocol: PortProtocol, port: u16) -> [Instruction; 19] {
     const LOAD_BYTE: u32 = BPF_LD | BPF_B | BPF_ABS;
     const LOAD_HALF: u32 = BPF_LD | BPF_H | BPF_ABS;
     const LOAD_HALF_AFTER_HEADER: u32 = BPF_LD | BPF_H | BPF_IND;
     const LOAD_HEADER_LENGTH: u32 = BPF_LDX | BPF_B | BPF_MSH;
     const AND: u32 = BPF_ALU | BPF_AND | BPF_K;
     const IS: u32 = BPF_JMP | BPF_JEQ | BPF_K;
-    const TCP: u32 = 6;
+    let protocol = protocol as u32;
     let port = u32::from(port);
     let step = |code, jt, jf, k| instruction(code, k, jt, jf);
     [
@@ -24,7 +33,7 @@ pub fn tcp_port(port: u16) -> [Instruction; 19] {
         step(IS, 0, 7, 0x40),
         // IPv4
         step(LOAD_BYTE, 0, 0, 9),
-        step(IS, 0, 13, TCP),
+        step(IS, 0, 13, protocol),
         step(LOAD_HEADER_LENGTH, 0, 0, 0),
         step(LOAD_HALF_AFTER_HEADER, 0, 0, 0),
         step(IS, 9, 0, port),
@@ -33,7 +42,7 @@ pub fn tcp_port(port: u16) -> [Instruction; 19] {
         // IPv6
         step(IS, 0, 7, 0x60),
         step(LOAD_BYTE, 0, 0, 6),
-        step(IS, 0, 5, TCP),
+        step(IS, 0, 5, protocol),
         step(LOAD_HALF, 0, 0, 40),
         step(IS, 2, 0, port),
         step(LOAD_HALF, 0, 0, 42),
@@ -71,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn only_tcp_of_the_port_is_kept() {
-        let program = tcp_port(443);
+    fn only_the_protocol_and_the_port_are_kept() {
+        let programs = [PortProtocol::Tcp, PortProtocol::Udp].map(|one| port_filter(one, 443));
         let packet = |version: u8, protocol: u8, from: u16, to: u16| {
             let mut head = if version == 4 {
                 let mut head = vec![0x46; 24];
@@ -89,15 +98,19 @@ mod tests {
         };
         for version in [4, 6] {
             for (protocol, from, to, taken) in [
-                (6, 443, 9, true),
-                (6, 9, 443, true),
-                (6, 9, 8, false),
-                (17, 9, 443, false),
+                (6, 443, 9, [true, false]),
+                (6, 9, 443, [true, false]),
+                (6, 9, 8, [false, false]),
+                (17, 9, 443, [false, true]),
+                (17, 443, 9, [false, true]),
+                (17, 9, 8, [false, false]),
             ] {
                 let packet = packet(version, protocol, from, to);
-                assert_eq!(takes(&program, &packet), Some(taken), "{packet:?}");
+                for (program, taken) in programs.iter().zip(taken) {
+                    assert_eq!(takes(program, &packet), Some(taken), "{packet:?}");
+                }
             }
         }
-        assert_eq!(takes(&program, &[0x10; 60]), Some(false));
+        assert_eq!(takes(&programs[0], &[0x10; 60]), Some(false));
     }
 }
