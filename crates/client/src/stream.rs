@@ -2,7 +2,7 @@
 
 use mio::event::Source;
 use mio::{Interest, Registry, Token};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -145,7 +145,33 @@ impl Write for &Stream {
         }
     }
 
+    // rustls writes its records so: without this, each takes a call and a packet of its own
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(tcp) => (&*tcp).write_vectored(parts),
+            #[cfg(unix)]
+            Stream::Unix(unix) => (&*unix).write_vectored(parts),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_written_with_one_call() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let stream = Stream::Unix(mio::net::UnixStream::from_std(ours));
+        let parts = [IoSlice::new(b"hello "), IoSlice::new(b"early")];
+        assert_eq!((&stream).write_vectored(&parts).unwrap(), 11);
+        let mut buffer = [0; 16];
+        assert_eq!((&theirs).read(&mut buffer).unwrap(), 11);
+        assert_eq!(&buffer[..11], b"hello early");
     }
 }

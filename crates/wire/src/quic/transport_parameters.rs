@@ -1,4 +1,4 @@
-//! The transport parameters of a server (RFC 9000 section 18), as far as a report has them.
+//! The transport parameters of a server (RFC 9000 section 18) that a report has.
 
 use super::long_header::varint;
 use crate::tls::Cursor;
