@@ -10,10 +10,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Stops after the versions, and counts connections over QUIC.
-#[derive(Default)]
+/// Stops before a stage, and counts connections over QUIC.
 struct Versions {
     quic: u64,
+    /// The stage before which it stops.
+    last: ProbeKind,
     is_over: bool,
 }
 
@@ -24,7 +25,7 @@ impl CheckProgress for Versions {
         }
     }
     fn stage(&mut self, stage: ProbeKind, _: &ServerProfile) {
-        self.is_over = stage == ProbeKind::Waterfall;
+        self.is_over = stage == self.last;
     }
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
@@ -34,6 +35,13 @@ impl CheckProgress for Versions {
 
 /// What a check sees of HTTP/3, the connections over QUIC that it opened, and what the server saw.
 fn check(change: impl FnOnce(&mut intact_serve::Config)) -> (Option<Http3Seen>, u64, Totals) {
+    check_until(ProbeKind::Waterfall, change)
+}
+
+fn check_until(
+    last: ProbeKind,
+    change: impl FnOnce(&mut intact_serve::Config),
+) -> (Option<Http3Seen>, u64, Totals) {
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
     let tls = TlsConfig {
         authority: authority.clone(),
@@ -49,10 +57,15 @@ fn check(change: impl FnOnce(&mut intact_serve::Config)) -> (Option<Http3Seen>, 
     let server = TestServer::start(config).unwrap();
     let address = server.addresses().tls.unwrap();
     let mut config = Config::new(&format!("https://{address}/")).unwrap();
-    config.idle = false;
+    config.idle = last != ProbeKind::Waterfall;
+    config.idle_limit = Duration::from_millis(200);
     config.credentials.verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
     let check = Check::new(config).unwrap();
-    let mut progress = Versions::default();
+    let mut progress = Versions {
+        quic: 0,
+        last,
+        is_over: false,
+    };
     let profile = check.run(Clock::start(), None, &mut progress).unwrap();
     (profile.h3, progress.quic, server.end().unwrap())
 }
@@ -188,4 +201,15 @@ fn a_hostile_peer_is_an_outcome_in_bounded_time() {
     let (outcome, detail) = announcing(peer(negotiation));
     assert_eq!(outcome, Outcome::Failed(Failure::Unreachable));
     assert_eq!(detail.unwrap(), "the server speaks no QUIC version 1");
+}
+
+#[test]
+fn an_idle_connection_is_watched_next_to_those_of_http1() {
+    let (seen, opened, _) = check_until(ProbeKind::Race, |server| server.http3 = true);
+    let tried = seen.unwrap().tried.unwrap();
+    let idle = tried.idle.unwrap();
+    assert!(idle.span.nanos() > 0);
+    // the limit of this server is far longer
+    assert_eq!(idle.ended, None);
+    assert_eq!(opened, 4);
 }
