@@ -139,6 +139,10 @@ enum Batches {
     #[cfg(target_os = "linux")]
     Counted,
     /// When its time is over.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only io_uring gathers")
+    )]
     Sleeps,
 }
 

@@ -23,15 +23,7 @@ impl SocketSettings {
         if !self.fast_open {
             return mio::net::TcpStream::connect(address);
         }
-        let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
-        send_with_syn(&socket)?;
-        match socket.connect(&address.into()) {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(IN_PROGRESS) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(mio::net::TcpStream::from_std(socket.into()))
+        connect_with_syn(address)
     }
 
     /// Applies what takes effect on a connected socket. The route of a link would replace a congestion control that is set before.
@@ -165,19 +157,22 @@ pub fn accept_fast_open(_: &std::net::TcpListener, _: i32) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// connect(2) of a non-blocking socket is under way.
+/// Starts a non-blocking connect whose SYN waits for the first data.
 #[cfg(target_os = "linux")]
-const IN_PROGRESS: i32 = intact_sys::socket::IN_PROGRESS;
-#[cfg(not(target_os = "linux"))]
-const IN_PROGRESS: i32 = 36;
-
-#[cfg(target_os = "linux")]
-fn send_with_syn(socket: &Socket) -> io::Result<()> {
-    intact_sys::socket::defer_connect(socket)
+fn connect_with_syn(address: SocketAddr) -> io::Result<mio::net::TcpStream> {
+    let kind = Type::STREAM.nonblocking().cloexec();
+    let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
+    intact_sys::socket::defer_connect(&socket)?;
+    match socket.connect(&address.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(intact_sys::socket::IN_PROGRESS) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(mio::net::TcpStream::from_std(socket.into()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn send_with_syn(_: &Socket) -> io::Result<()> {
+fn connect_with_syn(_: SocketAddr) -> io::Result<mio::net::TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

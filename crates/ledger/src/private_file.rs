@@ -1,7 +1,7 @@
 //! Files with permissions for their owner only: they hold traffic, or secrets of it. Must not
 //! decide where a file is.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -37,10 +37,19 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of mkdir(2); it must not exist.
 pub fn create_folder(path: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
+    folder_of_owner().create(path)
+}
+
+#[cfg(unix)]
+fn folder_of_owner() -> DirBuilder {
+    let mut builder = DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder
+}
+
+#[cfg(not(unix))]
+fn folder_of_owner() -> DirBuilder {
+    DirBuilder::new()
 }
 
 #[cfg(unix)]

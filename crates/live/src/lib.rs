@@ -3,7 +3,8 @@
 //!
 //! Of `bench`: the state of a run as lines ([`BenchState`]) or on the whole screen ([`BenchScreen`]), and the key that ends it.
 //!
-//! Owns the terminal, so it prints there, unlike other libraries. Must not watch the program, open sockets, or compute facts.
+//! Owns the terminal, so it prints there, unlike other libraries. Must not watch the program, open sockets, or compute facts. Systems without Unix terminals have nothing of it.
+#![cfg(unix)]
 
 mod bench;
 mod bench_screen;

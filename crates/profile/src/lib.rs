@@ -9,6 +9,10 @@
 //! This crate draws no conclusions and prints nothing. It counts and reports what it could not
 //! observe.
 
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only Linux has samples")
+)]
 mod cpu_category;
 mod error;
 mod profile;

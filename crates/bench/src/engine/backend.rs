@@ -46,6 +46,10 @@ pub(crate) struct Wait {
     /// A pause to gather responses in.
     pub(crate) pause: Option<Duration>,
     /// Responses that would end the pause early, where the kernel can count them.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "io_uring counts them")
+    )]
     pub(crate) batch: usize,
 }
 

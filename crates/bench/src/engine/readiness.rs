@@ -40,6 +40,7 @@ impl Readiness {
     }
 
     /// The poll, for a back end that waits for its waker only.
+    #[cfg(target_os = "linux")]
     pub(crate) fn poll_mut(&mut self) -> &mut Poll {
         &mut self.poll
     }
@@ -108,10 +109,11 @@ impl Backend for Readiness {
         connection.receive(&mut self.buffer, clock, bridge, sink)
     }
 
-    /// A short read of a stream has emptied the socket, and what comes later is a new edge.
+    /// A short read of a stream has emptied the socket, and what comes later is a new edge. On Windows `mio` watches a socket again only after
+    /// a read that found nothing.
     #[inline]
     fn may_have_more(&self, connection: &HttpConnection, count: usize) -> bool {
-        !connection.has_read_all(count, self.buffer.len())
+        cfg!(windows) || !connection.has_read_all(count, self.buffer.len())
     }
 }
 

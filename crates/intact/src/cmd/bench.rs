@@ -8,11 +8,11 @@ mod flame;
 #[cfg(not(feature = "profile"))]
 #[path = "bench/no_flame.rs"]
 mod flame;
-#[cfg(not(feature = "live"))]
+#[cfg(not(all(feature = "live", unix)))]
 mod no_view;
 mod scenario;
 mod service;
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", unix))]
 mod view;
 pub(super) mod watched_service;
 
@@ -45,13 +45,13 @@ use intact_ledger::{Caveat, Producer, Protocol, Rows, Vantage};
 use intact_report::documents::{self, BenchRun, Source};
 use intact_report::page::Page;
 use intact_units::plural::counted;
-#[cfg(not(feature = "live"))]
+#[cfg(not(all(feature = "live", unix)))]
 pub(super) use no_view::{BenchView, Shown};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", unix))]
 pub(super) use view::{BenchView, Shown};
 
 /// Time that all variants share when neither -n nor -z is given.

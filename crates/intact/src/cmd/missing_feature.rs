@@ -15,6 +15,14 @@ pub(crate) struct LeftOut {
     otlp: Option<String>,
 }
 
+/// Why there is no live view, and the remedy.
+#[cfg(not(all(feature = "live", unix)))]
+pub(crate) const NO_LIVE_VIEW: &str = if cfg!(unix) {
+    "this intact was built without its live view: build it with `--features live`, a default"
+} else {
+    "the live view draws on Unix terminals: run intact in a Linux container, or leave out --live"
+};
+
 /// A command that is refused, whatever follows it.
 #[cfg(not(feature = "fleet"))]
 #[derive(clap::Args)]

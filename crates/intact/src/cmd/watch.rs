@@ -1,7 +1,7 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
 mod faults;
-#[cfg(not(feature = "live"))]
+#[cfg(not(all(feature = "live", unix)))]
 mod no_live;
 pub(super) mod processor;
 mod reporting;
@@ -16,9 +16,9 @@ mod windows;
 #[path = "watch/no_windows.rs"]
 mod windows;
 
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", unix))]
 use intact_live::LiveView;
-#[cfg(not(feature = "live"))]
+#[cfg(not(all(feature = "live", unix)))]
 use no_live::LiveView;
 use reporting::Reporting;
 use windows::{Control, Windows};

@@ -1,5 +1,6 @@
-//! The view of a build without the feature `live`: the line of progress. `--live` is an error.
+//! The view of a build without the feature `live`, and of systems without Unix terminals: the line of progress. `--live` is an error.
 
+use crate::cmd::missing_feature;
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_bench::{Gauge, Position};
@@ -25,9 +26,7 @@ impl BenchView {
     pub(in crate::cmd) fn new(_: &Run, _: Arc<Gauge>, is_whole: bool) -> Result<BenchView, Failed> {
         match is_whole {
             false => Ok(BenchView),
-            true => Err(Failed::usage(anyhow!(
-                "this intact was built without its live view: build it with `--features live`, a default"
-            ))),
+            true => Err(Failed::usage(anyhow!(missing_feature::NO_LIVE_VIEW))),
         }
     }
 

@@ -1,5 +1,6 @@
-//! The live view of a build without the feature `live`: there is none, and starting it is an error.
+//! The live view of a build without the feature `live`, and of systems without Unix terminals: there is none, and starting it is an error.
 
+use crate::cmd::missing_feature;
 use anyhow::bail;
 use intact_findings::traffic::ObservedFacts;
 use intact_ledger::{Event, Sink};
@@ -13,9 +14,7 @@ pub(crate) struct LiveView(Infallible);
 impl LiveView {
     /// Fails: this build has no view.
     pub(crate) fn start(_subject: &str) -> anyhow::Result<LiveView> {
-        bail!(
-            "this intact was built without its live view: build it with `--features live`, a default"
-        )
+        bail!(missing_feature::NO_LIVE_VIEW)
     }
 
     /// The terminal that the program is to have.

@@ -1,10 +1,10 @@
 //! With `--live`, events go to the files and facts of the run, and to the view.
 
-#[cfg(not(feature = "live"))]
+#[cfg(not(all(feature = "live", unix)))]
 use super::no_live::Reporter;
 use super::windows::Windows;
 use intact_ledger::{Event, Sink};
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", unix))]
 use intact_live::Reporter;
 use intact_watch::{Mark, WatchSink};
 
