@@ -12,7 +12,7 @@ fail() {
 
 # what `intact compare` runs: a version of the program, in its checkout
 if [ "${1:-}" = version ]; then
-    cd "$2"
+    cd "$INTACT_VERSIONS/$2"
     exec bash -c "$INTACT_RUN"
 fi
 
@@ -51,15 +51,21 @@ else
             (cd "$versions/$version" && bash -c "$INTACT_BUILD") || fail "build failed in $version"
         done
     fi
-    # the two command lines differ in the last word of a path, which names the programs
+    # the two command lines differ in their last word, which names the programs
+    export INTACT_VERSIONS=$versions
     self=$(realpath "${BASH_SOURCE[0]}")
     "$intact" compare --rounds "${INTACT_ROUNDS:-10}" "${options[@]}" --report "$verdict" \
-        -- bash "$self" version "$versions/base" -- bash "$self" version "$versions/head" || code=$?
+        -- bash "$self" version base -- bash "$self" version head || code=$?
 fi
 
+if [ ! -s "$verdict" ]; then
+    reason="exit code $code, and no page was written: the log of this step has the reason"
+    echo "::error title=intact::$reason" >&2
+    echo "**intact**: $reason" > "$verdict"
+fi
 [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$verdict" >> "$GITHUB_STEP_SUMMARY"
 [ -z "${GITHUB_OUTPUT:-}" ] || echo "exit-code=$code" >> "$GITHUB_OUTPUT"
-if [ -n "${INTACT_COMPARE_TO:-}" ] && [ -n "${INTACT_PULL_REQUEST:-}" ] && [ -s "$verdict" ]; then
+if [ -n "${INTACT_COMPARE_TO:-}" ] && [ -n "${INTACT_PULL_REQUEST:-}" ]; then
     # a fork's token may not comment; the summary has the verdict all the same
     gh pr comment "$INTACT_PULL_REQUEST" --edit-last --create-if-none --body-file "$verdict" \
         || echo "::warning title=intact::the verdict could not be commented on the pull request"

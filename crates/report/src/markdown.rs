@@ -113,7 +113,7 @@ fn write_block(out: &mut String, block: &Block) {
             Ok(())
         }
         Block::Facts(facts) => {
-            out.push_str("| | |\n| --- | --- |\n");
+            out.push_str("| fact | value |\n| --- | --- |\n");
             for (name, value) in facts {
                 let _ = writeln!(out, "| {name} | {} |", text(value));
             }

@@ -129,7 +129,7 @@ fn a_step_compares_the_base_with_the_head_and_comments_the_verdict() {
     assert!(comment.starts_with("pr comment 7 "), "{comment}");
     // the fix is in the head, and both have their names
     assert!(
-        comment.contains("base") && comment.contains("head"),
+        comment.contains("## intact compare base with head"),
         "{comment}"
     );
     assert!(repository.text("summary.md").contains("head"));
@@ -176,4 +176,15 @@ fn a_step_without_what_it_needs_fails_with_the_reason() {
     }
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
     assert!(Path::new(SCRIPT).is_file());
+}
+
+#[test]
+fn a_step_without_a_page_names_the_log_in_the_summary() {
+    let server = Server::start(&[]);
+    let repository = Repository::new(&server);
+    let out = repository.step(&[("INTACT_REQUIRE", "avoidable = nothing")]);
+    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+    assert!(stderr(&out).contains("::error"), "{}", stderr(&out));
+    let summary = repository.text("summary.md");
+    assert!(summary.contains("the log of this step"), "{summary}");
 }

@@ -153,7 +153,7 @@ pub(super) fn per_connection<'a, T>(
     let table = table
         .table()
         .caption("Connections by the requests that they carried");
-    table.note("A darker cell is a larger share of the row's connections. The first column is a connection per request.")
+    table.note("On the HTML page, a darker cell is a larger share of the row's connections. The first column is a connection per request.")
 }
 
 /// A mean of times of a phase, where it is known.

@@ -123,7 +123,7 @@ impl Scale {
         );
         (first..=last)
             .filter(|power| power.rem_euclid(every) == 0)
-            .flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)))
+            .flat_map(|power| steps.iter().map(move |step| step * power_of_ten(power)))
             .filter(|&value| value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9))
             .collect()
     }
@@ -132,12 +132,20 @@ impl Scale {
 /// The smallest of 1, 2, 5 times a power of ten that cuts `span` into at most `wanted` steps.
 pub(super) fn round_step(span: f64, wanted: usize) -> f64 {
     let raw = span.abs().max(1e-300) / wanted.max(1) as f64;
-    let power = 10f64.powf(raw.log10().floor());
+    let power = power_of_ten(raw.log10().floor() as i32);
     [1.0, 2.0, 5.0, 10.0]
         .iter()
         .map(|step| step * power)
         .find(|step| *step >= raw * (1.0 - 1e-9))
         .unwrap_or(10.0 * power)
+}
+
+/// Not `powi` of a negative power: its last digit depends on the system's library.
+fn power_of_ten(power: i32) -> f64 {
+    match power {
+        0.. => 10f64.powi(power),
+        ..0 => 1.0 / 10f64.powi(-power),
+    }
 }
 
 #[cfg(test)]
