@@ -52,6 +52,8 @@ enum Task {
     },
     /// Builds every artefact of a release: programs, packages, image, checksums and the bill of materials
     Dist(dist::Args),
+    /// Type-checks the program for macOS, without a Mac
+    Systems,
     /// Writes man page and shell completions
     Docs {
         /// Folder to write to
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Dependencies => dependencies::check(),
         Task::Words { count } => words::check(count),
         Task::Dist(args) => dist::run(&args),
+        Task::Systems => dist::type_check::run(),
         Task::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {

@@ -10,6 +10,7 @@ mod sbom;
 mod stage;
 mod tools;
 mod trial;
+pub(crate) mod type_check;
 
 use anyhow::{Context, bail};
 use package::Kind;
@@ -123,7 +124,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
     write_sums(&out)?;
     print(&artefacts, &missing, &out)?;
     let all_there = !missing.iter().any(|one| one.is_wanted);
-    Ok(all_there && (!args.try_them || trial::run(&artefacts)?))
+    Ok(all_there && (!args.try_them || trial::run(&artefacts, &tools)?))
 }
 
 /// Reads SYSTEM=FILE.

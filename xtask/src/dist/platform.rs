@@ -16,11 +16,36 @@ pub(super) struct Platform {
     pub(super) linux_package: Option<&'static str>,
     /// The machine in the words of images, where there is one.
     pub(super) image: Option<&'static str>,
-    /// What runs a program of another machine or system, and how it comes on Debian.
-    pub(super) emulator: Option<[&'static str; 2]>,
+    /// What runs a program of another machine or system.
+    pub(super) emulator: Option<Emulator>,
 }
 
-const QEMU: Option<[&str; 2]> = Some(["qemu-aarch64-static", "qemu-user-static"]);
+/// Runs programs of another machine or system.
+pub(super) struct Emulator {
+    /// The words in front of the program.
+    pub(super) words: &'static [&'static str],
+    /// A file that it needs, by its path.
+    pub(super) file: Option<&'static str>,
+    /// Debian's packages of both.
+    pub(super) packages: &'static str,
+}
+
+const QEMU: Emulator = Emulator {
+    words: &["qemu-aarch64-static"],
+    file: None,
+    packages: "qemu-user-static",
+};
+/// With the libraries of a glibc system.
+const QEMU_GLIBC: Emulator = Emulator {
+    words: &["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"],
+    file: Some("/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1"),
+    packages: "qemu-user-static libc6-arm64-cross libgcc-s1-arm64-cross",
+};
+const WINE: Emulator = Emulator {
+    words: &["wine"],
+    file: None,
+    packages: "wine wine64",
+};
 
 /// All of them. The first is always built.
 pub(super) const PLATFORMS: &[Platform] = &[
@@ -52,7 +77,7 @@ pub(super) const PLATFORMS: &[Platform] = &[
         npm: ["linux", "arm64", "glibc"],
         linux_package: Some("arm64"),
         image: None,
-        emulator: QEMU,
+        emulator: Some(QEMU_GLIBC),
     },
     Platform {
         name: "linux-arm64-musl",
@@ -62,7 +87,7 @@ pub(super) const PLATFORMS: &[Platform] = &[
         npm: ["linux", "arm64", "musl"],
         linux_package: None,
         image: Some("arm64"),
-        emulator: QEMU,
+        emulator: Some(QEMU),
     },
     Platform {
         name: "win32-x64",
@@ -72,7 +97,7 @@ pub(super) const PLATFORMS: &[Platform] = &[
         npm: ["win32", "x64", ""],
         linux_package: None,
         image: None,
-        emulator: Some(["wine", "wine64"]),
+        emulator: Some(WINE),
     },
     Platform {
         name: "darwin-arm64",

@@ -6,7 +6,10 @@ mod steps;
 
 use super::package::Kind;
 use super::platform::Platform;
+use super::tools::Tools;
 use super::{Artefact, PACKAGE, ROOT};
+use crate::tool;
+use anyhow::Context;
 use install::install;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,12 +32,12 @@ enum Trial {
 }
 
 /// Tries all of them and prints the table. `Ok(false)`: one does not run.
-pub(super) fn run(artefacts: &[Artefact]) -> anyhow::Result<bool> {
+pub(super) fn run(artefacts: &[Artefact], tools: &Tools) -> anyhow::Result<bool> {
     let mut all_ran = true;
     println!("\n| artefact | size | installed with | run from it |\n| --- | ---: | --- | --- |");
     for artefact in artefacts {
         let room = tempfile::tempdir()?;
-        let trial = attempt(artefact, artefacts, room.path());
+        let trial = attempt(artefact, artefacts, room.path(), tools);
         let (command, ran) = match trial {
             Trial::Ran(command, steps) => (format!("`{command}`"), steps.join(", ")),
             Trial::NotRun(why) => ("-".to_owned(), format!("not run: {why}")),
@@ -52,7 +55,7 @@ pub(super) fn run(artefacts: &[Artefact]) -> anyhow::Result<bool> {
     Ok(all_ran)
 }
 
-fn attempt(artefact: &Artefact, all: &[Artefact], room: &Path) -> Trial {
+fn attempt(artefact: &Artefact, all: &[Artefact], room: &Path, tools: &Tools) -> Trial {
     if artefact.kind == Kind::Sbom {
         return Trial::NotRun("a document".to_owned());
     }
@@ -78,8 +81,22 @@ fn attempt(artefact: &Artefact, all: &[Artefact], room: &Path) -> Trial {
         Ok(emulator) => emulator,
         Err(why) => return Trial::NotRun(why),
     };
+    let installer = match artefact.kind {
+        Kind::Deb => "dpkg",
+        Kind::Rpm => "rpm",
+        Kind::Npm => "npm",
+        Kind::Image => "podman",
+        Kind::Archive | Kind::Wheel | Kind::Sbom => "python3",
+    };
+    if !is_installed(installer) {
+        return Trial::NotRun(format!("{installer} is not installed"));
+    }
     let ran = install(artefact, all, platform, room).and_then(|mut installed| {
-        installed.words.splice(0..0, emulator);
+        if platform.is_windows() {
+            complete_wine(Path::new(&installed.words[0]), tools)?;
+        }
+        let words = emulator.iter().map(OsString::from);
+        installed.words.splice(0..0, words);
         steps(&installed, platform, artefact.kind, room).map(|steps| (installed.command, steps))
     });
     match ran {
@@ -89,22 +106,44 @@ fn attempt(artefact: &Artefact, all: &[Artefact], room: &Path) -> Trial {
 }
 
 /// The words in front of a program of another system, or why it does not run here.
-fn emulator(platform: &Platform, kind: Kind) -> Result<Option<OsString>, String> {
+fn emulator(platform: &Platform, kind: Kind) -> Result<&'static [&'static str], String> {
     if platform.runs_here() {
-        return Ok(None);
+        return Ok(&[]);
     }
     if matches!(kind, Kind::Wheel | Kind::Image) {
         return Err(format!("its installer runs on {} only", platform.name));
     }
-    match platform.emulator {
-        Some([program, package]) => match Command::new(program).arg("--version").output() {
-            Ok(_) => Ok(Some(program.into())),
-            Err(_) => Err(format!(
-                "{program} is not installed (apt-get install {package})"
-            )),
-        },
-        None => Err("nothing here runs programs of that system".to_owned()),
+    let Some(emulator) = &platform.emulator else {
+        return Err("nothing here runs programs of that system".to_owned());
+    };
+    let is_there = emulator.file.is_none_or(|file| Path::new(file).exists());
+    if is_there && is_installed(emulator.words[0]) {
+        return Ok(emulator.words);
     }
+    Err(format!(
+        "{} is not installed (apt-get install {})",
+        emulator
+            .file
+            .filter(|_| !is_there)
+            .unwrap_or(emulator.words[0]),
+        emulator.packages
+    ))
+}
+
+/// Puts a library of Windows next to the program: Wine 8 lacks it, and Rust's standard library takes random bytes from it.
+fn complete_wine(program: &Path, tools: &Tools) -> anyhow::Result<()> {
+    let source = Path::new(ROOT).join("xtask/src/dist/trial/bcryptprimitives.c");
+    let source = source.canonicalize()?.display().to_string();
+    let words =
+        "-m ziglang cc -target x86_64-windows-gnu -shared -ladvapi32 -o bcryptprimitives.dll";
+    let words: Vec<&str> = words.split(' ').chain([source.as_str()]).collect();
+    let folder = program.parent().context("a program in a folder")?;
+    tool::run(folder, tools.python()?, &words).map(drop)
+}
+
+/// Whether a program is there: it is asked for its version.
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
 }
 
 /// Inputs of the programs that are tried.

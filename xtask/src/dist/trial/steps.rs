@@ -52,7 +52,16 @@ pub(super) fn steps(
     expect(
         installed,
         room,
-        &["bench", &server.url, "-n", "40", "--ledger", "run"],
+        &[
+            "bench",
+            &server.url,
+            "-n",
+            "40",
+            "--require",
+            "failed == 0",
+            "--ledger",
+            "run",
+        ],
         "80 requests measured",
     )?;
     expect(installed, room, &["report", "run"], "80 requests measured")?;
