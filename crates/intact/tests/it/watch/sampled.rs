@@ -179,7 +179,7 @@ fn the_kernels_trace_counts_connections_of_any_length_and_of_children() {
 /// Runs a server and its client in a network namespace of their own, where nothing else opens sockets,
 /// and follows the client, which opens three connections and closes each at once (`short`) or after 3 s.
 const ALONE: &str = "
-import os, socket, subprocess, sys, time
+import os, signal, socket, subprocess, sys, time
 subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
 folder, intact, kind = sys.argv[1:]
 listener = socket.create_server(('127.0.0.1', 0))
@@ -208,12 +208,17 @@ watcher = subprocess.Popen(words)
 while not os.path.exists(folder + '/ledger/run.json'):
     time.sleep(0.01)
 time.sleep(0.3)
+if kind == 'short':
+    # it does not look while the sockets are there
+    watcher.send_signal(signal.SIGSTOP)
 program.stdin.write('\\n')
 program.stdin.flush()
 accepted = [listener.accept()[0] for _ in range(3)]
 for one in accepted:
     one.recv(1)
     one.close()
+time.sleep(0.3)
+watcher.send_signal(signal.SIGCONT)
 time.sleep(0.3)
 program.stdin.close()
 program.wait()
