@@ -130,6 +130,20 @@ pub fn list(mut visit: impl FnMut(SocketReport)) -> io::Result<()> {
     Ok(())
 }
 
+/// Calls `visit` with the local port of each TCP socket of any state, TIME_WAIT included.
+///
+/// # Errors
+/// Those of [`list`].
+pub fn local_ports(mut visit: impl FnMut(u16)) -> io::Result<()> {
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        dump_messages(family, libc::IPPROTO_TCP, (u32::MAX, 0), |message| {
+            let local = read_address(message.body, LOCAL_PORT, LOCAL);
+            visit(local.port());
+        })?;
+    }
+    Ok(())
+}
+
 /// The TCP socket with this cookie, if it listens, connects or is connected.
 ///
 /// # Errors
@@ -146,17 +160,28 @@ pub fn find(cookie: u64) -> io::Result<Option<SocketReport>> {
 
 /// Calls `visit` for each socket of a family and a protocol.
 fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(SocketReport)) -> io::Result<()> {
-    let mut request = [0; REQUEST];
-    request[0] = family as u8;
-    request[1] = protocol as u8;
-    request[2] = 1 << (INET_DIAG_INFO - 1);
-    request[4..8].copy_from_slice(&STATES.to_ne_bytes());
-    let request = NetlinkRequest::new(SOCK_DIAG_BY_FAMILY, 0, &request);
-    Netlink::open(NetlinkProtocol::SockDiag)?.dump(request, |message| {
+    let wanted = (STATES, 1 << (INET_DIAG_INFO - 1));
+    dump_messages(family, protocol, wanted, |message| {
         if let Some(report) = parse(message) {
             visit(report);
         }
     })
+}
+
+/// The messages themselves, of sockets in these states, with these attributes.
+fn dump_messages(
+    family: i32,
+    protocol: i32,
+    (states, attributes): (u32, u8),
+    visit: impl FnMut(NetlinkMessage<'_>),
+) -> io::Result<()> {
+    let mut request = [0; REQUEST];
+    request[0] = family as u8;
+    request[1] = protocol as u8;
+    request[2] = attributes;
+    request[4..8].copy_from_slice(&states.to_ne_bytes());
+    let request = NetlinkRequest::new(SOCK_DIAG_BY_FAMILY, 0, &request);
+    Netlink::open(NetlinkProtocol::SockDiag)?.dump(request, visit)
 }
 
 /// Reads an `inet_diag_msg` with its attributes.
@@ -260,6 +285,21 @@ mod tests {
         socket::reset_on_close(&stream);
         drop(stream);
         assert!(end_of(cookie).was_reset);
+    }
+
+    #[test]
+    fn ports_of_all_states_are_listed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (other, _) = listener.accept().unwrap();
+        let port = first.local_addr().unwrap().port();
+        // the side that closes first keeps the port in TIME_WAIT
+        drop(first);
+        drop(other);
+        let mut ports = Vec::new();
+        local_ports(|one| ports.push(one)).unwrap();
+        let listening = listener.local_addr().unwrap().port();
+        assert!(ports.contains(&port) && ports.contains(&listening));
     }
 
     #[test]
