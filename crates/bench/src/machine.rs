@@ -126,19 +126,23 @@ pub(crate) fn round_sockets(before: Option<Sockets>, now: Nanos) -> Option<Round
 fn free_ports() -> Option<u64> {
     let (first, last) = ephemeral_ports()?;
     let mut used = HashSet::new();
-    #[cfg(target_os = "linux")]
-    {
-        let is_listed = intact_sys::sock_diag::local_ports(|port| {
-            if (first..=last).contains(&port) {
-                used.insert(port);
-            }
-        });
-        if is_listed.is_ok() {
-            return Some(u64::from(last - first) + 1 - used.len() as u64);
+    let mut visit = |port: u16| {
+        if (first..=last).contains(&port) {
+            used.insert(port);
         }
-        used.clear();
+    };
+    #[cfg(target_os = "linux")]
+    let is_listed = intact_sys::sock_diag::local_ports(&mut visit).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    let is_listed = false;
+    if !is_listed {
+        ports_in_text(visit);
     }
-    // slower, where the kernel has no sock_diag
+    Some(u64::from(last - first) + 1 - used.len() as u64)
+}
+
+/// The same ports from /proc, which takes longer: for kernels without sock_diag.
+fn ports_in_text(mut visit: impl FnMut(u16)) {
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         let Ok(text) = fs::read_to_string(table) else {
             continue;
@@ -149,12 +153,9 @@ fn free_ports() -> Option<u64> {
                 .nth(1)
                 .and_then(|local| local.rsplit(':').next())
                 .and_then(|port| u16::from_str_radix(port, 16).ok());
-            if let Some(port) = port.filter(|port| (first..=last).contains(port)) {
-                used.insert(port);
-            }
+            port.into_iter().for_each(&mut visit);
         }
     }
-    Some(u64::from(last - first) + 1 - used.len() as u64)
 }
 
 /// Makes room for `needed` file descriptors; the error is the number that is allowed.

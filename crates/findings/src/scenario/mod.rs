@@ -190,9 +190,7 @@ impl ScenarioFacts {
                 "client-saturated",
                 "the client used its processors to the full: it was the limit, not the server (--threads, or fewer clients)",
             ));
-        }
-        let is_client = limits.iter().any(|one| one.id == "client-saturated");
-        if !is_client && self.machine.is_some_and(|machine| machine.is_limit()) {
+        } else if self.machine.is_some_and(|machine| machine.is_limit()) {
             limits.push(Caveat::new(
                 "machine-saturated",
                 format!("this machine was the limit: {SHARED}, so the latency says little about the server"),
