@@ -436,11 +436,16 @@ def connected(address):
 
 
 def tell_owner(connection, peer):
-    """The user that the other side's socket belongs to, by the kernel's table."""
+    """The user that the other side's socket belongs to, by the kernel's table.
+
+    Other sockets come and go while the table is read, so that a row can be listed twice or be missing."""
     ends = [f"0100007F:{end[1]:04X}" for end in (peer, connection.getsockname())]
-    with open("/proc/net/tcp") as table:
-        rows = [row.split() for row in table]
-    connection.sendall(repr([row[7] for row in rows if row[1:3] == ends]).encode())
+    owners = set()
+    while not owners:
+        with open("/proc/net/tcp") as table:
+            rows = [row.split() for row in table]
+        owners = {row[7] for row in rows if row[1:3] == ends}
+    connection.sendall(repr(sorted(owners)).encode())
     connection.close()
 
 
