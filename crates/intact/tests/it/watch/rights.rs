@@ -135,8 +135,10 @@ print(listener.getsockname()[1], flush=True)
 while True:
     stream, peer = listener.accept()
     ends = [f'0100007F:{end[1]:04X}' for end in (peer, stream.getsockname())]
-    rows = [row.split() for row in open('/proc/net/tcp')]
-    owner = next(row[7] for row in rows if row[1:3] == ends)
+    owner = None
+    while owner is None: # a row can be missing while other sockets come and go
+        rows = [row.split() for row in open('/proc/net/tcp')]
+        owner = next((row[7] for row in rows if row[1:3] == ends), None)
     stream.recv(1000)
     stream.sendall(f'HTTP/1.0 200 OK\\r\\nContent-Length: {len(owner)}\\r\\n\\r\\n{owner}'.encode())
     stream.close()
