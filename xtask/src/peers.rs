@@ -149,13 +149,15 @@ pub(crate) fn install() -> anyhow::Result<()> {
 
 pub(crate) fn apt(words: &[&str]) -> anyhow::Result<()> {
     let status = Command::new("apt-get")
+        // another installation may be under way
+        .args(["-o", "DPkg::Lock::Timeout=300"])
         .args(words)
         .env("DEBIAN_FRONTEND", "noninteractive")
         // a package that starts its service would take the ports that tests need
         .env("RUNLEVEL", "1")
         .stdout(Stdio::null())
         .status()
-        .context("apt-get: install nginx, caddy, node, curl, openssl and chromium by hand on this system")?;
+        .context("there is no apt-get: install the programs of the list by hand on this system")?;
     if !status.success() {
         bail!(
             "apt-get {} failed: run it by hand to see why",
