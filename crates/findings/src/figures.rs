@@ -41,6 +41,25 @@ impl TrafficCounts {
     pub(crate) fn any_success(&self) -> bool {
         self.requests.ok > 0 || (self.requests.total == 0 && self.connections.opened > 0)
     }
+
+    /// Why there was no response at all, though the program wanted one: such counts pass no requirement.
+    pub(crate) fn no_response(&self) -> Option<&'static str> {
+        let connections = &self.connections;
+        match self.requests.ok {
+            0 if self.requests.total > 0 => Some("no request got a complete response"),
+            0 if connections.opened == 0 && !connections.failed.is_empty() => {
+                Some("no connection could be opened")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether there was neither a request nor a connection.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.total == 0
+            && self.connections.opened == 0
+            && self.connections.failed.is_empty()
+    }
 }
 
 /// The counts of observed traffic, which can be added up over runs.

@@ -114,6 +114,9 @@ pub struct Caveat {
 }
 
 impl Caveat {
+    /// The id where programs connected to Unix sockets, which `watch` leaves alone.
+    pub const UNIX_SOCKETS: &str = "unix-sockets";
+
     /// A caveat on figures that are complete.
     pub fn new(id: impl Into<String>, words: impl Into<String>) -> Caveat {
         Caveat {

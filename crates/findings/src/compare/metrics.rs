@@ -43,7 +43,7 @@ impl MetricSource for CompareFacts {
             return Err(NoData::NothingHappened);
         }
         // a count of what did not work is no figure
-        if let Some(reason) = program.no_response() {
+        if let Some(reason) = program.counts.no_response() {
             return Err(NoData::CannotSee(reason));
         }
         if program.requests.total == 0 && program.sends_fewer(&self.variants[0]) {
@@ -87,7 +87,7 @@ impl MetricSource for CompareFacts {
         let mut all = Unobserved::by_caveats(&self.caveats);
         for program in &self.variants {
             all.add(&program.unobserved);
-            if let Some(reason) = program.no_response() {
+            if let Some(reason) = program.counts.no_response() {
                 all.add(&Unobserved::because(&format!("{}: {reason}", program.name)));
             }
         }

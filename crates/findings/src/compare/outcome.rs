@@ -144,19 +144,9 @@ impl ProgramFacts {
     pub fn no_success(&self) -> Option<&'static str> {
         let errors = ErrorResponses::among(&self.requests.status, None);
         let only_errors = errors.is_all();
-        self.no_response()
+        self.counts
+            .no_response()
             .or(only_errors.then_some("every response was 4xx or 5xx"))
-    }
-
-    /// Why there was no response at all, though the program wanted one.
-    pub(super) fn no_response(&self) -> Option<&'static str> {
-        match self.requests.ok {
-            0 if self.requests.total > 0 => Some("no request got a complete response"),
-            0 if !self.connections.failed.is_empty() && self.connections.opened == 0 => {
-                Some("no connection could be opened")
-            }
-            _ => None,
-        }
     }
 
     /// Whether it sends fewer requests than the other program, by those that were seen.

@@ -58,6 +58,7 @@ impl MetricSource for LambdaFacts {
             .map(Measured::exactly),
             Metric::Findings(selector) => {
                 let observed = observed?;
+                observed.totals.answered()?;
                 selector.count(&observed.findings, &observed.totals.unobserved)
             }
             Metric::Latency(statistic) => variant
@@ -83,7 +84,7 @@ impl MetricSource for LambdaFacts {
         let mut all = Unobserved::default();
         for variant in &self.variants {
             match &variant.observed {
-                Some(observed) => all.add(&observed.totals.unobserved),
+                Some(observed) => all.add(&observed.unobserved()),
                 None => all.add(&Unobserved::because(NOT_WATCHED)),
             }
         }

@@ -44,6 +44,9 @@ pub enum NoData {
     /// Nothing happened that it could have been measured on, such as a handshake on a plain connection.
     #[error("nothing happened that it could be measured on")]
     NothingHappened,
+    /// There was no traffic at all, so nothing was judged.
+    #[error("no request and no connection was observed")]
+    NoTraffic,
     /// Too little happened to say it.
     #[error("{} measured, at least {needed} needed", counted(*had, "sample"))]
     TooFew {

@@ -23,9 +23,13 @@ pub(crate) struct TrafficSource<'a> {
 }
 
 impl TrafficSource<'_> {
-    /// What was measured of a metric, or the bounds where a part was not observed. Zero is a value of a count.
+    /// What was measured of a metric, or the bounds where a part was not observed. Zero is a value of a count, but a gate on traffic
+    /// that went elsewhere must not pass: without any traffic only the amount of traffic is zero.
     pub(crate) fn value(&self, metric: TrafficMetric) -> Result<Measured, NoData> {
         let unobserved = self.unobserved;
+        if self.counts.is_empty() && !is_amount(metric) && unobserved.missing().is_none() {
+            return Err(NoData::NoTraffic);
+        }
         let TrafficCounts {
             requests,
             connections,
@@ -98,6 +102,18 @@ impl TrafficSource<'_> {
         };
         Ok(count?.divided_by(self.runs))
     }
+}
+
+/// Whether it is how much traffic there was, and not how it was.
+fn is_amount(metric: TrafficMetric) -> bool {
+    matches!(
+        metric,
+        TrafficMetric::Requests
+            | TrafficMetric::Connections
+            | TrafficMetric::ConnectionsFailed
+            | TrafficMetric::Lookups
+            | TrafficMetric::Churn
+    )
 }
 
 /// Without which a recording has no request that failed in this way.

@@ -55,6 +55,7 @@ impl MetricSource for ObservedFacts {
         let Metric::Findings(selector) = metric else {
             return figures.value(metric);
         };
+        figures.answered()?;
         let findings = self.findings.iter();
         let of_subject =
             findings.filter(|one| destination.is_none_or(|place| one.is_about(&place.origin)));
@@ -62,13 +63,24 @@ impl MetricSource for ObservedFacts {
     }
 
     fn unobserved(&self) -> Unobserved {
-        self.totals.unobserved.clone()
+        let mut all = self.totals.unobserved.clone();
+        if let Some(reason) = self.totals.no_response() {
+            all.add(&Unobserved::because(reason));
+        }
+        all
     }
 }
 
 impl Figures {
+    /// Whether a response was received, or none was asked for: a count of what did not work is no figure.
+    pub(crate) fn answered(&self) -> Result<(), NoData> {
+        self.no_response()
+            .map_or(Ok(()), |reason| Err(NoData::CannotSee(reason)))
+    }
+
     /// A metric of the whole or of one destination; findings are counted by the caller.
     pub(crate) fn value(&self, metric: &Metric) -> Result<Measured, NoData> {
+        self.answered()?;
         let ok = self.requests.ok;
         let value = match metric {
             Metric::Traffic(metric) => return self.traffic(*metric),

@@ -6,7 +6,7 @@ use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, counts};
-use intact_ledger::Vantage;
+use intact_ledger::{Caveat, Vantage};
 use intact_units::number::{time, whole_percent};
 use intact_units::plural::counted;
 use std::cmp::Reverse;
@@ -88,7 +88,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     };
     let connections = connections(opened);
     if opened + totals.open_before == 0 && requests == 0 {
-        return nothing(totals, books.lookups.all.without_result, missing);
+        return nothing(facts, books.lookups.all.without_result, missing);
     }
     if requests == 0 {
         return unused(totals, books.destinations.all.opened_in_vain);
@@ -281,7 +281,9 @@ fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
 }
 
 /// The sentence for a run without connections and requests. The results of `unseen` lookups were not seen.
-fn nothing(totals: &Figures, unseen: u64, missing: Option<String>) -> String {
+fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> String {
+    let totals = &facts.totals;
+    let elsewhere = facts.caveats.iter().find(|one| one.id == Caveat::UNIX_SOCKETS);
     let failures = &totals.connections.failed;
     let lookups = &totals.lookups;
     match (failures.values().sum(), missing) {
@@ -294,7 +296,10 @@ fn nothing(totals: &Figures, unseen: u64, missing: Option<String>) -> String {
             let results = counted(unseen, "lookup");
             format!("No connection was opened. What {results} found was not seen")
         }
-        (0, None) => "No connection was opened: nothing to reuse".to_owned(),
+        (0, None) => match elsewhere {
+            Some(caveat) => format!("No TCP connection was opened; {}", caveat.message),
+            None => "No connection was opened, so nothing was measured".to_owned(),
+        },
         (failed, _) => {
             let attempts = counted(failed, "attempt");
             let kinds = kinds(failures);

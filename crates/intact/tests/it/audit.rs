@@ -300,7 +300,7 @@ fn a_capture_without_connections_is_not_praised() {
         page.contains("Nothing was observed: no TCP or QUIC connection in 2 packets"),
         "{page}"
     );
-    assert!(!page.contains("nothing to reuse"), "{page}");
+    assert!(!page.contains("nothing was measured"), "{page}");
     let document = document(&[&path]);
     assert_eq!(document["verdict"].as_array().unwrap().len(), 1);
     assert_eq!(caveat(&document, "no-connections")["incomplete"], true);

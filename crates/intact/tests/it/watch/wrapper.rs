@@ -192,6 +192,67 @@ fn a_refused_connection_is_a_failed_dial() {
 }
 
 #[test]
+fn connections_to_unix_sockets_are_named_and_never_read_as_none() {
+    if program("python3", "watch of Unix sockets").is_none() {
+        return;
+    }
+    let script = "
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+for _ in range(3):
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+try:
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1] + '-missing')
+except FileNotFoundError:
+    pass
+";
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("service");
+    let socket = socket.to_str().unwrap();
+    let gate = ["--require", "avoidable == 0"];
+    let out = intact(&[
+        &["watch"][..],
+        &gate,
+        &["--", "python3", "-c", script, socket],
+    ]
+    .concat());
+    let page = String::from_utf8_lossy(&out.stderr);
+    let (page, socket) = (page.replace(char::is_whitespace, ""), socket);
+    let words = format!("NoTCPconnectionwasopened;connectionstoUnixsocketsarenotwatched:{socket}(3)");
+    assert!(page.contains(&words), "{page}");
+    assert_eq!(out.status.code(), Some(1), "{page}");
+}
+
+/// The program itself succeeds, so the exit code is that of the gate.
+#[test]
+fn no_gate_passes_where_no_connection_could_be_opened_or_none_was_wanted() {
+    if program("curl", "watch of a refusal").is_none() {
+        return;
+    }
+    let refused = "curl -s http://127.0.0.1:1/ || true";
+    for (script, reason) in [
+        (refused, "no connection could be opened"),
+        ("true", "no request and no connection was observed"),
+    ] {
+        for gate in ["avoidable == 0", "failed == 0", "connections-failed <= 1"] {
+            let out = intact(&["watch", "--require", gate, "--", "sh", "-c", script]);
+            let page = String::from_utf8_lossy(&out.stderr);
+            let is_amount = script == "true" && gate.starts_with("connections");
+            assert_eq!(
+                out.status.code(),
+                Some(i32::from(!is_amount)),
+                "{gate}: {page}"
+            );
+            assert_eq!(page.contains(reason), !is_amount, "{gate}: {page}");
+        }
+    }
+    let out = intact(&["watch", "--fail-on", "error", "--", "sh", "-c", refused]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+}
+
+#[test]
 fn a_running_program_is_followed_from_outside() {
     if program("python3", "watch --pid").is_none() {
         return;
