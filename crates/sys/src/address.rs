@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// Bytes of the larger of the two address structures of the Internet.
 pub const MAX_LEN: usize = 28;
+/// Bytes of the address structure of Unix sockets.
+pub const UNIX_LEN: usize = size_of::<libc::sockaddr_un>();
 const V4_LEN: usize = 16;
 
 /// The kind of an address argument.
@@ -38,6 +40,21 @@ pub fn parse(bytes: &[u8]) -> Option<AddressKind> {
             Some(AddressKind::Inet(address.into()))
         }
         _ => Some(AddressKind::Other),
+    }
+}
+
+/// The name of a Unix socket in a `struct sockaddr`: a path, or `@` and an abstract name. `None` for other families and for a socket
+/// without a name. Bytes that are no UTF-8 are replaced.
+pub fn unix_name(bytes: &[u8]) -> Option<String> {
+    let (family, name) = bytes.split_first_chunk()?;
+    if i32::from(u16::from_ne_bytes(*family)) != libc::AF_UNIX {
+        return None;
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match name {
+        [] => None,
+        [0, abstract_name @ ..] => Some(format!("@{}", text(abstract_name))),
+        path => path.split(|byte| *byte == 0).next().map(text),
     }
 }
 
@@ -106,6 +123,11 @@ mod tests {
     #[test]
     fn the_request_to_disconnect_is_no_address() {
         assert_eq!(parse(&[0; 16]), Some(AddressKind::Other));
+        let unix = |name: &[u8]| [&(libc::AF_UNIX as u16).to_ne_bytes()[..], name].concat();
+        assert_eq!(unix_name(&unix(b"/run/a\0\0")).unwrap(), "/run/a");
+        assert_eq!(unix_name(&unix(b"\0a\0")).unwrap(), "@a\0");
+        assert_eq!(unix_name(&unix(b"")), None);
+        assert_eq!(unix_name(&[0; 16]), None);
         assert_eq!(parse(&[2, 0, 0, 80]), None);
     }
 

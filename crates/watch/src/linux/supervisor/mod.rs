@@ -19,6 +19,7 @@ mod notifications;
 mod own_rules;
 mod passthrough;
 mod run_record;
+mod unix_sockets;
 mod unseen_scan;
 mod watched_program;
 

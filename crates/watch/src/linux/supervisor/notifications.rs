@@ -222,9 +222,12 @@ impl Notifications {
             return Some(Destination::Unknown);
         }
         let [_, place, len, ..] = notice.arguments;
-        let len = usize::try_from(len as i32).ok()?.min(address::MAX_LEN);
-        let mut bytes = [0; address::MAX_LEN];
+        let len = usize::try_from(len as i32).ok()?.min(address::UNIX_LEN);
+        let mut bytes = [0; address::UNIX_LEN];
         self.inspected(notice, notice.read_memory(place, &mut bytes[..len]), record)?;
+        if let Some(name) = address::unix_name(&bytes[..len]) {
+            record.unix_sockets.connect(notice.thread, name);
+        }
         // of all other families only the request to disconnect concerns us
         let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
         match address::parse(&bytes[..len])? {

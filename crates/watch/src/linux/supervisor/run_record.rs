@@ -2,6 +2,7 @@
 //!
 //! Makes the rows of failed connects and of lookups. Knows no process and no socket but by its cookie.
 
+use super::unix_sockets::UnixSockets;
 use crate::platform::relay_command::{RelaySender, RelayedConnection};
 use crate::{Clock, Config, Numbers, RunPosition, Unwatched};
 use intact_ledger::{
@@ -28,10 +29,14 @@ pub(crate) struct RunRecord {
     followed: BTreeMap<Unwatched, u64>,
     /// Cookies of sockets that are counted as unwatched.
     unwatched_sockets: HashSet<u64>,
+    /// Connections to Unix sockets.
+    pub(super) unix_sockets: UnixSockets,
 }
 
 impl RunRecord {
     pub(crate) fn new(relay: RelaySender, clock: Clock, config: &Config) -> RunRecord {
+        let variables = config.environment.iter();
+        let ours = variables.map(|(_, value)| value.to_string_lossy().into_owned());
         RunRecord {
             relay,
             clock,
@@ -40,6 +45,7 @@ impl RunRecord {
             unwatched: BTreeMap::new(),
             followed: BTreeMap::new(),
             unwatched_sockets: HashSet::new(),
+            unix_sockets: UnixSockets::new(ours.collect()),
         }
     }
 
@@ -149,6 +155,9 @@ impl RunRecord {
             if let Some(caveat) = reason.followed_caveat(*count) {
                 self.row(Row::Caveat(caveat));
             }
+        }
+        if let Some(caveat) = self.unix_sockets.caveat() {
+            self.row(Row::Caveat(caveat));
         }
         self.unwatched
     }
