@@ -28,6 +28,12 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     if let Some(spec) = config.options.link.clone() {
         return behind(&spec, config);
     }
+    if let Some(word) = config.options.command.first() {
+        let word = word.to_string_lossy();
+        return Err(Failed::usage(anyhow::anyhow!(
+            "{word:?} is a command, and only a link has a place for one: --link SPEC -- CMD. To listen at an address: --listen {word}"
+        )));
+    }
     serve(&config, None)
 }
 

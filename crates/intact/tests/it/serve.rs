@@ -57,6 +57,14 @@ fn ask(address: &str) {
 }
 
 #[test]
+fn an_address_without_its_option_is_answered_with_the_option() {
+    let out = intact(&["serve", "127.0.0.1:8080"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    let error = String::from_utf8_lossy(&out.stderr);
+    assert!(error.contains("--listen 127.0.0.1:8080"), "{error}");
+}
+
+#[test]
 fn a_signal_ends_it_with_a_summary_and_the_code_of_the_signal() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let (child, address) = start(&[]);

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
     pub(super) link: Option<intact_link::Spec>,
     /// The command that runs on the client side of --link
-    #[arg(trailing_var_arg = true, value_name = "CMD", requires = "link")]
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
 }
 
