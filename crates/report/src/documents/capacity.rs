@@ -260,13 +260,18 @@ fn step_table(rows: &[Row<'_>]) -> Table {
         .table()
 }
 
-/// The 99th percentile of every step by its rate, a line for each variant.
+/// One percentile of every step by its rate, a line for each variant: the 99th, or the median where a step had too few requests.
 fn latency_by_rate(facts: &CapacityFacts) -> Chart {
+    let mut steps = facts.variants.iter().flat_map(|one| &one.steps);
+    let has_p99 = steps.all(|step| step.p99_ms.is_some() || step.p50_ms.is_none());
     let lines = facts.variants.iter().enumerate().map(|(nth, one)| {
         let mut points: Vec<(f64, f64)> = one
             .steps
             .iter()
-            .filter_map(|step| Some((step.rate_per_s, step.p99_ms.or(step.p50_ms)?)))
+            .filter_map(|step| {
+                let latency = if has_p99 { step.p99_ms } else { step.p50_ms };
+                Some((step.rate_per_s, latency?))
+            })
             .collect();
         // of the runs at one rate the median
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -289,10 +294,14 @@ fn latency_by_rate(facts: &CapacityFacts) -> Chart {
         y: Axis::Time,
     };
     Chart::new(
-        "p99-by-rate",
+        "latency-by-rate",
         "Latency by rate",
         lines,
-        "The 99th percentile of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions.",
+        if has_p99 {
+            "The 99th percentile of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions."
+        } else {
+            "The median of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions."
+        },
     )
 }
 
