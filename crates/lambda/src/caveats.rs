@@ -1,4 +1,4 @@
-//! What limits the figures of a run by its plan alone.
+//! Caveats that follow from the plan of a run alone.
 
 use crate::plan::{Freezer, Plan};
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat};
@@ -10,12 +10,12 @@ impl Plan {
         if self.watcher.is_none() {
             caveats.push(Caveat::incomplete(
                 CONNECTIONS_NOT_FOLLOWED,
-                "the function's connections were not followed (--watch off): what died in a freeze is not known",
+                "the function's connections were not followed (--watch off): connections that ended during a freeze are unknown",
             ));
         }
         if self.time_scale > 1.0 {
             let words = format!(
-                "idle times passed {} times faster than they say: what gives up connections by a timer did not, so these figures are no measure of idle limits and are not for the catalogue of clients",
+                "idle times were divided by {}; timers of the client were not, so these figures do not show idle limits and must not enter the catalogue of clients",
                 self.time_scale
             );
             caveats.push(Caveat::new("time-scaled", words));
@@ -38,11 +38,11 @@ impl Plan {
         };
         let words = if cut_off {
             format!(
-                "the function was stopped {by} and cut off from the network; the kernel's clock ran on meanwhile, which may differ on Lambda: timers of the client were due at the thaw"
+                "the function was frozen {by} and cut off from the network; the monotonic clock ran on, so timers of the client were due at the thaw, which may differ on Lambda"
             )
         } else {
             format!(
-                "the function was stopped {by} and the kernel below it went on: it took a FIN meanwhile, and the monotonic clock ran; a paused virtual machine may miss both"
+                "the function was frozen {by}, but not its kernel: the kernel accepted a FIN meanwhile and the monotonic clock ran on; in a frozen virtual machine both may be missing"
             )
         };
         let rests = self.idle.iter().any(|idle| !idle.is_zero());

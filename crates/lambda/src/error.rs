@@ -1,4 +1,4 @@
-//! Why a function could not be run at all; what becomes of an invocation is never an error.
+//! Why a function could not be run at all. The outcome of an invocation is never an error.
 
 use std::ffi::OsString;
 use std::io;
@@ -39,7 +39,7 @@ pub enum LambdaError {
     /// What follows its connections failed.
     #[error("the function's connections cannot be followed (--watch off does without): {0}")]
     Watcher(String),
-    /// What is closed around a frozen function failed.
+    /// The freeze hook failed.
     #[error("the link around the frozen function: {0}")]
     Gate(io::Error),
 }

@@ -1,8 +1,8 @@
-//! What happens around a frozen function, outside of it.
+//! A hook that cuts a frozen function off from its network.
 
 use std::io;
 
-/// What is closed around a frozen function: on a link, nothing passes.
+/// Called around each freeze. On a link, its implementation drops all packets of a frozen function.
 pub trait FreezeHook {
     /// The function has been stopped.
     fn close(&mut self) -> io::Result<()>;

@@ -14,7 +14,8 @@ pub struct Function {
     pub environment: Vec<(OsString, OsString)>,
     /// `_HANDLER`: `file.function` for most runtime clients.
     pub handler: Option<OsString>,
-    /// It serves HTTP at the port in `PORT`, and is invoked by requests for this path; `None`: it asks the Runtime API.
+    /// The path that invocations request, if the function serves HTTP at the port in `PORT`;
+    /// `None`: it uses the Runtime API.
     pub serves: Option<String>,
 }
 
@@ -27,7 +28,7 @@ pub struct RunPosition {
     pub round: u32,
 }
 
-/// What makes processes stand still.
+/// How processes are frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freezer {
     /// SIGSTOP to one process after the other.
@@ -37,7 +38,7 @@ pub enum Freezer {
 }
 
 impl Freezer {
-    /// The better one of those that may be used here.
+    /// A control group if this process may create one, else signals.
     pub fn best() -> Freezer {
         if system::can_freeze_groups() {
             Freezer::ControlGroup
@@ -73,7 +74,7 @@ pub struct Plan {
     pub cold_every: Option<u64>,
     /// How long the environment is idle before an invocation, taken in turn; zero: not frozen.
     pub idle: Vec<Duration>,
-    /// Idle times are this many times shorter than they say.
+    /// Each idle time is divided by this number.
     pub time_scale: f64,
     /// How an idle environment is frozen; `None`: it is not.
     pub freezer: Option<Freezer>,

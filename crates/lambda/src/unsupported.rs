@@ -1,4 +1,4 @@
-//! Systems on which no function can be frozen: there is no platform, and saying so is all that can be done.
+//! Systems other than Linux, where no function can be frozen: to run one is an error.
 
 use crate::{FreezeHook, Function, LambdaError, Plan, RunPosition};
 use intact_ledger::Sink;

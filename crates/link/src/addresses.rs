@@ -1,5 +1,5 @@
-//! Where the two sides are: always the same, in namespaces of their own. 198.18.0.0/15 is for tests between networks (RFC 2544),
-//! 2001:2::/48 likewise (RFC 5180), and no one owns `.test` (RFC 6761).
+//! The fixed addresses of both sides, inside the link's namespaces. 198.18.0.0/15 (RFC 2544) and
+//! 2001:2::/48 (RFC 5180) are reserved for benchmarks; `.test` is a reserved name (RFC 6761).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,5 +1,5 @@
-//! What a link was and did: sentences before and after a run, caveats, and the JSON document. Must not print or write: the caller
-//! does.
+//! Reports a link: messages before and after a run, caveats, and the JSON document. Must not print
+//! or write; the caller does.
 
 use crate::{Counts, Link, LinkStats, RoundTrip, Spec};
 use intact_ledger::{Caveat, Group, Run, Tally};
@@ -61,7 +61,8 @@ impl Served {
 /// The schema of the document.
 pub const SCHEMA: &str = "intact.link/1";
 
-/// What is said before the command runs. `environment`: the variables of the command, whose URLs name the server.
+/// The message before the command runs. `environment`: the variables of the command; their URLs
+/// name the server.
 pub fn beginning(link: &Link, environment: &[(&str, String)]) -> String {
     let mut text = sentence(link);
     let urls: Vec<&str> = environment
@@ -78,7 +79,7 @@ pub fn beginning(link: &Link, environment: &[(&str, String)]) -> String {
     text
 }
 
-/// What was asked for, what was measured, and what is not as it should be.
+/// The configured link, the measured round trip, and the caveats.
 pub fn sentence(link: &Link) -> String {
     let RoundTrip {
         count,
@@ -100,7 +101,7 @@ pub fn sentence(link: &Link) -> String {
     text
 }
 
-/// What is said afterwards: how late packets were, and how many were lost.
+/// The message after the run: the lateness and the losses of packets.
 pub fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> String {
     let mut text = server.map_or(String::new(), |served| served.words() + "\n");
     text += &format!("link: {} delivered", counted(account.delivered(), "packet"));
@@ -143,7 +144,7 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
     }
     if account.failed() > 0 {
         return Some(format!(
-            "the link itself lost {} (too many at once): this was not the link that was asked for",
+            "the link itself lost {} (too many at the same time), so it was not the requested link",
             counted(account.failed(), "packet")
         ));
     }
@@ -151,17 +152,17 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
     let advice = if link.is_real_time() {
         "use a quieter machine"
     } else {
-        "use a quieter machine, or be root: then the link goes ahead of other processes"
+        "use a less busy machine, or run as root: then the link runs ahead of other processes"
     };
     Some(format!(
-        "{} of {} packets were more than {} late, times on this link are not reliable: {advice}",
+        "{} of {} packets were more than {} late, so times on this link are not reliable: {advice}",
         lateness.late,
         account.delivered(),
         time(lateness.tolerance_us / 1e3)
     ))
 }
 
-/// What is not as it should be, and what was not, for documents and ledgers.
+/// The caveats of the link and of the run, for documents and ledgers.
 pub fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
     let caveat = |id: &str, words| Caveat::new(id, words);
     let known = link.caveats().iter().cloned();

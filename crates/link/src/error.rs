@@ -7,7 +7,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The system forbids it.
-    #[error("no link can be made here: {step}: {source}{}", .remedy.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
+    #[error("cannot create a link here: {step}: {source}{}", .remedy.as_ref().map_or(String::new(), |way| format!("\n{way}")))]
     Forbidden {
         /// What was forbidden.
         step: LinkStep,
@@ -34,7 +34,7 @@ pub enum LinkError {
     Helper(io::Error),
     /// The link's own processes ended before their time.
     #[error(
-        "the link's own processes have ended (killed, or out of memory?): what ran on it cannot be relied on"
+        "the link's own processes have ended (killed, or out of memory?): results of commands on this link are not reliable"
     )]
     Ended,
 }

@@ -1,7 +1,8 @@
-//! A real round trip on one machine. Client and server each have a network namespace; between them is a forwarder that
-//! delays, loses and forgets. TCP on both ends is the kernel's own, so SYN, TLS and slow start cost what they cost.
+//! Emulates a link on one machine. Client and server each have a network namespace. A forwarder
+//! between them delays and drops packets, and forgets idle flows. Both ends use the kernel's TCP,
+//! so SYN, TLS and slow start take real round trips.
 //!
-//! An instrument: it starts links and puts commands on their sides. It draws no conclusions.
+//! An instrument: it starts links and runs commands on their sides. It draws no conclusions.
 
 mod addresses;
 pub mod document;

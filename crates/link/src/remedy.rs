@@ -1,11 +1,11 @@
-//! What would allow a step that the system forbids, where that is known.
+//! Known remedies for steps that the system forbids.
 
 use crate::error::LinkError;
 use crate::step::LinkStep;
 use std::fs;
 use std::io;
 
-/// The error of a step, with what would allow it on this system.
+/// The error of a step, with its remedy on this system.
 pub(crate) fn forbidden(step: LinkStep, errno: i32) -> LinkError {
     let source = io::Error::from_raw_os_error(errno);
     let remedy = known(step, source.kind());
@@ -16,7 +16,7 @@ pub(crate) fn forbidden(step: LinkStep, errno: i32) -> LinkError {
     }
 }
 
-/// What would allow a step on this system, where it is known.
+/// The remedy of a step on this system, if it is known.
 pub(crate) fn known(step: LinkStep, kind: io::ErrorKind) -> Option<String> {
     remedy_of(step, kind, &|path| fs::read_to_string(path).ok())
 }

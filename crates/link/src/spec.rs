@@ -1,6 +1,6 @@
-//! What a link is asked to be: `rtt=30ms,jitter=2ms,loss=0.1%,rate=100mbit`.
+//! The specification of a link, such as `rtt=30ms,jitter=2ms,loss=0.1%,rate=100mbit`.
 //!
-//! Parsing only. Whether the machine can do it is found out by measuring, see [`crate::Link`].
+//! Only parses. [`crate::Link`] measures whether the machine achieves it.
 
 mod change;
 mod read;

@@ -16,7 +16,7 @@ pub struct RoundTrip {
     pub max_ms: f64,
 }
 
-/// How the forwarder did: the smaller this is, the closer the link is to its specification.
+/// The lateness of the forwarder: the smaller it is, the closer the link is to its specification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkStats {
@@ -60,12 +60,14 @@ pub struct Counts {
     pub tail_dropped: u64,
     /// Of a flow that the middle box had forgotten.
     pub forgotten: u64,
-    /// Lost by us, which no link was asked to do: backlog, ring or queue full, sending refused. The link is not what it says.
+    /// Packets that the link itself lost, without `loss`: the backlog, the ring or the queue was
+    /// full, or a send was refused. The link did not meet its specification.
     pub failed: u64,
 }
 
 impl LinkStats {
-    /// Whether the link was what it says: at most one packet of a hundred later than tolerated, and none lost by us.
+    /// Whether the link met its specification: at most 1 % of the packets later than tolerated, and
+    /// none lost by the link itself.
     pub fn is_punctual(&self) -> bool {
         let late = self.lateness.map_or(0, |lateness| lateness.late);
         late * 100 <= self.delivered() && self.failed() == 0

@@ -1,5 +1,6 @@
-//! A function that serves HTTP: takes the part of a runtime client before it, as platforms for containers do. Each event is a request
-//! on a connection of its own, and the answer to that is the function's.
+//! Invokes a function that serves HTTP. Acts as its runtime client, as platforms for containers do.
+//! Each event becomes a request on a separate connection, and the HTTP response is the function's
+//! response.
 
 use super::mailbox::{Delivery, FunctionResponse, Mailbox};
 use crate::event::Event;
@@ -8,10 +9,10 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How often a function that does not listen yet is asked again.
+/// Interval between attempts to connect to a function that does not listen yet.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
-/// From a connection that broke to the end of the process that did it, at most.
+/// The longest time from the end of a connection to the end of the process that closed it.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
 /// A free port. The function gets it as `PORT`.
@@ -19,7 +20,8 @@ pub(crate) fn free_port() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-/// Hands events to the server at `address` and its answers to the room, until that is closed or the process has ended.
+/// Sends events to the server at `address` and puts its responses into the mailbox, until the
+/// mailbox is closed or the process has ended.
 pub(crate) fn serve(address: SocketAddr, path: &str, room: &Mailbox) {
     if !listens(address, room) {
         return;
@@ -51,7 +53,8 @@ fn listens(address: SocketAddr, room: &Mailbox) -> bool {
     false
 }
 
-/// Sends the event: a GET where it is empty, else a POST of it. A function that is frozen has it in its socket then.
+/// Sends the event: GET if it is empty, else POST. If the function is frozen, the request waits in
+/// its socket.
 fn send(address: SocketAddr, path: &str, delivery: &Delivery) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -79,7 +82,7 @@ fn send(address: SocketAddr, path: &str, delivery: &Delivery) -> io::Result<TcpS
     Ok(stream)
 }
 
-/// Reads the answer to its end; one of the server's own failure (5xx) is an error of the function.
+/// Reads the whole response; a status 5xx is an error of the function.
 fn receive(mut stream: TcpStream) -> io::Result<FunctionResponse> {
     let mut parser = ResponseParser::default();
     parser.expect(Kind::Plain);

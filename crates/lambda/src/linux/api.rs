@@ -1,5 +1,6 @@
-//! The Runtime API on one connection (<https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>): blocking, a thread to a
-//! connection, of which a runtime client has one or two.
+//! The Runtime API on one connection
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>): blocking, one thread per
+//! connection. A runtime client opens one or two.
 
 use super::mailbox::{FunctionResponse, Mailbox};
 use intact_wire::http1::{RequestEvent, RequestHead, RequestParser};
@@ -20,7 +21,7 @@ const CONNECTIONS: usize = 32;
 /// The environment variables of the function.
 pub(crate) const ARN: &str = "arn:aws:lambda:local:000000000000:function:intact";
 
-/// Takes connections until the room is closed; ends after one more connection then.
+/// Accepts connections until the mailbox is closed; ends at the next connection after that.
 pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>) {
     let held = Arc::new(());
     for stream in listener.incoming() {
@@ -33,7 +34,7 @@ pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>) {
         }
         let (room, held) = (room.clone(), held.clone());
         std::thread::spawn(move || {
-            // a connection that breaks is the function's affair: what it means for the invocation is seen in the room
+            // a failed connection is no error here: the mailbox shows its effect on the invocation
             let _ = stream
                 .set_nodelay(true)
                 .and_then(|()| converse(stream, &room));
@@ -154,11 +155,11 @@ fn answer(stream: &mut impl Write, pending: Pending, room: &Mailbox) -> io::Resu
             return respond(stream, "404 Not Found", "", body, keep);
         }
         Call::Response(id) if pending.length > LARGEST => {
-            let told = format!(
+            let reason = format!(
                 "Function.ResponseSizeTooLarge: {} bytes, the limit is {LARGEST}",
                 pending.length
             );
-            room.answer(&id, FunctionResponse::Error(told), Instant::now());
+            room.answer(&id, FunctionResponse::Error(reason), Instant::now());
             let body = br#"{"errorType":"RequestEntityTooLarge","errorMessage":"the answer is too large"}"#;
             return respond(stream, "413 Content Too Large", "", body, keep);
         }
@@ -207,11 +208,11 @@ struct Reported {
     error_message: String,
 }
 
-/// `errorType: errorMessage`, or the body as it is where it is something else; cut.
+/// `errorType: errorMessage`, or a body of another form unchanged; truncated.
 fn words(body: &[u8]) -> String {
     let text = match serde_json::from_slice::<Reported>(body) {
-        Ok(told) if !told.error_message.is_empty() => {
-            format!("{}: {}", told.error_type, told.error_message)
+        Ok(report) if !report.error_message.is_empty() => {
+            format!("{}: {}", report.error_type, report.error_message)
         }
         _ => String::from_utf8_lossy(body).into_owned(),
     };

@@ -1,7 +1,9 @@
-//! Control groups for environments, where this process may make them: a freezer that takes a whole tree at once, and a share of the
-//! processor. Where it may not, the caller gets an error and does without.
+//! Control groups for environments: one freezes a whole process tree at once, one limits the share
+//! of the processor. If this process may not create groups, the caller gets an error and continues
+//! without.
 //!
-//! The freezer is that of version 2 only: what version 1 has frozen does not even die of SIGKILL, and would outlive us.
+//! Only the freezer of version 2 is used. A process that version 1 has frozen does not end on
+//! SIGKILL, so it would outlive this process.
 
 use rustix::process::Pid;
 use std::fs;
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const NAME: &str = "intact-lambda-";
 /// The period of a quota, in microseconds; Linux's own default.
 const PERIOD: u64 = 100_000;
-/// From this age on a group without its owner is taken for left over.
+/// A group whose owner has ended counts as left over from this age on.
 const OLD: Duration = Duration::from_secs(3600);
 /// How long the kernel may take to freeze a group.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -22,7 +24,7 @@ const LOOK: Duration = Duration::from_micros(200);
 
 /// Part of version 2 itself, not a controller.
 const FREEZER: &str = "";
-/// Its file.
+/// The file that freezes and thaws a group.
 const SWITCH: &str = "cgroup.freeze";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +33,8 @@ enum Version {
     Two,
 }
 
-/// A group of our own; it is removed with this value, which must come after the end of all that is in it.
+/// A control group of this process. Dropping the value removes the group, so drop it after all
+/// processes in the group have ended.
 #[derive(Debug)]
 pub(crate) struct ControlGroup {
     path: PathBuf,
@@ -50,7 +53,7 @@ impl ControlGroup {
         }
     }
 
-    /// One that gets so much of one processor.
+    /// A group that is limited to this share of one processor.
     pub(crate) fn cpu(environment: u64, share: f64) -> io::Result<ControlGroup> {
         let group = ControlGroup::make("cpu", &environment.to_string())?;
         let quota = ((share * PERIOD as f64) as u64).max(1_000);
@@ -81,7 +84,7 @@ impl ControlGroup {
         Ok(ControlGroup { path, version })
     }
 
-    /// Takes a process in, and what it starts from now on.
+    /// Moves a process into the group; processes that it starts later are in it, too.
     pub(crate) fn take(&self, pid: Pid) -> io::Result<()> {
         let pid = pid.as_raw_nonzero().to_string();
         match fs::write(self.path.join("cgroup.procs"), pid) {
@@ -89,11 +92,11 @@ impl ControlGroup {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
                 Ok(())
             }
-            told => told,
+            result => result,
         }
     }
 
-    /// Has all that is in it stand still.
+    /// Freezes all processes of the group.
     pub(crate) fn freeze(&self) -> io::Result<()> {
         fs::write(self.path.join(SWITCH), "1")?;
         let deadline = Instant::now() + LONGEST;
@@ -106,7 +109,7 @@ impl ControlGroup {
         Ok(())
     }
 
-    /// Lets it go on.
+    /// Thaws the group.
     pub(crate) fn thaw(&self) -> io::Result<()> {
         fs::write(self.path.join(SWITCH), "0")
     }
@@ -115,14 +118,15 @@ impl ControlGroup {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         let deadline = Instant::now() + LONGEST;
-        // what was killed leaves a moment later
+        // a killed process leaves the group a moment later
         while fs::remove_dir(&self.path).is_err() && Instant::now() < deadline {
             std::thread::sleep(LOOK);
         }
     }
 }
 
-/// Removes what a killed process of ours has left; one in use cannot be removed, and a young one may be about to be used.
+/// Removes groups that an earlier `intact` left because it was killed. The kernel refuses to remove
+/// a group in use. A recent group stays, because its owner may be about to use it.
 fn remove_left_over(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -137,7 +141,8 @@ fn remove_left_over(parent: &Path) {
     }
 }
 
-/// Where a controller's groups below our own are: version 1 where it has a hierarchy of its own, else version 2.
+/// The folder of this process's group for a controller, and its version: 1 if the controller has a
+/// hierarchy of version 1, else 2.
 fn place(mounts: &str, ours: &str, controller: &str) -> Option<(PathBuf, Version)> {
     let mount = |wanted: &dyn Fn(&str, &str) -> bool| {
         mounts.lines().find_map(|line| {

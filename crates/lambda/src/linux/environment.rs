@@ -54,7 +54,8 @@ pub(crate) struct Start<'a> {
 }
 
 impl Environment {
-    /// Starts the process. Its standard output leads to our standard error: ours is for the page.
+    /// Starts the process. Its standard output goes to our standard error, because the page goes to
+    /// our standard output.
     pub(crate) fn start(start: &Start<'_>) -> Result<Environment, LambdaError> {
         let Start {
             function,
@@ -107,7 +108,7 @@ impl Environment {
         }
         let theirs = room.clone();
         threads.push(std::thread::spawn(move || {
-            // left to be reaped by the owner, so that its number cannot be another's meanwhile
+            // the owner reaps it, so that its process id cannot be reused before
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
             theirs.exited();
@@ -125,7 +126,7 @@ impl Environment {
         })
     }
 
-    /// Stops everything that runs in it; a watcher is none of it.
+    /// Freezes all processes of the environment, but not its watcher.
     pub(crate) fn freeze(&self) -> io::Result<Frozen> {
         let ours = usize::from(self.watched.is_some());
         let tree = || Ok(freezer::tree(self.pid)?.split_off(ours));
@@ -139,7 +140,7 @@ impl Environment {
         Ok(Frozen::Grouped)
     }
 
-    /// Lets it go on.
+    /// Thaws the environment.
     pub(crate) fn thaw(&self, frozen: Frozen) -> io::Result<()> {
         match (frozen, &self.freezer) {
             (Frozen::Stopped(pids), _) => freezer::go_on(pids),
@@ -148,15 +149,15 @@ impl Environment {
         }
     }
 
-    /// How the process ended, in words; for one that has.
+    /// The end of the process, which must have ended, as text.
     ///
     /// # Errors
     /// It was never run.
     pub(crate) fn how_it_ended(&mut self, function: &Function) -> Result<String, LambdaError> {
-        let how = match self.watched.take().map(|told| told.join()) {
+        let how = match self.watched.take().map(|reader| reader.join()) {
             None => self.child.wait().ok().and_then(how),
-            Some(told) => {
-                let last = told.unwrap_or_default();
+            Some(joined) => {
+                let last = joined.unwrap_or_default();
                 if let Some((why, words)) = last.not_run {
                     return Err(not_run(why, words, function));
                 }
@@ -183,7 +184,8 @@ impl Drop for Environment {
         if self.watched.is_some() {
             self.end_watched();
         }
-        // what it started may have left the group: the tree is asked for while it can still be found
+        // lists the tree before the kill: processes that left the process group could not be found
+        // later
         let tree = freezer::tree(self.pid).unwrap_or_default();
         let _ = kill_process_group(self.pid, Signal::KILL);
         for pid in tree.into_iter().filter(|&pid| pid != self.pid) {
@@ -191,13 +193,13 @@ impl Drop for Environment {
         }
         let _ = self.child.wait();
         self.room.close();
-        // the listener sees that it is over with the next connection
+        // wakes the listener, which ends at its next connection
         let _ = TcpStream::connect(self.address);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        if let Some(told) = self.watched.take() {
-            let _ = told.join();
+        if let Some(reader) = self.watched.take() {
+            let _ = reader.join();
         }
     }
 }

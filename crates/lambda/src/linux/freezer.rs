@@ -1,7 +1,9 @@
-//! Stops a tree of processes and lets it go on: SIGSTOP, one process at a time, until no new one appears.
+//! Freezes a process tree with SIGSTOP, one process at a time, until no new process appears; thaws
+//! it with SIGCONT.
 //!
-//! The kernel below goes on: it acknowledges, takes a FIN and answers after a close. A paused virtual machine does none of that;
-//! what drops packets around a frozen function is the platform's [`crate::FreezeHook`]. What a control group does at once is in `cgroup`.
+//! The kernel is not frozen: it acknowledges data, accepts a FIN, and replies after a close. A
+//! frozen virtual machine does none of this. To get that behaviour, the platform drops packets in
+//! its [`crate::FreezeHook`]. The module `cgroup` freezes a tree at once.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A tree that stands still.
+/// A frozen tree.
 #[derive(Debug)]
 pub(crate) enum Frozen {
     /// Each of these processes was stopped.
@@ -18,12 +20,13 @@ pub(crate) enum Frozen {
     Grouped,
 }
 
-/// How long a signalled process may take to stop: one in a long system call of the kernel's does not at once.
+/// How long a process may take to stop after its signal: a long system call delays it.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How often it is looked at.
+/// Interval between two checks of a process.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Stops the processes that `tree` finds, until it finds no new one. They stand still when this returns, but for one that the kernel holds for longer than [`LONGEST`].
+/// Stops the processes that `tree` finds, until it finds no new one. On return all of them have
+/// stopped, except a process that the kernel holds for longer than [`LONGEST`].
 pub(crate) fn freeze(tree: impl Fn() -> io::Result<Vec<Pid>>) -> io::Result<Frozen> {
     let mut stopped: Vec<Pid> = vec![];
     loop {
@@ -45,7 +48,7 @@ pub(crate) fn freeze(tree: impl Fn() -> io::Result<Vec<Pid>>) -> io::Result<Froz
     }
 }
 
-/// Lets stopped processes go on.
+/// Continues stopped processes.
 pub(crate) fn go_on(stopped: Vec<Pid>) -> io::Result<()> {
     // the root last: it must not find its children still stopped
     for pid in stopped.into_iter().rev() {
@@ -58,7 +61,7 @@ fn signal(pid: Pid, signal: Signal) -> io::Result<()> {
     match kill_process(pid, signal) {
         // it has ended meanwhile
         Err(Errno::SRCH) => Ok(()),
-        told => Ok(told?),
+        result => Ok(result?),
     }
 }
 
@@ -77,8 +80,8 @@ pub(crate) fn end_below(root: Pid) {
     }
 }
 
-/// The process, then its descendants, as /proc lists them now; without those that have ended, and without our own processes
-/// that wait for our own end.
+/// The process and its descendants, as /proc lists them now. Omits ended processes and the helpers
+/// of `watch`, which wait for the end of this process.
 pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -104,7 +107,7 @@ pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
     Ok(found.into_iter().filter_map(Pid::from_raw).collect())
 }
 
-/// Whether a process can still do something: the signal is sent, the stop comes a moment later.
+/// Whether a process still runs: it stops a moment after the signal.
 fn is_running(pid: Pid) -> bool {
     let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
     let stat = std::fs::read_to_string(path).unwrap_or_default();
@@ -112,7 +115,8 @@ fn is_running(pid: Pid) -> bool {
         .is_some_and(|(_, rest)| rest.trim_start().starts_with(['R', 'S', 'D']))
 }
 
-/// The parent in a line of /proc/PID/stat, unless the process has ended; the name before it may hold anything, parentheses included.
+/// The parent in a line of /proc/PID/stat; `None` if the process has ended. The name before it may
+/// contain any character, parentheses too.
 fn parent(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut words = rest.split_whitespace();

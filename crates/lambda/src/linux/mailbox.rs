@@ -1,4 +1,5 @@
-//! Where the platform and the connections of the Runtime API meet: the event that waits, the answer that came.
+//! The state that the platform shares with the connections of the Runtime API: the pending event
+//! and the response to it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ pub(crate) struct Delivery {
     pub(crate) deadline_ms: u128,
 }
 
-/// What the function said to an event.
+/// The function's response to an event.
 #[derive(Clone, Debug)]
 pub(crate) enum FunctionResponse {
     Response { bytes: u64 },
@@ -50,12 +51,12 @@ impl Mailbox {
     }
 
     fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let told = change(&mut self.lock());
+        let result = change(&mut self.lock());
         self.changed.notify_all();
-        told
+        result
     }
 
-    /// Waits until something is so, or until `until`; what `look` made of it.
+    /// Waits until `look` returns a value, at most until `until`; returns that value.
     pub(crate) fn wait<T>(
         &self,
         until: Instant,
@@ -85,7 +86,7 @@ impl Mailbox {
         });
     }
 
-    /// A connection asks for an event, and waits for one. `None`: there will be none.
+    /// Waits for the next event on behalf of a connection. `None`: no further event comes.
     pub(crate) fn next(&self) -> Option<Delivery> {
         self.update(|state| {
             state.asking = true;
@@ -108,7 +109,7 @@ impl Mailbox {
         }
     }
 
-    /// The event could be written, or not: then another connection may have it.
+    /// Reports whether the event was written. If not, another connection may deliver it.
     pub(crate) fn delivered(&self, delivery: Delivery, written: bool) {
         self.update(|state| {
             if written {
@@ -120,7 +121,7 @@ impl Mailbox {
         });
     }
 
-    /// An answer came, complete at `at`. Whether it was wanted.
+    /// Stores a response that was complete at `at`. Returns whether one was expected.
     pub(crate) fn answer(&self, id: &str, answer: FunctionResponse, at: Instant) -> bool {
         self.update(|state| {
             let wanted = state.current.as_deref() == Some(id) && state.answer.is_none();

@@ -33,7 +33,8 @@ struct WarmEnvironment {
     frozen: Option<(Frozen, Instant)>,
 }
 
-/// One that asks for its first event, or why it does not; and what that took.
+/// A started environment that has requested its first event, or the reason why it has not, with the
+/// duration of the start.
 struct StartResult {
     number: u64,
     init: Span,
@@ -52,10 +53,11 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// Invokes the function as planned, in a new environment, until all invocations are done or `over` returns true.
-    /// Records each invocation as it ends, and what is seen of its connections. Returns how many were made.
+    /// Invokes the function as planned, in a new environment, until all invocations are done or
+    /// `over` returns true. Records each invocation when it ends, and the rows of its connections.
+    /// Returns the number of invocations.
     ///
-    /// Call it from a thread that lives on: the function ends with it.
+    /// The function ends with the calling thread, so call this from a thread that continues.
     pub fn run(
         &mut self,
         function: &Function,
@@ -70,7 +72,8 @@ impl<'a> Platform<'a> {
             turn += 1;
             let together = plan.concurrency.clamp(1, plan.invocations - made);
             made += together;
-            // one that ended after its answer is replaced, as is one that has served its time
+            // replaces an environment that ended after its response, or that has had its number of
+            // invocations
             kept.retain(|here| {
                 !here.environment.room.has_exited()
                     && plan.cold_every.is_none_or(|every| here.served < every)
@@ -94,8 +97,8 @@ impl<'a> Platform<'a> {
                     }
                 }
             }
-            let told = self.invoke(&mut kept, rested, function, plan, place)?;
-            let mut stay = told.iter().map(|one| {
+            let invoked = self.invoke(&mut kept, rested, function, plan, place)?;
+            let mut stay = invoked.iter().map(|one| {
                 matches!(
                     one.fate,
                     InvocationOutcome::Answered(_)
@@ -104,17 +107,17 @@ impl<'a> Platform<'a> {
                 )
             });
             kept.retain(|_| stay.next().unwrap_or(false));
-            for one in &told {
+            for one in &invoked {
                 self.record(one, sink);
             }
         }
-        // with its end the rest of the rows arrives
+        // the remaining rows arrive when the environments end
         drop(kept);
         self.pass_on(sink);
         Ok(made)
     }
 
-    /// An invocation that found no environment.
+    /// The row of an invocation whose environment did not start.
     fn outcome_row(
         &mut self,
         environment: u64,
@@ -149,7 +152,8 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// New environments, started together: each asks for its first event, or why it does not.
+    /// Starts new environments concurrently, and waits until each requests its first event or
+    /// fails.
     fn begin(
         &mut self,
         count: u64,
@@ -208,7 +212,8 @@ impl<'a> Platform<'a> {
         each.collect()
     }
 
-    /// Lets the environments idle, frozen if that was asked for; they are thawed by the invocation. Whether a gate was closed.
+    /// Lets the environments idle, frozen if the plan says so; the invocation thaws them. Returns
+    /// whether a gate was closed.
     fn rest(
         &mut self,
         kept: &mut [WarmEnvironment],
@@ -262,7 +267,8 @@ impl<'a> Platform<'a> {
         }
         if rested {
             for here in kept.iter().filter(|here| here.frozen.is_some()) {
-                // a thawed function finds its event waiting, as on Lambda: the order in which it sees that and a FIN matters
+                // the event waits when the function is thawed, as on Lambda: it matters whether the
+                // function sees the event or a FIN first
                 here.environment.room.wait(at + plan.timeout, |state| {
                     (state.delivered || state.exited).then_some(())
                 });
@@ -314,7 +320,7 @@ impl<'a> Platform<'a> {
     }
 }
 
-/// What a function does that is ready, and what may be missing where it does not.
+/// The step that a ready function has done, with a hint for a function that has not.
 fn awaited(function: &Function) -> String {
     match function.serves {
         Some(_) => "listened: does it take its port from PORT, on 127.0.0.1?".to_owned(),
@@ -341,7 +347,8 @@ fn outcomes(
     })
 }
 
-/// What ends an invocation first: the answer, the process, or a function that goes on to the next event without one.
+/// What ends an invocation first: its response, the end of the process, or a request for the next
+/// event without a response.
 fn outcome(
     environment: &mut Environment,
     until: Instant,
@@ -371,9 +378,9 @@ fn outcome(
                 FunctionResponse::Error(words) => InvocationOutcome::Error(words),
             };
             match room.wait(until, over) {
-                // Lambda too takes a function for busy until it asks again
+                // on Lambda, too, a function is busy until it requests the next event
                 None => (InvocationOutcome::NeverAskedAgain, end),
-                // the answer stands; the next invocation finds a new environment
+                // the response counts; the next invocation gets a new environment
                 Some(()) => (fate, end),
             }
         }

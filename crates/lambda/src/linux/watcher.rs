@@ -1,8 +1,9 @@
-//! The connections of an environment. Its process runs below one of ours, which follows it with `watch` and sends each
-//! row of the ledger to the platform by a socket.
+//! Observes the connections of an environment. A *watcher* process starts the function's process,
+//! follows it with `watch`, and sends each row of the ledger to the platform over a socket.
 //!
-//! A process of its own, because `watch` takes over the signals of the one that it runs in. It is not frozen with the function: what it
-//! carries waits in the function's sockets, as it would without it.
+//! The watcher is a separate process because `watch` takes over the signals of its process. It is
+//! not frozen with the function. Data that it relays waits in the function's sockets, as without a
+//! watcher.
 
 use super::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
@@ -21,7 +22,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// Rows of environments are numbered from here on, each environment apart.
+/// Size of the range of row ids that each environment has.
 const NUMBERS: u64 = 1 << 32;
 
 /// The first message to a watcher.
@@ -62,7 +63,7 @@ pub(crate) enum NotRun {
     Failed,
 }
 
-/// What is known when a watcher has ended.
+/// The final state of a watcher.
 #[derive(Debug, Default)]
 pub(crate) struct WatcherSummary {
     pub(crate) how: Option<ExitKind>,
@@ -107,11 +108,12 @@ fn monotonic() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// The watcher itself: runs the command of an environment to its end, and sends the platform at the other end of standard input what
-/// it sees. Must be called while the process has one thread. Returns the exit code.
+/// Runs as the watcher: runs the command of an environment until it ends. Sends its rows to the
+/// platform over standard input, which is a socket. Returns the exit code. The process must have a
+/// single thread.
 ///
 /// # Errors
-/// There is no platform.
+/// If standard input is not a socket to a platform.
 pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8> {
     let platform = io::stdin().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdin(OwnedFd::from(std::fs::File::open("/dev/null")?))?;
@@ -123,7 +125,7 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
     config.keys = keys;
     config.apart = Some(given.apart);
     if given.fault.is_some() {
-        // not only a preference: a fault needs the relay
+        // a fault needs the relay, which is otherwise only preferred
         config.mode = Mode::Relay;
     }
     config.fault = given.fault;
@@ -193,7 +195,7 @@ impl WatchSink for RowSender {
     fn tick(&mut self) {
         self.alone |= self.out.write_all(b"\n").is_err();
         if self.alone {
-            // the platform was killed: nothing shall outlive it
+            // the platform was killed: its functions must end with it
             freezer::end_below(getpid());
         }
     }

@@ -1,11 +1,12 @@
-//! The flows that the middle knows: for a box that forgets idle ones, and for keeping the packets of a flow in order.
+//! The flows that the emulator knows, to forget idle flows and to keep the packets of a flow in
+//! order.
 
 use super::FlowDirection;
 use super::packet::{FlowKey, Kind, Packet};
 use crate::spec::Nat;
 use std::collections::HashMap;
 
-/// Flows that are remembered at most; then the longest idle half is forgotten.
+/// Limit of remembered flows; at the limit, the half that was idle longest is forgotten.
 const MOST: usize = 1 << 17;
 
 /// What a middle box does with a packet.
@@ -13,7 +14,7 @@ const MOST: usize = 1 << 17;
 pub(crate) enum Verdict {
     /// Lets it pass.
     Pass,
-    /// Does not know its flow.
+    /// The flow of the packet is unknown.
     Forgotten,
 }
 
@@ -30,8 +31,9 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Passes a packet that arrived at `at` (ns) by the rules of a box that forgets idle flows: TCP needs a SYN to be known
-    /// (again), UDP becomes known from the client side, all else always passes.
+    /// Decides about a packet that arrived at `at` (ns), as a middle box that forgets idle flows. A
+    /// TCP flow becomes known by a SYN, a UDP flow by a packet of the client side. Packets of other
+    /// protocols always pass.
     pub(crate) fn admit(
         &mut self,
         nat: Nat,
@@ -59,7 +61,8 @@ impl Flows {
         Verdict::Forgotten
     }
 
-    /// Not before the packet of the same flow and direction that was released last: `due`, or that one's time.
+    /// Returns `due`, or the time of the last packet of the same flow and direction if that is
+    /// later.
     pub(crate) fn in_order(
         &mut self,
         packet: &Packet,

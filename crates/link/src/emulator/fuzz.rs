@@ -1,10 +1,11 @@
-//! The way of a fuzz target into the middle.
+//! Entry of a fuzz target into the emulator.
 
 use super::{Emulator, FlowDirection};
 use crate::spec::Spec;
 
-/// Sends frames through a link: `bytes` is a sequence of one byte (direction in its lowest bit, ms since the last frame in the
-/// others), two of length, and that many of frame.
+/// Sends frames through a link. In `bytes` each frame has a header of three bytes. The lowest bit
+/// of the first byte is the direction; its other bits are the ms since the last frame. The next two
+/// bytes are the length of the frame.
 ///
 /// # Panics
 /// When a packet is neither delivered nor counted as something else.
@@ -22,15 +23,15 @@ pub fn forward(spec: &Spec, mut bytes: &[u8]) {
     }
     deliver(&mut middle, u64::MAX);
     let resets: u64 = middle.counts.iter().map(|counts| counts.forgotten).sum();
-    let (mut came, mut told) = (0, 0);
+    let (mut arrived, mut counted) = (0, 0);
     for counts in middle.counts {
-        came += counts.arrived;
-        told += counts.delivered + counts.lost + counts.dropped + counts.tail_dropped;
-        told += counts.forgotten + counts.failed;
+        arrived += counts.arrived;
+        counted += counts.delivered + counts.lost + counts.dropped + counts.tail_dropped;
+        counted += counts.forgotten + counts.failed;
     }
     // each forgotten packet may have been answered by one that was delivered
     assert!(
-        (came..=came + resets).contains(&told),
+        (arrived..=arrived + resets).contains(&counted),
         "{:?}",
         middle.counts
     );

@@ -1,5 +1,5 @@
-//! What happens to packets between the sides: delay, jitter, rate, loss, drop, forgetting. No sockets and no clock: packets and
-//! times (ns of any one clock) come in, packets that are due go out.
+//! Emulates a link: delay, jitter, rate, loss, drops and forgotten flows. No sockets and no clock:
+//! the caller passes packets and times in ns of one clock, and takes the packets that are due.
 
 mod flows;
 #[cfg(fuzzing)]
@@ -71,7 +71,7 @@ impl Emulator {
             self.counts[way].dropped += 1;
             return;
         }
-        // flows are only looked at where they matter: it costs
+        // looks flows up only where they matter, because the search takes time
         let keeps_order = !self.spec.jitter.is_zero() && !self.spec.reorder;
         let packet = if keeps_order || self.spec.nat.is_some() {
             packet::read(frame, direction)
@@ -129,7 +129,7 @@ impl Emulator {
         self.lanes[direction as usize].pop(now)
     }
 
-    /// Books a packet that was released at `now`, and takes its buffer back.
+    /// Counts a packet that was released at `now`, and recycles its buffer.
     pub(crate) fn sent(&mut self, direction: FlowDirection, packet: Queued, now: u64, went: bool) {
         let counts = &mut self.counts[direction as usize];
         if went {
@@ -143,7 +143,7 @@ impl Emulator {
         self.lanes[direction as usize].recycle(packet);
     }
 
-    /// Becomes this link for what arrives from now on, and counts from here on.
+    /// Switches to this link for packets that arrive from now on, and resets the counts.
     pub(crate) fn begin(&mut self, spec: Spec) {
         self.spec = spec;
         self.counts = Default::default();
@@ -173,7 +173,7 @@ impl Emulator {
         }
     }
 
-    /// How it went since [`begin`](Self::begin).
+    /// The counts since [`begin`](Self::begin).
     pub(crate) fn account(&self) -> LinkStats {
         let [up, down] = self.counts;
         let us = |ns: f64| ns / 1e3;

@@ -1,7 +1,8 @@
-//! The little that the middle must know of a packet: whose flow it is, and for TCP enough to answer with a reset.
+//! Reads what the emulator needs of a packet: its flow, and for TCP the fields to reply with a RST.
 //!
-//! Frames are those of a packet socket with PACKET_VNET_HDR: a `virtio_net_hdr` (10 bytes), Ethernet, IP. Every byte is
-//! foreign; what is not understood has no flow and is passed on as it is.
+//! Frames are those of a packet socket with PACKET_VNET_HDR: a `virtio_net_hdr` (10 bytes),
+//! Ethernet, IP. All bytes are foreign input. A packet that cannot be read has no flow and is
+//! forwarded unchanged.
 
 use super::FlowDirection;
 
@@ -23,7 +24,7 @@ pub(crate) struct FlowKey {
     protocol: u8,
 }
 
-/// What a packet says of itself.
+/// The parsed fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
     pub(crate) flow: FlowKey,
@@ -141,8 +142,9 @@ fn segment(network: &Network<'_>) -> Option<Segment> {
     })
 }
 
-/// The reset that answers a segment of an unknown connection (RFC 9293 section 3.5.2, group 1), from the other end to its
-/// sender, as a whole frame with `virtio_net_hdr`. `None` for what is no TCP segment or a reset itself.
+/// The RST in reply to a segment of an unknown connection (RFC 9293 section 3.5.2, group 1). It is
+/// a whole frame with `virtio_net_hdr`, from the other end to the sender. `None` if the packet is
+/// no TCP segment or is a RST.
 pub(crate) fn reset(frame: &[u8]) -> Option<Vec<u8>> {
     let network = network(frame)?;
     if network.protocol != TCP {

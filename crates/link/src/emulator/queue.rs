@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Bytes that one direction may hold, 30 ms at 8 GB/s: memory stays bounded whatever the delay.
+/// Limit of the bytes in one direction: 30 ms at 8 GB/s. It bounds memory for any delay.
 const MOST_BYTES: usize = 256 << 20;
 /// Buffers of a packet of one segment. Big ones cost five times as much for small packets.
 const SMALL: usize = 1_664;

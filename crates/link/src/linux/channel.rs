@@ -1,6 +1,7 @@
-//! Messages with descriptors between our own processes, over a socket pair that keeps their borders.
+//! Messages with descriptors between the processes of a link, over a socket pair that preserves
+//! message boundaries.
 //!
-//! A closed channel is how each process learns that another is gone, however it went.
+//! Each process detects the end of another by the closed channel, for any cause of the end.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
@@ -65,7 +66,7 @@ impl Channel {
             let parts = &mut [IoSliceMut::new(&mut text)];
             match recvmsg(&self.socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Err(rustix::io::Errno::INTR) => {}
-                // the other end was killed with words of ours unread
+                // the other end was killed before it read our messages
                 Err(rustix::io::Errno::CONNRESET) => return Ok(None),
                 got => break got?,
             }

@@ -1,5 +1,5 @@
-//! The devices of a network namespace, by rtnetlink(7): the messages that make a pair of devices, addresses and routes,
-//! and that read the state of a device.
+//! The devices of a network namespace. Uses rtnetlink(7) to create device pairs, addresses and
+//! routes, and to read the state of a device.
 
 use intact_sys::netlink::{Netlink, NetlinkProtocol, NetlinkRequest, attributes};
 use rustix::fd::{AsRawFd, BorrowedFd};

@@ -1,5 +1,5 @@
-//! The process in the middle: takes frames from both rings, lets [`Emulator`] decide, and sends what is due. One thread, no
-//! work while the link is idle.
+//! The forwarder process: reads frames from both rings, passes them to the [`Emulator`], and sends
+//! the frames that are due. One thread; no work while the link is idle.
 
 use super::channel::Channel;
 use super::message::{ForwarderCommand, ForwarderReport};
@@ -11,21 +11,22 @@ use rustix::fd::AsFd;
 use rustix::thread::ClockId;
 use std::io;
 
-/// Waiting is left to the kernel until this long before a packet is due; its wake-ups are later than that.
+/// The thread sleeps until this long before a packet is due and then spins, because the kernel's
+/// wake-ups are late.
 const SPIN: u64 = 50_000;
-/// With a rate packets are due one by one; those of the next moments go in the same call.
+/// With a rate, packets are due one by one. Packets due within this time are sent in the same call.
 const TOGETHER: u64 = 20_000;
-/// A stamp older than this is a step of the wall clock, not a long queue.
+/// A timestamp older than this shows a step of the wall clock, not a long queue.
 const OLDEST_STAMP: u64 = 1_000_000_000;
 /// Batches that empty a full ring.
 const CATCH_UP: usize = MOST_FRAMES.div_ceil(BATCH);
-/// Turns of work between two looks at the orders, when there is always work.
+/// Loops between two checks for commands while there is always work.
 const TURNS: u32 = 64;
 
 // the emulator parses packets as the ring gives them
 const _: () = assert!(VNET == VIRTIO_NET_HEADER);
 
-/// Forwards until the keeper is gone.
+/// Forwards packets until the keeper ends.
 pub(super) struct Forwarder {
     /// By the direction in which their packets go.
     rings: [PacketRing; 2],
@@ -50,7 +51,7 @@ impl Forwarder {
         }
     }
 
-    /// Runs; the end of the keeper is the end of it.
+    /// Runs until the keeper ends.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut turns = 0;
@@ -75,10 +76,11 @@ impl Forwarder {
         }
     }
 
-    /// Takes what waits in the rings. Whether there was anything.
+    /// Reads the frames that wait in the rings. Returns whether there were any.
     fn take(&mut self) -> bool {
         let mut any = false;
-        // read together: the kernel's stamps are wall time, and all else is monotonic
+        // reads both clocks together, to convert the kernel's wall-clock timestamps to monotonic
+        // time
         let (now, wall) = (nanos(ClockId::Monotonic), nanos(ClockId::Realtime));
         for direction in FlowDirection::BOTH {
             let ring = &mut self.rings[direction as usize];
@@ -86,7 +88,7 @@ impl Forwarder {
                 let Some(frame) = ring.peek() else { break };
                 any = true;
                 if frame.is_whole {
-                    // a stamp of the future, or a very old one, is a step of the wall clock
+                    // a timestamp in the future, or a very old one, shows a step of the wall clock
                     let age = wall.checked_sub(frame.at).filter(|age| *age < OLDEST_STAMP);
                     let at = now.saturating_sub(age.unwrap_or(0));
                     self.middle.arrive(direction, frame.bytes, at);
@@ -99,7 +101,8 @@ impl Forwarder {
         any
     }
 
-    /// Takes what had come before now, so that it is counted; under steady traffic not for ever.
+    /// Reads the frames that arrived before now, so that they are counted. Bounded, because traffic
+    /// may not pause.
     fn catch_up(&mut self) {
         for _ in 0..CATCH_UP {
             if !self.take() {
@@ -108,7 +111,7 @@ impl Forwarder {
         }
     }
 
-    /// Sends what is due. Whether there was anything.
+    /// Sends the frames that are due. Returns whether there were any.
     fn release(&mut self, batch: &mut Vec<Queued>) -> bool {
         let mut any = false;
         for direction in FlowDirection::BOTH {
@@ -141,7 +144,7 @@ impl Forwarder {
         any
     }
 
-    /// How long to sleep, in ns; zero: spin on; `None`: until something comes.
+    /// How long to sleep, in ns; zero: not at all; `None`: until a frame or a command arrives.
     fn wait(&self) -> Option<u64> {
         let due = self.middle.next()?.saturating_sub(self.together);
         loop {
@@ -156,7 +159,8 @@ impl Forwarder {
         }
     }
 
-    /// Sleeps until packets, orders or the time come. Whether it was orders.
+    /// Sleeps until a frame or a command arrives, or the time is over. Returns whether a command
+    /// arrived.
     fn sleep(&self, wait: Option<u64>) -> io::Result<bool> {
         let timeout = wait.map(|wait| Timespec {
             tv_sec: (wait / 1_000_000_000) as i64,
@@ -174,7 +178,7 @@ impl Forwarder {
         }
     }
 
-    /// Does what the keeper asks. `false`: it is gone.
+    /// Executes a command of the keeper. `false`: the keeper has ended.
     fn obey(&mut self) -> io::Result<bool> {
         let Some((order, _)) = self.keeper.receive::<ForwarderCommand>()? else {
             return Ok(false);

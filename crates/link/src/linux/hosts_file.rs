@@ -1,5 +1,6 @@
-//! What commands on the link see of the system: the same files, with three differences. /etc/hosts has the server's
-//! name, there is no name server unless one is given, and /proc shows only their own processes.
+//! The files that commands on the link see: those of the system, with three differences. /etc/hosts
+//! has the server's name. By default there is no name server. /proc shows only the link's
+//! processes.
 
 use super::private_files::{RESOLV_CONF, hide_name_services, replace, resolv_conf};
 use super::step_error::{During, StepError};
@@ -25,7 +26,8 @@ pub(super) fn prepare(processes: bool, resolver: Option<IpAddr>) -> Result<Vec<S
 fn name_the_server(resolver: Option<IpAddr>) -> io::Result<Vec<String>> {
     let hosts = fs::read_to_string("/etc/hosts")
         .unwrap_or_else(|_| "127.0.0.1 localhost\n::1 localhost\n".to_owned());
-    // IPv4 only: with a second line for a server that listens on one family, each connect takes a round trip more
+    // IPv4 only: with a second line, each connect to a server that listens on one family takes
+    // another round trip
     let hosts = format!("{SERVER_V4} {SERVER_NAME}\n{hosts}");
     let names = match resolver {
         Some(server) => resolv_conf(&fs::read_to_string(RESOLV_CONF).unwrap_or_default(), server),

@@ -1,5 +1,6 @@
-//! The process that makes a link and keeps it: it makes the networks, starts the forwarder, probes, and then does what the owner
-//! of the link asks. When the owner is gone it goes, and takes everything with it.
+//! The keeper process: makes the networks, starts the forwarder, measures the round trip, and then
+//! serves the requests of the link's owner. It ends when the owner ends, and ends everything else
+//! first.
 
 use super::channel::Channel;
 use super::forwarder::Forwarder;
@@ -28,17 +29,18 @@ use std::time::{Duration, Instant};
 
 /// A closed port of the server side (`discard`).
 const CLOSED_PORT: u16 = 9;
-/// Time for all probes together, and how many at least and at most.
+/// Total time of all probes, and their smallest and largest number.
 const PROBING: Duration = Duration::from_millis(700);
 const PROBES: (u128, u128) = (5, 21);
-/// Beyond the round trip, the longest that a probe or a connect may take.
+/// Limit of a probe or a connect, in addition to the round trip.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Keeps a link for the process at the other end of `owner`. Only for a process of one thread.
+/// Keeps a link for the process at the other end of `owner`. The calling process must have a single
+/// thread.
 pub(super) fn keep(owner: Channel) -> io::Result<()> {
     if !process::is_single_threaded()? {
         return Err(io::Error::other(
-            "the keeper of a link must be a process of one thread",
+            "the keeper of a link must have a single thread",
         ));
     }
     // a session of our own: Ctrl-C is for the command on the link, and the scheduler weighs sessions
@@ -163,19 +165,19 @@ fn become_forwarder(
         }
         Ok((real_time, caveats, doors))
     })();
-    let (told, doors) = match ready {
+    let (report, doors) = match ready {
         Ok((real_time, caveats, doors)) => (ForwarderReport::Ready { real_time, caveats }, doors),
         Err(failed) => (ForwarderReport::Refused(Refusal::from(failed)), Vec::new()),
     };
     let doors: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
-    keeper.send(&told, &doors).during(LinkStep::Fork)?;
+    keeper.send(&report, &doors).during(LinkStep::Fork)?;
     let Some([client, server]) = network.rings else {
         return Err(StepError(
             LinkStep::Fork,
             io::ErrorKind::InvalidInput.into(),
         ));
     };
-    // plain delays while probing: what else was asked for begins afterwards
+    // probes see the delays alone: jitter, loss and the rest of the spec start after them
     let plain = Spec {
         up: setup.spec.up,
         down: setup.spec.down,
@@ -185,23 +187,24 @@ fn become_forwarder(
     Ok(Box::new(Forwarder::new(client, server, middle, keeper)))
 }
 
-/// Keeps the namespaces alive and the forwarder under orders.
+/// Keeps the namespaces alive and controls the forwarder.
 struct NamespaceOwner {
     network: Network,
     forwarder: Channel,
     process: Pid,
-    /// What the kernel had dropped when the link began: devices drop what is sent before they are ready.
+    /// Packets that the kernel had dropped before the link began: devices drop packets until they
+    /// are ready.
     dropped_before: [u64; 2],
 }
 
 impl NamespaceOwner {
     fn await_forwarder(&self) -> Result<(bool, Vec<String>, Vec<OwnedFd>), StepError> {
         let gone = || StepError(LinkStep::Fork, io::ErrorKind::BrokenPipe.into());
-        let told = self
+        let report = self
             .forwarder
             .receive::<ForwarderReport>()
             .during(LinkStep::Fork)?;
-        match told.ok_or_else(gone)? {
+        match report.ok_or_else(gone)? {
             (ForwarderReport::Ready { real_time, caveats }, doors) => {
                 Ok((real_time, caveats, doors))
             }
@@ -213,7 +216,8 @@ impl NamespaceOwner {
         }
     }
 
-    /// SYN round trips: the reset of a closed port needs no server.
+    /// Measures round trips by SYNs to a closed port: the kernel replies with RST, so no server is
+    /// needed.
     fn probe(&self, spec: &Spec) -> io::Result<RoundTrip> {
         namespaces::enter_network(&self.network.doors[0])?;
         let whole = spec.round_trip();
@@ -228,7 +232,7 @@ impl NamespaceOwner {
                 Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
             }
         };
-        // the first finds everything cold
+        // discards the first probe, which also fills caches
         one()?;
         let fit = PROBING.as_micros() / whole.as_micros().max(1);
         let count = fit.clamp(PROBES.0, PROBES.1);
@@ -244,7 +248,7 @@ impl NamespaceOwner {
         })
     }
 
-    /// Does what the owner asks until it is gone. The end of the forwarder is the end of the keeper, too.
+    /// Serves the owner's requests until the owner or the forwarder ends.
     fn serve(&mut self, owner: &Channel) -> io::Result<()> {
         loop {
             let mut watched = [
@@ -255,7 +259,7 @@ impl NamespaceOwner {
                 Err(rustix::io::Errno::INTR) => continue,
                 polled => polled?,
             };
-            // the forwarder only speaks when it is asked: now it can only have ended
+            // the forwarder sends only replies, so an event here means that it has ended
             if !watched[1].revents().is_empty() {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
@@ -271,7 +275,8 @@ impl NamespaceOwner {
         }
     }
 
-    /// The forwarder sees what comes to it; what the kernel dropped before that only the devices know.
+    /// The forwarder counts the packets that reach it. Packets that the kernel dropped before are
+    /// counted by the devices only.
     fn account(&mut self) -> io::Result<Reply> {
         let ForwarderReport::Account(mut account) = self.order(&ForwarderCommand::Account)? else {
             return Err(io::ErrorKind::InvalidData.into());
@@ -290,7 +295,7 @@ impl NamespaceOwner {
         Ok(Reply::Done)
     }
 
-    /// Asks from the server's own side, so that it costs no round trip.
+    /// Connects from the server's side, which takes no round trip of the link.
     fn is_listening(&self, port: u16) -> io::Result<bool> {
         namespaces::enter_network(&self.network.doors[1])?;
         let address = SocketAddr::from((SERVER_V4, port));
@@ -306,8 +311,9 @@ impl NamespaceOwner {
 
     fn order(&self, order: &ForwarderCommand) -> io::Result<ForwarderReport> {
         self.forwarder.send(order, &[])?;
-        let told = self.forwarder.receive()?;
-        told.map(|(told, _)| told)
+        let report = self.forwarder.receive()?;
+        report
+            .map(|(report, _)| report)
             .ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 }

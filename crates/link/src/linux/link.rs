@@ -45,10 +45,11 @@ const ORPHANS: Duration = Duration::from_millis(2);
 impl Link {
     /// Makes a link and measures its round trip. `helper` is a command that calls [`keep`] first thing.
     ///
-    /// Commands on it look names up at port 53 of `resolver`; without one only the server's name is there.
+    /// Commands on the link look names up at port 53 of `resolver`. Without a resolver they find
+    /// only the server's name.
     ///
-    /// Where a container forbids process or mount namespaces the link goes without, and says so among its caveats. This
-    /// process becomes the parent of orphans (`PR_SET_CHILD_SUBREAPER`).
+    /// If a container forbids process or mount namespaces, the link works without them and has a
+    /// caveat. The calling process becomes the parent of orphans (`PR_SET_CHILD_SUBREAPER`).
     pub fn start(
         spec: &Spec,
         resolver: Option<IpAddr>,
@@ -106,7 +107,8 @@ impl Link {
         &self.up.congestion
     }
 
-    /// Whether the forwarder runs ahead of ordinary processes (as root only): without, a busy machine makes the link late.
+    /// Whether the forwarder runs ahead of ordinary processes (root only). Otherwise a busy machine
+    /// delays the link's packets.
     pub fn is_real_time(&self) -> bool {
         self.up.real_time
     }
@@ -121,16 +123,18 @@ impl Link {
         self.doors.mounts.is_some()
     }
 
-    /// What is not as it should be.
+    /// The caveats of the link.
     pub fn caveats(&self) -> &[String] {
         &self.up.caveats
     }
 
-    /// Makes `command` start on a side: in its network, with the link's names, and ending with the link.
+    /// Prepares `command` to start on a side: in its network, with the link's names. It ends with
+    /// the link.
     ///
-    /// The child is a proxy of the command: it passes signals on and ends as the command does; killed, it takes the command
-    /// along. [`Link::program_of`] returns the command's own process. Where the link has no process namespace (a caveat says so)
-    /// the child also ends with the thread that started it.
+    /// The child is a proxy of the command: it forwards signals and ends with the command's status.
+    /// If the proxy is killed, the command ends, too. [`Link::program_of`] returns the command's
+    /// own process. If the link has no process namespace (a caveat reports this), the child also
+    /// ends with the thread that started it.
     pub fn enter(&self, side: LinkEnd, command: &mut Command) {
         self.doors.start_within(command, side as usize);
     }
@@ -182,7 +186,7 @@ impl Link {
     }
 }
 
-/// Starts a keeper, and gives the link or what it could not do.
+/// Starts a keeper. Returns the link, or the step that failed.
 fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, LinkError> {
     let (channel, keepers) = Channel::pair().map_err(LinkError::Helper)?;
     let mut keeper = helper
@@ -190,7 +194,8 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
         .stdout(Stdio::null())
         .spawn()
         .map_err(LinkError::Helper)?;
-    // `helper` still holds the keeper's end, whose closing would show us the keeper's end
+    // `helper` still has a copy of the keeper's socket; while it is open, the end of the keeper is
+    // not visible
     drop(helper);
     let answer = channel.send(&setup, &[]).and_then(|()| channel.receive());
     let Ok(Some((reply, descriptors))) = answer else {
@@ -251,7 +256,8 @@ impl Drop for Owned {
     fn drop(&mut self) {
         // closing the channel ends the keeper, which waits for all that is on the link
         drop(self.channel.take());
-        // a command whose proxy was killed is an orphan of ours by now, and the link ends after it
+        // collects commands whose proxy was killed: they are children of this process now, and end
+        // before the link
         while let Ok(None) = self.keeper.try_wait() {
             process::reap_from_inner_namespaces();
             std::thread::sleep(ORPHANS);
@@ -259,11 +265,11 @@ impl Drop for Owned {
     }
 }
 
-/// What a helper does: keeps a link for the process that started it, which talks to its standard input. Returns when that
-/// process is done with it. Only for a process of one thread.
+/// Runs a helper process as the keeper of a link. Its parent sends requests over the helper's
+/// standard input. Returns when the parent closes it. The process must have a single thread.
 pub fn keep() -> io::Result<()> {
     let channel = io::stdin().as_fd().try_clone_to_owned()?;
-    // one descriptor of the channel is enough: its closing must be seen
+    // closes the other descriptor, so that the owner sees when the channel closes
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     keeper::keep(Channel::from(channel))
 }

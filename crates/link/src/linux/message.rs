@@ -1,4 +1,4 @@
-//! What the processes of a link say to each other.
+//! The messages between the processes of a link.
 
 use crate::spec::{LinkChange, Spec};
 use crate::stats::{LinkStats, RoundTrip};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// What a link is made of; the first word to the keeper.
+/// The setup of a link, the first message to the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
     pub(super) spec: Spec,
@@ -18,7 +18,8 @@ pub(super) struct Setup {
     pub(super) resolver: Option<IpAddr>,
 }
 
-/// What commands on the sides get besides a network of their own. Some containers refuse the first, some both.
+/// The namespaces of commands in addition to the network. Some containers refuse the first, some
+/// refuse both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Isolation {
     /// A process namespace: nothing that was started outlives the link.
@@ -27,18 +28,18 @@ pub(super) struct Isolation {
     pub(super) names: bool,
 }
 
-/// What is asked of the keeper afterwards.
+/// Later requests to the keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Switch something.
     Change(LinkChange),
-    /// Is this port of the server listened on?
+    /// Whether a process listens on this port of the server.
     Listening(u16),
-    /// How did it go so far?
+    /// The counts so far.
     Account,
 }
 
-/// What the keeper answers.
+/// The keeper's replies.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     /// The link is there. Descriptors: see [`super::enter::NamespaceHandles`], then the one for the certificate.
@@ -79,7 +80,7 @@ pub(super) struct Refusal {
 /// What the keeper sends to the forwarder.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ForwarderCommand {
-    /// Become this link, and count from here on.
+    /// Switch to this link and reset the counts.
     Begin(Spec),
     Change(LinkChange),
     Account,

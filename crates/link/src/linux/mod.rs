@@ -1,8 +1,9 @@
 //! How a link is made on Linux: network namespaces, veth devices, packet sockets.
 //!
-//! Processes: the *owner* (the process with a [`Link`]), the *keeper* (its child, an exec of the helper), the *forwarder* (the keeper's
-//! child, first process of a process namespace), and the commands with their proxies. Each notices the end of the one
-//! before it by a closed socket or a death signal, so that `kill -9` of any leaves nothing behind.
+//! The processes of a link form a chain. The *owner* has a [`Link`]. Its child is the *keeper*, an
+//! exec of the helper. The keeper's child is the *forwarder*, the first process of a process
+//! namespace. Commands run under proxies. A closed socket or a death signal ends each process when
+//! the one before it ends. So `kill -9` of any process leaves nothing behind.
 
 mod channel;
 mod devices;

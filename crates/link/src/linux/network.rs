@@ -1,4 +1,5 @@
-//! The three networks of a link: client, server, and the middle, in which nothing listens but the forwarder's packet sockets.
+//! The three networks of a link: client, server, and the middle, where only the forwarder's packet
+//! sockets listen.
 
 use super::devices::Devices;
 use super::step_error::{During, StepError};
@@ -41,7 +42,7 @@ pub(super) struct Network {
 impl Network {
     /// Makes them. The calling thread ends up in the middle.
     pub(super) fn make(spec: &Spec) -> Result<Network, StepError> {
-        // a burst of 64 kB lost or delayed as one is not what happens to packets
+        // real links lose and delay packets, not bursts of 64 kB
         let single_segments = spec.loss_ppm > 0 || spec.rate.is_some();
         let mut caveats = Vec::new();
         let (client_door, client) = side(&mut caveats)?;
@@ -97,8 +98,9 @@ impl Network {
         Ok(())
     }
 
-    /// Addresses and routes. The route carries the congestion control: writing the sysctl needs the host's permission, the
-    /// metric does not. There is no default route: other addresses fail at once.
+    /// Addresses and routes. The congestion control is a metric of the route, because the sysctl
+    /// needs the host's permission. Without a default route, connects to other addresses fail
+    /// immediately.
     fn address(&mut self, spec: &Spec) -> Result<(), StepError> {
         let host = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
         let host = host.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned());
@@ -138,7 +140,7 @@ impl Network {
         Ok(())
     }
 
-    /// Carriers come by and by; what is sent before is dropped.
+    /// Waits until the devices have a carrier: they drop packets before.
     fn wait_until_ready(&mut self, middle: &mut Devices) -> io::Result<()> {
         let give_up = Instant::now() + READY;
         loop {
@@ -166,7 +168,7 @@ fn side(caveats: &mut Vec<String>) -> Result<(OwnedFd, Devices), StepError> {
     let settings = [
         // servers on 80 and 443 without being root
         ("ip_unprivileged_port_start", "0"),
-        // else a connection inherits the round trip and the losses of earlier ones
+        // otherwise a new connection starts with the round trip and losses of earlier ones
         ("tcp_no_metrics_save", "1"),
         ("ping_group_range", "0 2147483647"),
         // for programs that ask for TCP Fast Open; others are not affected

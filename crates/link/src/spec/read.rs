@@ -13,7 +13,7 @@ const KEYS: [&str; 10] = [
     "rtt", "up", "down", "jitter", "reorder", "loss", "rate", "drop", "nat-idle", "cc",
 ];
 
-/// Why a text describes no link.
+/// Why a text is not a valid link.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// Nothing was said.
@@ -58,7 +58,7 @@ pub enum SpecError {
     Delays,
     /// More jitter than delay.
     #[error(
-        "jitter is more than a one-way delay ({delay}): packets cannot arrive before they left"
+        "jitter is more than a one-way delay ({delay}): packets cannot arrive before they are sent"
     )]
     Jitter {
         /// The shorter one-way delay.
@@ -118,7 +118,7 @@ impl Delays {
     pub(super) fn resolve(&self) -> Result<Option<(Duration, Duration)>, SpecError> {
         let rest = |whole: Duration, part| {
             let rest = whole.checked_sub(part).ok_or(SpecError::Delays)?;
-            // what is left for the other way must be one that could have been given
+            // the other direction's delay is the rest of the round trip, and must be valid, too
             match rest <= LONGEST_DELAY {
                 true => Ok(rest),
                 false => Err(SpecError::Delays),
@@ -246,7 +246,7 @@ fn yes_or_no(key: &'static str, value: &str) -> Result<bool, SpecError> {
 }
 
 fn nat(key: &'static str, value: &str) -> Result<Nat, SpecError> {
-    let wanted = "an idle time and what comes of forgotten flows: 350s:rst (a reset, also without :rst) or 350s:silent";
+    let wanted = "an idle time and the reply to forgotten flows: 350s or 350s:rst (RST), or 350s:silent (none)";
     let (idle, then) = value.split_once(':').unwrap_or((value, "rst"));
     let forgotten = match then {
         "rst" => Forgotten::Rst,
