@@ -1,5 +1,6 @@
-//! `cargo xtask dependencies`: licences, sources and duplicates of all dependencies against `deny.toml`, which `cargo deny check`
-//! reads too. Needs no network. Advisories need a database: cargo-deny checks them where it can fetch it, else they are skipped.
+//! `cargo xtask dependencies`: checks licences, sources and duplicates of all dependencies. The
+//! policy is `deny.toml`, as for `cargo deny check`. This part needs no network. Advisories need
+//! cargo-deny and its database; without them they are skipped.
 
 mod licence;
 
@@ -117,7 +118,7 @@ fn cargo(words: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8(out.stdout)?)
 }
 
-/// What breaks the policy, and what of the policy nothing needs any more; a line each.
+/// One line per violation of the policy, and per entry of the policy without use.
 fn broken(policy: &Policy, packages: &[Package]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut used = BTreeSet::new();

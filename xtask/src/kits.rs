@@ -10,7 +10,7 @@ use std::process::Command;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A kit: its folder, what prepares its environment, and what runs its tests there.
+/// A kit: its folder, and the functions that prepare its environment and run its tests.
 struct Kit {
     name: &'static str,
     prepare: &'static [&'static [&'static str]],

@@ -1,5 +1,6 @@
-//! Chores of the workspace. `cargo xtask test [--install]` is the README's test command; `cargo xtask docs DIR` writes man page and completions;
-//! `cargo xtask clients` measures the clients of the catalogue; `cargo xtask dist` builds what is shipped.
+//! Tasks of the workspace. `cargo xtask test [--install]` runs all tests. `cargo xtask clients`
+//! measures the clients of the catalogue. `cargo xtask dist` builds the artefacts of a release.
+//! `cargo xtask --help` lists the others.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -29,7 +30,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Runs all tests; what they need and is missing is installed with --install (or in CI), else named
+    /// Runs all tests. Missing programs are installed with --install (or in CI), otherwise listed
     Test {
         /// Install the missing servers and clients by name, with the system's package manager
         #[arg(long)]
@@ -39,9 +40,9 @@ enum Task {
     Clients(clients::Args),
     /// Runs the tests of the test kits on real clients, under `intact watch --windows`
     Kits(kits::Args),
-    /// Is the room that a client is measured in
+    /// Runs a client inside a link, for `clients`
     #[command(hide = true)]
-    Room(clients::Room),
+    Namespace(clients::NamespaceArgs),
     /// Checks licences, sources and duplicates of all dependencies against deny.toml
     Dependencies,
     /// Checks comments, messages, docs and subjects of commits: rejected words, wide lines, long paragraphs
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
         Task::Test { install } => test::run(install),
         Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
         Task::Kits(args) => kits::run(&args).map(|[_, failed]| failed == 0),
-        Task::Room(args) => clients::room(&args).map(|()| true),
+        Task::Namespace(args) => clients::run_in_namespace(&args).map(|()| true),
         Task::Dependencies => dependencies::check(),
         Task::Words { count } => words::check(count),
         Task::Dist(args) => dist::run(&args),

@@ -153,7 +153,7 @@ pub(crate) fn apt(words: &[&str]) -> anyhow::Result<()> {
         .args(["-o", "DPkg::Lock::Timeout=300"])
         .args(words)
         .env("DEBIAN_FRONTEND", "noninteractive")
-        // a package that starts its service would take the ports that tests need
+        // without this, a package starts its service, which takes ports that tests need
         .env("RUNLEVEL", "1")
         .stdout(Stdio::null())
         .status()

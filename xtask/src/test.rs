@@ -1,4 +1,4 @@
-//! Runs the tests and sums them up, what was skipped included.
+//! Runs the tests and prints a summary, with the skipped tests.
 
 use crate::{clients, kits, peers};
 use anyhow::Context;
@@ -53,7 +53,7 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         failed += kits_failed;
     } else {
         println!(
-            "the catalogue of clients was not compared with the clients: cargo xtask clients --check --quick, --watched --quick; the kits were not tested: cargo xtask kits"
+            "not run here: the catalogue of clients (cargo xtask clients --check --quick, and --watched --quick) and the test kits (cargo xtask kits)"
         );
     }
     let skipped = skipped(&skipped_log);
@@ -81,7 +81,7 @@ fn count(summary: &str, word: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// What tests wrote of having been skipped.
+/// The lines that skipped tests printed.
 fn skipped(log: &PathBuf) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let _ = std::fs::remove_file(log);

@@ -1,4 +1,4 @@
-//! Runs a program of somebody else to its end: a compiler, a package manager. What it prints is shown only if it fails.
+//! Runs an external program, such as a compiler, to its end. Its output is shown only if it fails.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;

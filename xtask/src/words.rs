@@ -1,8 +1,8 @@
 //! `cargo xtask words`: checks the language of comments, messages and documentation.
 //!
-//! It rejects the words of `rejected.rs` in Rust files, in Markdown and in subjects of commits, and
-//! Markdown prose that is wide or has long paragraphs. It reads text only: it builds nothing and
-//! changes nothing.
+//! It rejects the words of `rejected.rs` in Rust files, Markdown and subjects of commits. In
+//! Markdown it also rejects wide lines and long paragraphs. It reads text only: it builds nothing
+//! and changes nothing.
 
 mod prose;
 mod rejected;
@@ -15,7 +15,7 @@ use rejected::Rejected;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What other people wrote, or text that programs read.
+/// Exempt: texts of other people, and texts that programs read.
 const EXEMPT: &[&str] = &["fixtures/"];
 
 /// A place where the language breaks a rule.

@@ -11,9 +11,9 @@ use std::fs;
 /// The result of all of them.
 #[derive(Default)]
 pub(crate) struct MeasuredClient {
-    /// Variants that were measured, or hold what the catalogue says.
+    /// Variants that were measured, or that agree with the catalogue.
     pub(crate) fine: u64,
-    /// Variants that do not, or could not be measured.
+    /// Variants that differ, or could not be measured.
     pub(crate) failed: u64,
     /// The names of the latter.
     pub(crate) names: Vec<String>,
@@ -41,29 +41,29 @@ impl MeasuredClient {
                     connections,
                     requests,
                 } = row.watch;
-                let mut told = format!("{connections}, {mark}{requests}");
+                let mut text = format!("{connections}, {mark}{requests}");
                 if row.server != row.watch {
                     let Counts {
                         connections,
                         requests,
                     } = row.server;
-                    let _ = write!(told, " (server: {connections}, {requests})");
+                    let _ = write!(text, " (server: {connections}, {requests})");
                 }
                 for difference in &row.differences {
-                    let _ = write!(told, "; {difference}");
+                    let _ = write!(text, "; {difference}");
                 }
                 for rule in &row.wrong_findings {
-                    let _ = write!(told, "; finding {rule}");
+                    let _ = write!(text, "; finding {rule}");
                 }
-                Some(told)
+                Some(text)
             };
             let [in_turn, at_once] = Order::ALL.map(cell);
             if in_turn.is_some() || at_once.is_some() {
-                let told = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+                let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
                 println!(
                     "| {name} | {scheme} | {} | {} |",
-                    told(in_turn),
-                    told(at_once)
+                    or_dash(in_turn),
+                    or_dash(at_once)
                 );
             }
         }
@@ -83,8 +83,9 @@ pub(super) struct CatalogueRun {
 }
 
 impl CatalogueRun {
-    /// What the catalogue claims and is not so, a line each. Where the versions differ, what it says of others is held all the same.
-    /// The quick set is not put under faults, which takes long.
+    /// One line per claim of the catalogue that the measurement contradicts. Without a claim for
+    /// the same versions, it is compared with one for other versions. Faults are not compared in
+    /// the quick set, which does not measure them.
     fn compared_with(&self, measured: &Measurement, args: &Args) -> Vec<String> {
         let claims = || self.catalogue.measured.iter();
         let exact = claims().find(|one| check::is_of(one, measured));
@@ -98,7 +99,7 @@ impl CatalogueRun {
                 check::differences(&claimed, measured, args.idle_for())
             }
             Some(claimed) => check::differences(claimed, measured, args.idle_for()),
-            None => vec!["the catalogue says nothing of it".to_owned()],
+            None => vec!["the catalogue has no measurement of this variant".to_owned()],
         }
     }
 
@@ -111,14 +112,14 @@ impl CatalogueRun {
     ) {
         let name = job.name();
         match measured.and_then(|measured| self.take(job, measured, args)) {
-            Ok(told) if told.is_empty() => {
+            Ok(differences) if differences.is_empty() => {
                 self.done.fine += 1;
                 println!("{name}: {}", if args.check { "holds" } else { "measured" });
             }
-            Ok(told) => {
+            Ok(differences) => {
                 self.done.failed += 1;
                 self.done.names.push(job.plain_name());
-                for line in told {
+                for line in differences {
                     println!("{name}: {line}");
                 }
             }
@@ -150,13 +151,13 @@ impl CatalogueRun {
         if let Some(part) = args.only {
             let mut all = self.catalogue.measured.iter_mut();
             let Some(known) = all.find(|one| check::is_of(one, &measured)) else {
-                bail!("not measured in these versions: without --only, all of it is");
+                bail!("the catalogue has no measurement with these versions; run without --only");
             };
             part.take_over(&mut known.facts, measured.facts);
             write(&mut self.catalogue)?;
             return Ok(Vec::new());
         }
-        // of a runtime that the catalogue does not name there is only the one installed
+        // without versions in the catalogue, the installed runtime is the only one
         let only = job.runtime.is_none();
         self.catalogue.measured.retain(|one| {
             let same = one.client == measured.client && one.variant == measured.variant;
@@ -219,8 +220,8 @@ fn marked(text: &str) -> Vec<String> {
     parts
 }
 
-/// Takes the lines of the programs over into the measured part, without measuring: for programs in which only the marks have moved, or that
-/// `--check` compares with what was measured.
+/// Copies the snippets of the programs into the measured part, without measuring. For programs in
+/// which only the marks have moved; `--check` verifies others.
 pub(super) fn refresh_snippets() -> anyhow::Result<MeasuredClient> {
     let _alone = Lock::take(Of::Measured)?;
     let mut catalogue = read()?;

@@ -1,4 +1,4 @@
-//! Whether a claim of the catalogue still holds.
+//! Compares the catalogue with a new measurement.
 
 use intact_fix::{
     ClientFacts, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
@@ -9,9 +9,10 @@ use std::time::Duration;
 
 /// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
 const SLACK_S: f64 = 1.1;
-/// How long after a limit the next use may have come that found the connection given up.
+/// How long after the idle limit the next use may come that finds the connection discarded.
 const SLACK_NEXT_USE_S: f64 = 3.0;
-/// How many connections a burst may take more or fewer from run to run: whether two requests overlap is a matter of luck.
+/// By how many connections a burst may differ from run to run: it varies whether two requests
+/// overlap.
 const SLACK_BURST: u64 = 3;
 
 /// Whether both are of the same variant in the same versions.
@@ -19,7 +20,7 @@ pub(crate) fn is_of(one: &Measurement, other: &Measurement) -> bool {
     (&one.client, &one.variant, &one.versions) == (&other.client, &other.variant, &other.versions)
 }
 
-/// What no longer holds, a line each, where idle connections were watched for `idle_for`.
+/// One line per claim that the measurement contradicts. It watched idle connections for `idle_for`.
 pub(crate) fn differences(
     claimed: &Measurement,
     found: &Measurement,
@@ -27,7 +28,7 @@ pub(crate) fn differences(
 ) -> Vec<String> {
     let mut lines = Differences(Vec::new());
     lines.of("snippet", &claimed.snippet, &found.snippet, |a, b| a == b);
-    // taken apart so that a new fact cannot be forgotten here
+    // destructured so that the compiler requires a comparison of each new fact
     let ClientFacts {
         connection_field,
         plain,
@@ -85,7 +86,7 @@ impl Differences {
         is_same: impl Fn(&T, &T) -> bool,
     ) {
         if !is_same(claimed, found) {
-            let line = format!("{what}: the catalogue says {claimed:?}, now it is {found:?}");
+            let line = format!("{what}: {claimed:?} in the catalogue, {found:?} measured");
             self.0.push(line);
         }
     }
@@ -99,19 +100,19 @@ fn is_load(claimed: Option<&Load>, found: Option<&Load>) -> bool {
         && is_burst(claimed.concurrent.as_ref(), found.concurrent.as_ref())
 }
 
-/// Where it is a matter of timing how many connections it takes.
+/// Compares counts of connections that depend on timing.
 fn is_burst(claimed: Option<&Count>, found: Option<&Count>) -> bool {
     let (Some(claimed), Some(found)) = (claimed, found) else {
         return claimed.is_none() && found.is_none();
     };
-    // so is which of them come late enough to resume a session
+    // how many of them resume a session depends on timing, too
     let (claims, finds) = (claimed.range(), found.range());
     claims.start().saturating_sub(SLACK_BURST) <= *finds.end()
         && *finds.start() <= claims.end() + SLACK_BURST
         && (claimed.failed, &claimed.http) == (found.failed, &found.http)
 }
 
-/// As with idle limits, a short watch can only confirm that nothing happened as long as it looked.
+/// As with idle limits, a short observation confirms only that nothing happened during it.
 fn is_lookups(claimed: Option<Lookups>, found: Option<Lookups>) -> bool {
     let (Some(claimed), Some(found)) = (claimed, found) else {
         return claimed == found;
@@ -170,7 +171,7 @@ fn is_under_faults(claimed: &UnderFaults, found: &UnderFaults) -> bool {
         && (reset, cut, user_timeout) == (found.reset, found.cut, found.user_timeout)
 }
 
-/// What watching something showed, in seconds.
+/// The result of an observation, in seconds.
 #[derive(Clone, Copy)]
 enum Watched {
     Ended(f64),
@@ -204,7 +205,7 @@ fn is_hint(
     claimed == found || limit < 6.0 && (claimed.is_none() || found.is_none())
 }
 
-/// A short watch can only confirm that a connection is kept as long as it looked.
+/// A short observation confirms only that a connection was kept during it.
 fn is_idle(claimed: Option<Idle>, found: Option<Idle>, idle_for: Duration) -> bool {
     match (claimed, found) {
         // a connection that is never used again and is closed later
@@ -221,8 +222,9 @@ fn is_idle(claimed: Option<Idle>, found: Option<Idle>, idle_for: Duration) -> bo
             Some(Idle::DiscardedAtNextUse { within_s: claimed }),
             Some(Idle::DiscardedAtNextUse { within_s: found }),
         ) => (claimed - found).abs() <= SLACK_S,
-        // neither is used past the limit. Which it is varies from run to run where the timer is started by chance: the JDK hands
-        // a connection with an unread error body to a cleaner first (`java-httpurlconnection/error-unread`: 3 of 4 runs left it)
+        // the connection is not used past the limit in either state. In the JDK both occur: its
+        // cleaner starts the timer of a connection with an unread error body
+        // (`java-httpurlconnection/error-unread`: 3 of 4 runs discarded it)
         (
             Some(Idle::Closed { after_s: limit }),
             Some(Idle::DiscardedAtNextUse { within_s: watched }),

@@ -65,7 +65,7 @@ impl Launch {
             bail!("nothing to run");
         };
         let mut command = Command::new(program);
-        // libraries print advertisements; what matters of it is there to be read
+        // standard error goes to a file, because libraries print advertisements
         let log = fs::File::options()
             .create(true)
             .append(true)
@@ -75,7 +75,7 @@ impl Launch {
             .stderr(log)
             .current_dir(&self.folder)
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-        // what the person's shell sets must not decide what a client does
+        // variables of the user's shell must not change the behaviour of a client
         for name in [
             "http_proxy",
             "https_proxy",
@@ -170,7 +170,8 @@ impl Environment {
             Language::Java => {
                 let classes = self.build_java(variant)?;
                 let path = format!("{}:lib/*", classes.display());
-                // in a process namespace two machines have one number, and would have one file for their figures
+                // two Java virtual machines can have the same process id in different namespaces, and
+                // would share a file of figures
                 let words = ["java", "-XX:-UsePerfData", "-cp", &path, "Driver"];
                 words.map(PathBuf::from).to_vec()
             }

@@ -1,6 +1,7 @@
-//! Whether settings hold: a hundred requests against a server that closes idle connections, with pauses right around its limit.
+//! Tests the recommended settings: 100 requests to a server that closes idle connections, with
+//! pauses around its idle limit.
 //!
-//! The race is a matter of a fraction of a millisecond on one machine, so the pauses sweep over it.
+//! On one machine the race lasts a fraction of a millisecond, so the pauses sweep across it.
 
 use super::environment::Launch;
 use super::program::{Outcome, Program, ProgramStep};
@@ -11,13 +12,14 @@ use std::time::{Duration, Instant};
 /// Programs that run side by side, and requests that each makes after its first.
 const PROGRAMS: u32 = 10;
 const REQUESTS: u32 = 10;
-/// How far the pauses are from the server's limit: from so much less to so much more. The program gets the command a little later.
+/// The pauses start `BEFORE` the server's limit and sweep over `SWEEP`. The program gets the
+/// command a little later.
 const BEFORE: Duration = Duration::from_millis(6);
 const SWEEP: Duration = Duration::from_millis(10);
 
-/// The outcomes of the hundred.
+/// The outcomes of the 100 requests.
 pub(crate) struct Survived {
-    /// Answered.
+    /// Requests that got a response.
     pub(crate) answered: usize,
     /// The errors that the programs got.
     pub(crate) errors: Vec<String>,

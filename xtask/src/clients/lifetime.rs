@@ -1,5 +1,5 @@
-//! What takes a while to see: how often a client looks its server's name up and for how long it remembers the address, and how
-//! long it uses a connection that is never idle.
+//! Measures lookups of a client and two lifetimes: how long it keeps an address, and how long it
+//! uses a connection that is never idle.
 
 use super::measure::Bench;
 use super::namespace::{self, Namespace};
@@ -12,29 +12,31 @@ use std::time::{Duration, Instant};
 const PATH: &str = "/life/x";
 /// Requests in turn whose lookups are counted.
 const REQUESTS: u64 = 10;
-/// As long as nothing in a measurement takes; and the shortest there is.
+/// A TTL that no measurement outlasts, and the shortest TTL.
 const LONG_TTL_S: u32 = 300;
 const SHORT_TTL_S: u32 = 1;
-/// How often the long ones ask: more often than any client's idle limit.
+/// Interval of requests in long measurements, shorter than any client's idle limit.
 const EVERY: Duration = Duration::from_millis(500);
-/// Connections opened so soon after the first are there by design, as a pool of two, and replace nothing.
+/// A connection opened this soon after the first belongs to the pool by design (some pools have
+/// two). It replaces no other.
 const BY_DESIGN: Duration = Duration::from_millis(1750);
-/// A second question so soon after the first belongs to the same lookup.
+/// A second query this soon after the first belongs to the same lookup.
 const SAME: Duration = Duration::from_millis(250);
 
 impl Bench<'_> {
-    /// Counts lookups, without what takes long.
+    /// Counts lookups; the lifetimes, which take long, are measured separately.
     pub(super) fn lookups(&self) -> anyhow::Result<Lookups> {
         let count = |closes: bool| -> anyhow::Result<u64> {
-            let mut room = Namespace::start(self.intact, self.launch, LONG_TTL_S, closes)?;
-            room.program
+            let mut namespace = Namespace::start(self.intact, self.launch, LONG_TTL_S, closes)?;
+            namespace
+                .program
                 .run(&ProgramStep::get(namespace::URL).times(REQUESTS))?;
-            let books = room.end()?;
-            let asked = books.asked.len() as u64;
+            let report = namespace.end()?;
+            let asked = report.asked.len() as u64;
             if asked != REQUESTS {
                 bail!("{REQUESTS} requests were made, the peer saw {asked}");
             }
-            Ok(books.lookups.len() as u64)
+            Ok(report.lookups.len() as u64)
         };
         Ok(Lookups {
             kept: count(false)?,
@@ -43,18 +45,18 @@ impl Bench<'_> {
         })
     }
 
-    /// How long an address is remembered whose name holds for a second.
+    /// How long an address with a TTL of one second is used.
     pub(super) fn remembered(&self, how_long: Duration) -> anyhow::Result<Option<DnsCaching>> {
-        let mut room = Namespace::start(self.intact, self.launch, SHORT_TTL_S, true)?;
-        if !room.program.can(Skill::Pause) {
+        let mut namespace = Namespace::start(self.intact, self.launch, SHORT_TTL_S, true)?;
+        if !namespace.program.can(Skill::Pause) {
             return Ok(None);
         }
-        keep_asking(&mut room.program, namespace::URL, how_long)?;
-        let books = room.end()?;
-        let Some(&first) = books.lookups.first() else {
+        keep_asking(&mut namespace.program, namespace::URL, how_long)?;
+        let report = namespace.end()?;
+        let Some(&first) = report.lookups.first() else {
             return Ok(None);
         };
-        let again = books.lookups.iter().find(|&&at| at > first + SAME);
+        let again = report.lookups.iter().find(|&&at| at > first + SAME);
         Ok(Some(match again {
             Some(&at) => DnsCaching::Until {
                 after_s: tenths(at - first),
@@ -65,7 +67,8 @@ impl Bench<'_> {
         }))
     }
 
-    /// How long a connection is used that is always in use; `None` where each request has its own.
+    /// How long a connection is used that is never idle; `None` if each request has its own
+    /// connection.
     pub(super) fn life(&self, how_long: Duration) -> anyhow::Result<Option<LifetimeFacts>> {
         let peer = Peer::start(Script::PLAIN)?;
         let mut program = self.start(None)?;

@@ -1,17 +1,18 @@
-//! Keeps two harnesses in one tree from writing over each other: what they install, and what they found.
+//! Locks that keep two harnesses in one tree from overwriting each other's installed packages and
+//! results.
 
 use super::environment::cache;
 use anyhow::Context;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 
-/// What one harness has for itself until this value ends.
+/// A lock that one harness holds until this value is dropped.
 pub(super) struct Lock {
-    // the system lets go of it when the file is closed, after a crash too
+    // the system releases it when the file is closed, also after a crash
     _file: File,
 }
 
-/// What is to be had for oneself.
+/// What a lock protects.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     /// The folders of clients while something is installed or built there.

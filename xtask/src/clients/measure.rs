@@ -1,6 +1,7 @@
-//! The scenarios: what is asked of each variant, and how the server's ledger becomes facts.
+//! The scenarios: the requests of each variant, and how facts follow from the server's ledger.
 //!
-//! A scenario has a server and a client program of its own, so that no pool is warm from the one before.
+//! Each scenario starts a new server and a new client program, so that no pool has connections of
+//! the scenario before.
 
 use super::client_traits;
 use super::environment::Launch;
@@ -26,16 +27,18 @@ const WARM: &str = "/warm/x";
 const NEXT: &str = "/next/x";
 const STALE: &str = "/stale/";
 
-/// Idle for this time before the server closes, and then as long again until the client has surely seen the FIN.
+/// The server's idle limit, and a longer wait after which the client has certainly received the
+/// FIN.
 const SERVER_IDLE: &str = "300ms";
 const UNTIL_DEAD: Duration = Duration::from_millis(900);
-/// Pauses to find an idle limit with, off the round numbers that limits are.
+/// Pauses that search an idle limit. They avoid round numbers, which limits usually are.
 const PAUSES_S: [f64; 13] = [
     1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 10.5, 15.5, 20.5, 30.5, 60.5, 90.5, 120.5,
 ];
 /// How often bodies are left unread, where a connection was reused.
 const UNREAD_REPETITIONS: usize = 5;
-/// What the hint says, and a pause just past it that is shorter than every client's own limit.
+/// The announced idle timeout, and a longer pause that is still shorter than every client's own
+/// limit.
 const HINT: &str = "timeout=3";
 const PAST_HINT: Duration = Duration::from_millis(3400);
 
@@ -47,7 +50,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) launch: &'a Launch,
 }
 
-/// One part about one variant, but what takes long.
+/// Measures one part of the facts of one variant, except those that take long.
 pub(crate) fn measure_part(bench: &Bench<'_>, part: Part) -> anyhow::Result<(About, ClientFacts)> {
     let mut facts = ClientFacts::default();
     if part == Part::Traits {
@@ -62,7 +65,7 @@ pub(crate) fn measure_part(bench: &Bench<'_>, part: Part) -> anyhow::Result<(Abo
     Ok((about, facts))
 }
 
-/// Everything about one variant but what becomes of idle connections, which takes long and no CPU.
+/// Measures all facts of one variant, except those of idle connections: they take long but no CPU.
 pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, ClientFacts)> {
     let mut facts = ClientFacts::default();
     let about = bench.plain(&mut facts).context("plain")?;
@@ -122,7 +125,7 @@ pub(crate) struct Watching {
     pub(crate) has_faults: bool,
 }
 
-/// What becomes of connections and names in a while: all at once, each with a program of its own.
+/// Measures the lifetimes of connections and names concurrently, each with a separate program.
 pub(crate) fn watch(
     bench: &Bench<'_>,
     facts: &mut ClientFacts,
@@ -144,7 +147,7 @@ pub(crate) fn watch(
         });
         let life = scope.spawn(|| bench.life(how_long).context("life"));
         let remembered = scope.spawn(|| {
-            // who asks for each connection remembers nothing
+            // a client that looks the name up for each connection does not cache it
             match lookups.is_some_and(|lookups| lookups.closed < 10) {
                 true => bench.remembered(how_long).context("lookups"),
                 false => Ok(None),
@@ -273,7 +276,8 @@ impl Bench<'_> {
         })
     }
 
-    /// The shortest pause after which a client that looks at the age of its connections only when it needs one takes a new one.
+    /// The shortest pause after which the next request takes a new connection. For clients that
+    /// check the age of a connection only when they need it.
     fn shortest(&self, longest: f64) -> anyhow::Result<Idle> {
         std::thread::scope(|scope| {
             let pauses = PAUSES_S.iter().copied().filter(|&pause| pause < longest);
@@ -307,13 +311,14 @@ impl Bench<'_> {
         std::thread::sleep(pause);
         program.run(&ProgramStep::get(&next))?;
         let watched = pause.as_secs_f64();
-        // the server ends first, so that a connection that is still there is closed by it and not by the program's end
+        // the server ends first, so that a connection still open is closed by the server, not by
+        // the program's end
         let books = server.end()?;
         program.end()?;
         let first = books.asked(WARM).next().and_then(|one| one.connection);
         let second = books.asked(NEXT).next().and_then(|one| one.connection);
-        // a side that closes right after the response does so because the client asked for it
-        // what closes as the next request is made does so because of it
+        // a close right after the response was requested by the client; a close at the time of the
+        // next request was caused by that request
         let closed = books.end_of(WARM).filter(|&after| after < watched - 0.2);
         Ok(Some(match closed {
             Some(after) if after < 0.2 => Idle::NotKept,
@@ -341,7 +346,7 @@ impl Bench<'_> {
             Ok(asked.iter().map(|one| one.connection).max().unwrap_or(0))
         };
         if connections(None)? > 1 {
-            // it would not have kept the connection anyway
+            // the client does not keep the connection without the field either
             return Ok(None);
         }
         Ok(Some(if connections(Some(HINT))? > 1 {

@@ -1,5 +1,5 @@
-//! `cargo xtask clients`: measures the clients of the catalogue against `intact serve` and writes `clients/measured.json`,
-//! or with `--check` holds that file against what they do now.
+//! `cargo xtask clients`: measures the clients of the catalogue against `intact serve` and writes
+//! `clients/measured.json`. With `--check` it compares that file with a new measurement.
 
 mod catalogue_run;
 mod check;
@@ -19,7 +19,7 @@ mod watch_counts;
 
 pub(crate) use catalogue_run::MeasuredClient;
 pub(crate) use environment::install_runtimes;
-pub(crate) use namespace::{Args as Room, run as room};
+pub(crate) use namespace::{Args as NamespaceArgs, run as run_in_namespace};
 pub(crate) use server::Server;
 
 use anyhow::{Context, bail};
@@ -39,7 +39,7 @@ use std::time::Duration;
 pub(crate) struct Args {
     /// Clients to measure, or CLIENT/VARIANT; none: all
     names: Vec<String>,
-    /// Hold the catalogue against what the clients do now, and write nothing
+    /// Compare the catalogue with a new measurement, and write nothing
     #[arg(long)]
     check: bool,
     /// Print what is measured as JSON, and write nothing
@@ -54,13 +54,15 @@ pub(crate) struct Args {
     /// Watch idle connections for 130 s instead of 7
     #[arg(long)]
     full: bool,
-    /// Instead: a hundred requests with pauses around SECONDS against a server that closes idle connections then
+    /// Instead: make 100 requests with pauses around SECONDS to a server with this idle limit
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "show", "full"])]
     survive: Option<f64>,
-    /// Instead: run the clients under `intact watch` and hold its counts against the server's, and what they say against what they say unwatched
+    /// Instead: run the clients under `intact watch`; compare its counts with the server's, and the
+    /// clients' output with their output without it
     #[arg(long, conflicts_with_all = ["check", "show", "full", "only", "survive"])]
     watched: bool,
-    /// Take over the lines of programs whose marks have moved, without measuring; then hold them to what was measured with --check
+    /// Copy the snippets of programs whose marks have moved, without measuring; verify the result
+    /// with --check
     #[arg(long)]
     snippets: bool,
     /// Instead: print how each program is started, as a line of JSON (words, folder, variables)
@@ -77,7 +79,7 @@ impl Args {
         Duration::from_secs(if self.full { 130 } else { 7 })
     }
 
-    /// What CI holds the catalogue to.
+    /// The check of the catalogue in CI.
     pub(crate) fn quick_check() -> Args {
         Args {
             names: Vec::new(),
@@ -94,7 +96,7 @@ impl Args {
         }
     }
 
-    /// What CI holds `intact watch` to.
+    /// The check of `intact watch` in CI.
     pub(crate) fn watched_check() -> Args {
         Args {
             names: WATCHED.map(str::to_owned).to_vec(),
@@ -106,7 +108,8 @@ impl Args {
     }
 }
 
-/// The clients under which CI holds what `intact watch` counts: languages, TLS libraries, HTTP versions, reuse and none.
+/// The clients with which CI checks the counts of `intact watch`. They differ in language, TLS
+/// library, HTTP version and reuse.
 const WATCHED: [&str; 15] = [
     "curl/many-urls",
     "wget/many-urls",
@@ -145,11 +148,12 @@ impl Job<'_> {
     }
 }
 
-/// Claims that are worth a second look; if more differ, the machine's speed is not the cause.
+/// Limit of differing claims that are measured again. If more differ, the machine's speed is not
+/// the cause.
 const MOST_AGAIN: u64 = 8;
 
-/// Measures. Much depends on time, and several are measured at once: what differs is measured a second time, one at a time, and
-/// fails when it does not hold again.
+/// Measures all variants, several concurrently. Many results depend on timing, so differing
+/// variants are measured again, one at a time. A variant fails only if it differs twice.
 pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
     let first = run_once(args)?;
     if !(args.check || args.watched) || first.failed == 0 || first.failed > MOST_AGAIN {

@@ -1,6 +1,6 @@
-//! A name server for one measurement: it answers every name with one address and keeps the questions.
+//! A name server for one measurement: answers every query with one address and records the queries.
 //!
-//! DNS over UDP as clients speak it (RFC 1035): one question a message. It is no resolver and knows no zones.
+//! DNS over UDP (RFC 1035), one question per message. It does not resolve names and has no zones.
 
 use anyhow::Context;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -23,7 +23,7 @@ pub(super) struct DnsQuestion {
     /// Lower case, without a dot at the end.
     pub(super) name: String,
     pub(super) kind: u16,
-    /// Who asked, and the number that it gave the message: a question sent again has the same.
+    /// The sender and its message id; a query that is sent again has the same id.
     from: (SocketAddr, u16),
 }
 
@@ -61,7 +61,7 @@ impl NameServer {
                     book.push(asked);
                 }
                 drop(book);
-                // who does not take the answer asks again
+                // a lost reply makes the client send its query again
                 let _ = socket.send_to(&answer, from);
             }
         });
@@ -102,7 +102,7 @@ fn question(message: &[u8]) -> Option<(String, u16, usize)> {
     (end <= message.len()).then(|| (labels.join("."), kind, end))
 }
 
-/// The answer to a message that is cut after its question: the address to who asks for one, nothing to all others.
+/// The reply to a message that is cut after its question: the address for type A, else no record.
 fn answer(question: &[u8], kind: u16, address: Ipv4Addr, ttl_s: u32) -> Vec<u8> {
     let mut out = question.to_vec();
     // an authoritative answer; recursion is available, if it was desired

@@ -1,7 +1,8 @@
-//! A room where a client's server has a name: on the client side of a link nothing is there but a name server and a peer of ours,
-//! and both keep books. The program in it talks to the harness as any other.
+//! Runs a client in the client namespace of a link, so that its server has a name. Only a name
+//! server and a [`Peer`] of the harness listen there, and both record what they receive. The client
+//! talks to the harness as usual.
 //!
-//! The room is a process (`cargo xtask room`), started behind the doors of a link, which has the program as its child.
+//! `cargo xtask namespace` is the process inside the link; the client's program is its child.
 
 use super::environment::Launch;
 use super::name_server::{A, AAAA, NameServer};
@@ -19,30 +20,30 @@ use std::time::{Duration, Instant};
 
 /// The server's name. No one owns `.test` (RFC 6761).
 const NAME: &str = "api.names.test";
-/// A request's address: each room has a network of its own, so the port may always be the same.
+/// The URL of requests. Each namespace has its own network, so the port is always the same.
 pub(super) const URL: &str = "http://api.names.test:8080/names/x";
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// Where the resolv.conf of a link's client side says that a name server is.
+/// The name server that the resolv.conf of a link's client side names.
 const NAME_SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 
-/// The chore that is the room.
+/// Arguments of the process inside the link.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where the books go at the end
+    /// File for the report of the name server and the peer
     #[arg(long)]
-    books: PathBuf,
-    /// How long names hold, in seconds
+    report: PathBuf,
+    /// TTL of names, in seconds
     #[arg(long)]
     ttl: u32,
-    /// Close after each answer
+    /// Close the connection after each response
     #[arg(long)]
     closes: bool,
-    /// The program and its words
+    /// The client's program and its arguments
     #[arg(last = true)]
     words: Vec<OsString>,
 }
 
-/// What happened in a room, times counted from its beginning.
+/// What the name server and the peer received; times since the start of the process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ServerReport {
     /// When the server's name was looked up.
@@ -51,7 +52,7 @@ pub(super) struct ServerReport {
     pub(super) asked: Vec<(Duration, u64)>,
 }
 
-/// Is the room: ends with its program.
+/// Runs inside the link until the client's program ends.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let begin = Instant::now();
     let script = Script {
@@ -63,12 +64,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Some((program, words)) = args.words.split_first() else {
         bail!("no program");
     };
-    // a program that ended too early has shown it by its silence
+    // an exit code adds nothing: the harness notices a program that ends too early
     Command::new(program)
         .args(words)
         .status()
         .with_context(|| program.display().to_string())?;
-    // who wants any address asks for both kinds, one after the other or at once
+    // a lookup of any address sends both queries, one after the other or at the same time
     let of = |kind: u16| {
         let questions = names.questions();
         let ours = questions
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ours.map(|one| one.at - begin).collect::<Vec<_>>()
     };
     let (v4, v6) = (of(A), of(AAAA));
-    let books = ServerReport {
+    let report = ServerReport {
         lookups: if v4.len() >= v6.len() { v4 } else { v6 },
         asked: peer
             .asked()
@@ -85,20 +86,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             .map(|one| (one.at - begin, one.connection))
             .collect(),
     };
-    fs::write(&args.books, serde_json::to_vec(&books)?)?;
+    fs::write(&args.report, serde_json::to_vec(&report)?)?;
     Ok(())
 }
 
-/// A program in a room.
+/// A client's program inside a link.
 pub(super) struct Namespace {
     pub(super) program: Program,
     folder: tempfile::TempDir,
-    // its namespaces are there as long as it is
+    // the namespaces exist as long as the link
     _link: Link,
 }
 
 impl Namespace {
-    /// Starts both. Names hold for this number of seconds; the server closes after each response, or never.
+    /// Starts the link and the program in it. Names have a TTL of `ttl_s`. With `closes`, the peer
+    /// closes the connection after each response.
     pub(super) fn start(
         intact: &Path,
         launch: &Launch,
@@ -111,19 +113,19 @@ impl Namespace {
             helper.arg("link-keeper");
             helper
         })
-        .context("a room needs a link")?;
+        .context("measuring lookups needs a link")?;
         if !link.has_names() {
-            bail!("a room needs a mount namespace, which is forbidden here");
+            bail!("measuring lookups needs a mount namespace, which this system forbids");
         }
         let folder = tempfile::tempdir()?;
-        let mut words: Vec<OsString> = vec!["room".into(), "--books".into()];
-        words.push(folder.path().join("books").into());
+        let mut words: Vec<OsString> = vec!["namespace".into(), "--report".into()];
+        words.push(folder.path().join("report").into());
         words.extend(["--ttl".into(), ttl_s.to_string().into()]);
         if closes {
             words.push("--closes".into());
         }
         words.push("--".into());
-        // this very program, or the one next to a test of it
+        // `xtask` next to `intact`: in a test the current program is another one
         let ours = intact.with_file_name("xtask");
         let mut command = launch.inside(&ours, words).command()?;
         link.enter(LinkEnd::Client, &mut command);
@@ -134,11 +136,12 @@ impl Namespace {
         })
     }
 
-    /// Ends the program and reads the books.
+    /// Ends the program and reads the report.
     pub(super) fn end(self) -> anyhow::Result<ServerReport> {
         self.program.end()?;
-        let books = fs::read(self.folder.path().join("books"))
-            .context("the room ended without books: see stderr.log in the client's folder")?;
-        Ok(serde_json::from_slice(&books)?)
+        let report = fs::read(self.folder.path().join("report")).context(
+            "the process inside the link wrote no report: see stderr.log in the client's folder",
+        )?;
+        Ok(serde_json::from_slice(&report)?)
     }
 }

@@ -1,5 +1,5 @@
-//! A small scripted server for what must strike a certain request: it can end a connection in place of an answer, only when
-//! that connection has been used before, and it keeps what it was asked.
+//! A small scripted server. In place of a response it can end a connection that carried an earlier
+//! request. It records all requests.
 
 use anyhow::Context;
 use intact_wire::http1::{RequestEvent, RequestParser};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the paths of requests that are struck begin with.
+/// Prefix of the paths of requests that get a close in place of a response.
 pub(crate) const RACE: &str = "/race/";
 
-/// How the peer ends a connection in place of an answer.
+/// How the peer ends a connection in place of a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Fin,
@@ -29,7 +29,7 @@ pub(crate) struct Script {
     pub(crate) keep_alive: Option<&'static str>,
     /// Whether all answers set a cookie.
     pub(crate) sets_cookie: bool,
-    /// Whether each answer is the last on its connection, and says so.
+    /// Whether each response is the last on its connection, with `Connection: close`.
     pub(crate) closes: bool,
     /// How long it takes to answer.
     pub(crate) takes: Duration,
@@ -89,7 +89,7 @@ impl Peer {
                 }
                 let Ok(stream) = stream else { continue };
                 let book = book.clone();
-                // what fails here failed at the client too, and is seen there
+                // an error here also reaches the client, whose result shows it
                 std::thread::spawn(move || serve(stream, connection, script, &book));
             }
         });
@@ -189,7 +189,7 @@ fn serve(
                     std::thread::sleep(script.takes);
                     stream.write_all(answer(script).as_bytes())?;
                     answered += 1;
-                    // some clients read until the connection that they asked to be closed is
+                    // a client that requested the close may read until the connection is closed
                     if is_last {
                         return Ok(());
                     }

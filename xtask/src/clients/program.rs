@@ -1,6 +1,8 @@
-//! A client program under measurement: it starts, gets its requests line by line, and reports their outcomes.
+//! A client program under measurement. It reads commands line by line and reports the outcome of
+//! each request.
 //!
-//! The protocol is in clients/README.md. A program that hangs is an answer too: the step's deadline passes and is reported as such.
+//! The protocol is in clients/README.md. A program that hangs is a result, too: each step has a
+//! deadline, and its unfinished requests count as timeouts.
 
 use crate::tool::package_of;
 use anyhow::{Context, bail};
@@ -43,11 +45,11 @@ pub(crate) enum Skill {
     Unread,
     /// POST.
     Post,
-    /// Making sense of a status other than 200 without the body that its service would send.
+    /// Handling a status other than 200 without the body that the client's service would send.
     Status,
     /// Nothing but plain HTTP.
     PlainOnly,
-    /// Nothing but POST, whatever it is asked for.
+    /// Only POST, for any requested method.
     PostOnly,
     /// Keeping its connections while it waits for the next step.
     Pause,
@@ -192,7 +194,7 @@ impl Program {
                 ])
             }
             Err(RecvTimeoutError::Disconnected) => {
-                bail!("the program ended instead of answering {line:?}")
+                bail!("the program ended before it reported the result of {line:?}")
             }
         }
     }
@@ -215,12 +217,12 @@ impl Program {
 /// The command's words without its variables.
 fn name(command: &Command) -> String {
     let words = command.get_args().map(|word| word.to_string_lossy());
-    let mut told = command.get_program().to_string_lossy().into_owned();
+    let mut line = command.get_program().to_string_lossy().into_owned();
     for word in words {
-        told.push(' ');
-        told.push_str(&word);
+        line.push(' ');
+        line.push_str(&word);
     }
-    told
+    line
 }
 
 impl Drop for Program {

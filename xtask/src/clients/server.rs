@@ -1,4 +1,4 @@
-//! `intact serve` as the other side, and what its ledger says of the connections that a client made.
+//! Runs `intact serve` as the peer of a client, and reads the client's connections from its ledger.
 
 use anyhow::{Context, bail};
 use intact_fix::Count;
@@ -47,7 +47,7 @@ impl Server {
         let mut line = String::new();
         output.read_line(&mut line)?;
         let ready: Ready = serde_json::from_str(&line)
-            .with_context(|| format!("intact serve {words:?} said {line:?}"))?;
+            .with_context(|| format!("unexpected output of intact serve {words:?}: {line:?}"))?;
         std::fs::write(folder.path().join("ca.pem"), &ready.ca)?;
         Ok(Server {
             child,

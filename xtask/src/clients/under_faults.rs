@@ -1,7 +1,8 @@
 //! What a client does when its connection fails, under `intact watch --fault`.
 //!
-//! Each request has a program, a server and a fault of its own, and is the second one on its connection. The result for the caller
-//! is what the program reports. How often a request arrived is what the server's ledger counts; the card of `watch` must agree.
+//! Each request has a separate program, server and fault, and is the second request on its
+//! connection. The program reports the result for the caller. The server's ledger counts how often
+//! the request arrived; the fault card of `watch` must agree.
 
 use super::measure::{Bench, trust};
 use super::program::{Outcome, Program, ProgramStep, Skill};
@@ -19,9 +20,11 @@ const WARM: &str = "/warm/x";
 const NEXT: &str = "/struck/x";
 /// Longer than the relay takes to notice that a connection is idle, and shorter than any client's idle limit.
 const PAUSE: Duration = Duration::from_millis(400);
-/// After this a connection that hears nothing is reset. The harness waits for a program for 30 s.
+/// After this time without data from the peer, the connection is reset. The harness waits 30 s for
+/// a program.
 const WAIT: &str = "20s";
-/// The limit that programs set which limit a wait. It is shorter than in other scenarios, in which it must not end a request.
+/// The response limit of programs that set one. It is shorter than in other scenarios, where it
+/// must not end a request.
 const TIMEOUT_MS: &str = "2000";
 
 /// One request under a fault.
@@ -135,7 +138,8 @@ fn one(
     }))
 }
 
-/// The row of the card whose fault was applied and met a request. What the card says of the server must be what the server counted.
+/// The row of the card whose fault was applied and affected a request. Its count of the server must
+/// equal the server's own count.
 fn cell(card: &Value, served: u64) -> anyhow::Result<Option<Value>> {
     let cells = card["cells"].as_array().context("a card without rows")?;
     let applied = |cell: &&Value| cell["not_applied"].is_null();
@@ -144,7 +148,7 @@ fn cell(card: &Value, served: u64) -> anyhow::Result<Option<Value>> {
     };
     let bound = |name: &str| cell["reached"][name].as_u64().context("no count");
     let reached = bound("least")?..=bound("most")?;
-    // without keys, and where the program's kernel kept requests, the counts are lower bounds
+    // counts are lower bounds without keys, or if the program's kernel did not send requests
     let is_lower_bound = ["is_partly_seen", "has_held"].map(|name| cell[name] == true);
     let is_above = served > *reached.end() && !is_lower_bound.contains(&true);
     if served < *reached.start() || is_above {

@@ -1,9 +1,10 @@
-//! What `intact watch` counts, compared with what the server counts, with real clients; and what the clients print under it,
-//! compared with what they print without.
+//! Compares the counts of `intact watch` with the server's counts, for real clients. Also compares
+//! a client's output under `watch` with its output without.
 //!
-//! No client of the catalogue may show a rule for broken paths, full servers and drains: its server and its path have none of these.
+//! No client may get a finding about a broken path, a full server or a drain, because none of these
+//! occurs here.
 //!
-//! A client is run twice for each scheme, each time with a server of its own: as it is, and watched.
+//! A client runs twice for each scheme, without and with `watch`, each time with a new server.
 
 use super::environment::Launch;
 use super::measure::trust;
@@ -73,15 +74,16 @@ pub(super) struct Watched {
     pub(super) is_inferred: bool,
     /// Over HTTP/2.
     pub(super) is_http2: bool,
-    /// What the program said that it did not say unwatched, or the other way round.
+    /// Output that appears only with `watch`, or only without.
     pub(super) differences: Vec<String>,
     /// Rules of [`ABSENT_HERE`] with a finding.
     pub(super) wrong_findings: Vec<String>,
 }
 
 impl Watched {
-    /// Whether both count the same and the program said the same. Requests side by side on one connection cannot be inferred, and
-    /// in HTTP/2 settings and tickets may come just so that one is taken for an answer.
+    /// Whether both counts and both outputs are equal. With inferred requests over HTTP/2, the
+    /// counts may differ by one: SETTINGS and tickets can look like a response. Concurrent requests
+    /// on one connection cannot be inferred, so their number is not compared.
     pub(super) fn holds(&self) -> bool {
         let off = self.server.requests.abs_diff(self.watch.requests);
         let most = match (self.is_inferred && self.is_http2, self.order) {
@@ -96,7 +98,7 @@ impl Watched {
     }
 }
 
-/// All that a program said, byte for byte.
+/// The complete output of a program, in bytes.
 struct Said {
     output: Vec<u8>,
     errors: Vec<u8>,
@@ -132,7 +134,7 @@ fn hold_one(
     words.push(format!("--json={}", document.display()).into());
     words.push("--".into());
     let watched = converse(&launch.inside(intact, words), &server, scheme, order)?
-        .context("watched, it cannot do what it could")?;
+        .context("under `intact watch` the program cannot make requests that it made without")?;
     let base = server.base(scheme);
     let books = server.end()?;
     let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
@@ -153,7 +155,7 @@ fn hold_one(
     }))
 }
 
-/// What the document says of the server there, and whether requests are inferred.
+/// The counts of the document for that server, and whether requests are inferred.
 fn counts(document: &Value, base: &str) -> anyhow::Result<(Counts, bool)> {
     let port = base.rsplit(':').next().unwrap_or_default();
     let is_ours = |one: &&Value| {
@@ -189,7 +191,7 @@ fn wrong_findings(document: &Value) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-/// Has a program make its requests. `None`: it cannot, not in this order or not over this scheme.
+/// Lets a program make its requests. `None`: it does not support this order or this scheme.
 fn converse(
     launch: &Launch,
     server: &Server,
@@ -262,9 +264,9 @@ fn without_number(errors: &[u8]) -> Vec<u8> {
 }
 
 fn differences(unwatched: &Said, watched: &Said) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     if unwatched.status != watched.status {
-        told.push(format!(
+        changes.push(format!(
             "ended with {:?}, not {:?}",
             watched.status, unwatched.status
         ));
@@ -275,8 +277,8 @@ fn differences(unwatched: &Said, watched: &Said) -> Vec<String> {
     ] {
         if before != now {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-            told.push(format!("{what}: {:?} became {:?}", text(before), text(now)));
+            changes.push(format!("{what}: {:?} became {:?}", text(before), text(now)));
         }
     }
-    told
+    changes
 }

@@ -1,7 +1,7 @@
 //! SPDX licence expressions (ISO/IEC 5962, annex D), and the `/` of older manifests, which means OR.
 
-/// The licences of an expression that are needed to satisfy it with allowed ones: of alternatives, all that are allowed.
-/// `None` where no choice is allowed, or where the text is no expression.
+/// The allowed licences that satisfy an expression; of alternatives, all allowed ones. `None` if no
+/// choice is allowed or the text is no expression.
 pub(super) fn needed<'a>(text: &'a str, is_allowed: &dyn Fn(&str) -> bool) -> Option<Vec<&'a str>> {
     let mut words = words(text);
     words.reverse();
@@ -25,7 +25,8 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// What an expression needs: outside `None` where it cannot be read, inside `None` where it is not allowed.
+/// The licences that an expression needs. Outer `None`: the text cannot be parsed. Inner `None`: no
+/// choice is allowed.
 type Needed<'a> = Option<Option<Vec<&'a str>>>;
 
 fn either<'a>(words: &mut Vec<&'a str>, is_allowed: &dyn Fn(&str) -> bool) -> Needed<'a> {

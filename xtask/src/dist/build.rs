@@ -1,4 +1,5 @@
-//! The program of one system: the target by rustup, the compiler and linker by zig, so that the oldest glibc is ours to choose.
+//! Builds the program for one system. rustup provides the target. zig provides compiler and linker,
+//! because it can link against an old glibc.
 
 use super::platform::Platform;
 use super::{ROOT, tools::Tools};

@@ -1,5 +1,6 @@
-//! `cargo xtask dist`: every artefact of a release in one folder, with checksums and a bill of materials. What cannot be built here is named with
-//! its reason, and the rest is built. Nothing is uploaded: RELEASING.md has what a person does with the folder.
+//! `cargo xtask dist`: builds every artefact of a release into one folder, with checksums and a
+//! bill of materials. An artefact that cannot be built here is listed with the reason, and the
+//! others are built. Nothing is uploaded; RELEASING.md has the next steps.
 
 mod build;
 mod package;
@@ -59,7 +60,7 @@ struct Artefact {
 struct Missing {
     name: String,
     reason: String,
-    /// Somebody relies on it: it was named, or it is of the system that is always built.
+    /// Its absence is a failure: `--only` names it, or its system is always built.
     is_wanted: bool,
 }
 

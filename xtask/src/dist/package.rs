@@ -155,8 +155,9 @@ fn npm_platform(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
     npm_pack(&folder, &package, out)
 }
 
-/// npm's package that a user names: it starts the program of the package that npm chose for the system. It names the packages that are
-/// in the folder, built now or brought there, and no other: somebody else could register a name that is not published.
+/// The npm package that users install. It starts the program of the package that npm chose for
+/// their system. It lists only packages in the folder, built now or copied there: an unpublished
+/// name could be registered by somebody else.
 pub(super) fn npm_main(out: &Path) -> anyhow::Result<PathBuf> {
     let names = PLATFORMS.iter().map(npm_name);
     let names = names.filter(|name| out.join(format!("{name}-{VERSION}.tgz")).is_file());
@@ -215,7 +216,7 @@ fn linux_package(kind: Kind, stage: &Stage, out: &Path, tools: &Tools) -> anyhow
     Ok(file.context("nfpm names no file")?.1.into())
 }
 
-/// Who answers for the package: that of the environment, as Debian's tools read it.
+/// The maintainer of the package, from the variables that Debian's tools read.
 fn maintainer() -> String {
     let from = |name| std::env::var(name).ok();
     let email = from("DEBEMAIL").unwrap_or_else(|| "intact@localhost".to_owned());

@@ -1,5 +1,6 @@
-//! Which packages the tree asks a reader to install. The names `intact` of npm and of the Rust registry belong to other people, so a line
-//! such as "npx" with that name would run their code. The test reads every text of the tree.
+//! Finds install commands in texts of the tree that name a package of other people. The name
+//! `intact` on npm and on the Rust registry is theirs, so "npx" with that name would run their
+//! code.
 
 use super::PACKAGE;
 

@@ -1,4 +1,4 @@
-//! The systems that the program is shipped for: one row each, with the names that every channel has for it.
+//! The supported systems: one row each, with its name in every channel.
 
 /// A system, in the words of each channel.
 pub(super) struct Platform {

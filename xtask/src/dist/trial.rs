@@ -1,5 +1,6 @@
-//! `cargo xtask dist --try`: installs what was built, as a user would, into empty environments, and runs it there. It prints the table of the
-//! release: artefact, size, command, what was run. What cannot be tried here is named with its reason and counts as not run.
+//! `cargo xtask dist --try`: installs the artefacts into empty environments, as a user would, and
+//! runs them. It prints the table of the release: artefact, size, command, steps that ran. An
+//! artefact that cannot be tried here is listed with the reason and counts as not run.
 
 mod install;
 mod steps;

@@ -1,5 +1,6 @@
-//! `cargo xtask systems`: type-checks the program for macOS on a machine that is no Mac. Only linking needs Apple's SDK; zig compiles the C of the
-//! libraries. Where the target or zig cannot be had, the system is named as not checked.
+//! `cargo xtask systems`: type-checks the program for macOS on other systems. Only linking needs
+//! Apple's SDK; zig compiles the C code of libraries. Without the target or zig, the system is
+//! listed as not checked.
 
 use super::build::FEATURES;
 use super::platform::PLATFORMS;

@@ -1,7 +1,7 @@
 //! Subjects of commits: `area: imperative`, at most 72 characters, without a rejected word.
 //!
-//! Only the commits of the branch are checked, from where it left the main branch. A shallow clone may lack that commit; then nothing
-//! is checked, and the check says so.
+//! Only the commits since the branch point are checked. A shallow clone may lack it; then the check
+//! prints that it skips the subjects.
 
 use super::prose::Passage;
 use super::rejected::Rejected;

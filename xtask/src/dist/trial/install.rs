@@ -34,7 +34,8 @@ pub(super) fn install(
         }
         Kind::Wheel => {
             if platform.npm[2] == "musl" {
-                // pip of a glibc system refuses its tag; the files are those that pip would place
+                // pip on a glibc system refuses the musl tag, so the wheel is unpacked as pip would
+                // do
                 run(&["python3", "-m", "zipfile", "-e", &path, "."])?;
                 let stem = format!("{}-{VERSION}.data", PACKAGE.replace('-', "_"));
                 let program = room.join(stem).join("scripts").join(platform.program());
