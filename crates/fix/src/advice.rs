@@ -1,4 +1,4 @@
-//! What to set for a server's idle limit. Derived from measurements alone.
+//! The settings of a client for a server's idle limit, derived from measurements only.
 
 use crate::catalogue::{Catalogue, Client, Role, Variant};
 use crate::facts::{Idle, LifetimeFacts, Measurement, RequestOutcome};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The word in snippets that stands for an idle limit in milliseconds, and the one for seconds.
 const IDLE: [(&str, u64); 6] = [
-    // with the mark that its language puts before a name
+    // includes the sign that a language puts before a name
     ("$idle_seconds", 1000),
     ("IDLE_SECONDS", 1000),
     ("idleMs", 1),
@@ -27,13 +27,13 @@ const TIMEOUT: [(&str, u64); 3] = [
 /// The same for a limit on the life of a connection.
 const LIFE: [(&str, u64); 3] = [("lifeMs", 1), ("life_seconds", 1000), ("life_ms", 1)];
 
-/// The limit that advice on timeouts fills in: what a caller can wait for is not known here.
+/// The response limit in examples. The caller's real limit is unknown here.
 const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same for the life of a connection: how often a name's addresses change is not known here.
+/// The maximum age in examples. It is unknown here how often the addresses of a name change.
 const EXAMPLE_LIFE: Duration = Duration::from_secs(300);
 
-/// What limits the wait for a response on a connection that went silent.
+/// The setting that limits the wait for a response on a silent connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HangLimit {
@@ -47,7 +47,7 @@ pub struct HangLimit {
     pub snippet: String,
 }
 
-/// What limits how long a connection in use lives.
+/// The setting that limits the age of a connection in use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LifeLimit {
@@ -66,7 +66,7 @@ pub struct LifeLimit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Advice {
-    /// The default gives idle connections up before the server does.
+    /// By default the client closes idle connections before the server does.
     Nothing {
         /// The client's own limit in seconds.
         client_idle_s: f64,
@@ -75,7 +75,7 @@ pub enum Advice {
         /// The lines.
         snippet: String,
     },
-    /// The default reuses connections: used like this.
+    /// Connections are reused by default, with these lines.
     Keep {
         /// The variant whose program was measured.
         variant: String,
@@ -91,18 +91,19 @@ pub enum Advice {
         /// The lines, with the limit filled in.
         snippet: String,
     },
-    /// It has no idle limit of its own: dead connections have to be lived with.
+    /// The client has no idle limit, so requests on closed connections cannot be avoided.
     Survive {
-        /// The variant to use: one that repeats requests where there is one, else the one that reuses.
+        /// The variant to use: one that retries if the catalogue has one, else one that reuses
+        /// connections.
         variant: String,
         /// The lines.
         snippet: String,
-        /// What becomes of a GET that meets the server's close; absent where that was not measured.
+        /// The outcome of a GET that crosses the server's close; absent if not measured.
         get: Option<RequestOutcome>,
-        /// What becomes of a POST.
+        /// The outcome of a POST.
         post: Option<RequestOutcome>,
     },
-    /// It cannot reuse connections, so none can be dead.
+    /// The client cannot reuse connections, so no request meets a closed one.
     Impossible {
         /// Another client that can.
         instead: Option<String>,
@@ -111,7 +112,7 @@ pub enum Advice {
     },
 }
 
-/// How long a client should keep idle connections to a server with that limit: four fifths of it, whole seconds above two.
+/// The idle limit of a client for a server with that limit: 80 % of it, in whole seconds above 2 s.
 pub fn client_idle(server_idle: Duration) -> Duration {
     let most = server_idle.mul_f64(0.8);
     if most >= Duration::from_secs(2) {
@@ -259,7 +260,8 @@ impl Catalogue {
         })
     }
 
-    /// The advice for a client that cannot reuse connections: another one, as it reuses them.
+    /// The advice for a client that cannot reuse connections: another client, in the variant that
+    /// reuses them.
     fn impossible(&self, client: &Client) -> Advice {
         let other = client.instead.as_ref().and_then(|id| {
             let other = self.clients.iter().find(|other| other.id == *id)?;
@@ -316,7 +318,7 @@ mod tests {
         );
     }
 
-    /// Whether a line does something, in whatever language.
+    /// Whether a line has code, in any language.
     fn is_code(line: &str) -> bool {
         let line = line.trim();
         let comment = ["//", "#", "import ", "require ", "from ", "use "];

@@ -1,4 +1,5 @@
-//! What articles recommend, with what it does today: each recommendation is a variant that is measured like any other.
+//! Recommendations of articles and their measured effect. Each is a variant, measured like any
+//! other.
 
 use crate::catalogue::{Catalogue, Client, Variant};
 use crate::facts::{Count, Measurement};
@@ -17,7 +18,7 @@ pub struct Article {
     pub with: String,
     /// The variant that does not.
     pub without: String,
-    /// The variant of the same client to use instead; absent where the recommendation is the best there is.
+    /// The better variant of the same client; absent if the recommendation is the best.
     #[serde(default)]
     pub instead: Option<String>,
 }
@@ -40,7 +41,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// In words.
+    /// The effect as text.
     pub fn words(self) -> &'static str {
         match self {
             Effect::TurnsReuseOn => "turns reuse on",
@@ -106,7 +107,7 @@ impl Catalogue {
         })
     }
 
-    /// The measurements of a recommendation, one for each set of versions in which both of its variants were measured.
+    /// The measurements of a recommendation: one per set of versions with both variants.
     pub fn trials<'a>(&'a self, article: &'a Article) -> impl Iterator<Item = Trial<'a>> {
         let of = move |variant: &'a str| {
             let all = self.measured.iter();

@@ -25,9 +25,9 @@ pub struct Catalogue {
 pub struct Client {
     /// Stable id, the name of its folder below `clients/`.
     pub id: String,
-    /// What people call it.
+    /// The usual name.
     pub name: String,
-    /// What it is written in or for.
+    /// The language or environment.
     pub language: Language,
     /// Other names that find it.
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Client {
     /// The names of the options that matter, with their defaults.
     #[serde(default)]
     pub options: Vec<String>,
-    /// What goes wrong all the same.
+    /// Remaining problems.
     #[serde(default)]
     pub traps: Vec<String>,
     /// The client to use where this one cannot reuse connections.
@@ -126,7 +126,7 @@ pub struct Variant {
     pub title: String,
     /// Why it is in the catalogue.
     pub role: Role,
-    /// What sets it apart beyond its program: environment variables.
+    /// Environment variables of this variant, in addition to its program.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The program, if another variant's is used with other variables.
@@ -135,8 +135,8 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The lines to copy, as a measurement has them. Where only the environment sets it apart from the program of another variant, the
-    /// environment.
+    /// The lines to copy, from a measurement. For a variant that differs from another one only in
+    /// its environment, these are the variables.
     pub fn snippet(&self, one: &Measurement) -> String {
         if self.program.is_none() {
             return one.snippet.clone();
@@ -160,13 +160,14 @@ impl Variant {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// What one writes without thinking of connections.
+    /// Typical code that ignores connections.
     Default,
     /// The smallest change that makes connections be reused.
     Remedy,
-    /// Reuses connections and gives idle ones up in time; its snippet has a placeholder for how long they are kept.
+    /// Reuses connections and closes idle ones in time; its snippet has a placeholder for the idle
+    /// limit.
     Limit,
-    /// Makes a request survive a dead connection by repeating it.
+    /// Sends a request again if its connection was closed.
     Retry,
     /// Reuses connections and limits how long a request waits for its response; its snippet has a placeholder for the limit.
     Timeout,
@@ -174,7 +175,7 @@ pub enum Role {
     Ping,
     /// Reuses connections and limits the life of each; its snippet has a placeholder for the limit.
     Life,
-    /// What articles recommend, with what it really does.
+    /// A recommendation of articles, with its measured effect.
     Pattern,
     /// What goes wrong.
     Trap,
@@ -196,7 +197,7 @@ pub enum CatalogueError {
     /// The measured part.
     #[error("clients/measured.json: {0}; rewrite it with `cargo xtask clients`")]
     Measured(#[from] serde_json::Error),
-    /// A measurement of something that the catalogue does not have.
+    /// A measurement of a client or variant that is not in the catalogue.
     #[error("clients/measured.json has {client}/{variant}, which clients/catalogue.toml does not")]
     Orphan {
         /// The client's id.
@@ -207,7 +208,7 @@ pub enum CatalogueError {
 }
 
 impl Catalogue {
-    /// The catalogue that this program was built with.
+    /// The catalogue in this program.
     ///
     /// # Errors
     /// When the files do not fit together; a test keeps that from happening.

@@ -1,6 +1,7 @@
-//! What was measured of one variant of a client. Every field is written by the harness (`cargo xtask clients`), none by hand.
+//! The measured facts of one variant of a client. The harness (`cargo xtask clients`) writes every
+//! field.
 //!
-//! Absent always means "not measured, or cannot be with this client"; it never means no.
+//! An absent field means "not measured, or impossible with this client". It never means no.
 
 use crate::faults::UnderFaults;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ pub struct Measurement {
     pub client: String,
     /// The variant's id within the client.
     pub variant: String,
-    /// What ran, runtime included, as the program itself reported it.
+    /// The versions of library and runtime, as the program reported them.
     pub versions: BTreeMap<String, String>,
     /// The day, `2026-11-21`.
     pub date: String,
@@ -49,16 +50,17 @@ pub struct ClientFacts {
     /// Requests on connections that are dead or dying.
     #[serde(default, skip_serializing_if = "Stale::is_empty")]
     pub stale: Stale,
-    /// Ten responses of 100 bytes whose bodies were not read. If any connection was reused, five times ten: reuse is a matter of timing.
+    /// Ten responses of 100 bytes whose bodies were not read. If any connection was reused, the ten
+    /// requests were made five times, because reuse depends on timing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_small: Option<Count>,
     /// The same with responses of 1 MB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_large: Option<Count>,
-    /// Ten answers with status 404, handled as one does with this client.
+    /// Ten responses with status 404, handled as is usual with this client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_found: Option<Count>,
-    /// TCP keep-alive probes on its connections, seen as it sets them.
+    /// TCP keep-alive probes, by the socket options that the client sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_keepalive: Option<TcpKeepalive>,
     /// Whether a cookie that the server set came back with the next request.
@@ -67,10 +69,10 @@ pub struct ClientFacts {
     /// How often it looks its server's name up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookups: Option<Lookups>,
-    /// How long a connection is used that is never idle for long.
+    /// How long the client uses a connection that is never idle for long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<LifetimeFacts>,
-    /// Requests on connections that failed under them.
+    /// Requests whose connection failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<UnderFaults>,
 }
@@ -82,24 +84,24 @@ pub struct ClientFacts {
 pub struct Lookups {
     /// For ten requests in turn at a server that keeps connections.
     pub kept: u64,
-    /// For ten whose answers each say `Connection: close`.
+    /// For ten requests whose responses have `Connection: close`.
     pub closed: u64,
     /// How long an address with a TTL of one second is used; absent if each connection looks it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns_cached: Option<DnsCaching>,
 }
 
-/// How long a client that opens connections all the time goes on with a name's address.
+/// How long a client that keeps opening connections uses a name's address.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DnsCaching {
-    /// It asked again after so long.
+    /// The client looked the name up again.
     Until {
         /// Seconds after the first question.
         after_s: f64,
     },
-    /// It had not asked again when we stopped watching.
+    /// The client had not looked the name up again when the measurement ended.
     Throughout {
         /// Seconds for which it was watched.
         for_s: f64,
@@ -111,19 +113,20 @@ pub enum DnsCaching {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LifetimeFacts {
-    /// The client took a new one after so long.
+    /// The client took a new connection.
     Ended {
         /// Seconds after its first request.
         after_s: f64,
     },
-    /// It was still in use when we stopped watching.
+    /// The connection was still in use when the measurement ended.
     Unlimited {
         /// Seconds for which it was watched.
         for_s: f64,
     },
 }
 
-/// Whether a client has the system send TCP keep-alive probes. They find dead peers; they do not keep a server from closing.
+/// Whether a client enables TCP keep-alive probes. They detect dead peers. They do not prevent a
+/// server from closing idle connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -137,7 +140,7 @@ pub enum TcpKeepalive {
     },
 }
 
-/// What becomes of a cookie that the server set.
+/// The client's use of a cookie that the server set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -172,7 +175,8 @@ pub struct Count {
     pub failed: u64,
     /// Connections opened; if repetitions differed, the fewest of them.
     pub connections: u64,
-    /// The most connections that a repetition opened; absent if all opened as many, or if there was one.
+    /// The largest number of connections of a repetition; absent if all opened the same number, or
+    /// without repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_most: Option<u64>,
     /// TLS handshakes that resumed a session; absent without TLS.
@@ -188,7 +192,7 @@ impl Count {
         self.connections..=self.connections_at_most.unwrap_or(self.connections)
     }
 
-    /// Takes in the same requests made again.
+    /// Adds a repetition of the same requests.
     pub fn repeated(self, again: &Count) -> Count {
         let fewest = *self.range().start().min(again.range().start());
         let most = *self.range().end().max(again.range().end());
@@ -206,55 +210,55 @@ impl Count {
     }
 }
 
-/// What becomes of an idle connection.
+/// The state of an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Idle {
-    /// The client closes it right after the answer: there is nothing to reuse.
+    /// The client closes it right after the response.
     NotKept,
     /// The client closes it after this number of seconds.
     Closed {
-        /// Seconds after the answer.
+        /// Seconds after the response.
         after_s: f64,
     },
     /// The client leaves it open and never uses it again, however soon.
     Abandoned,
-    /// The client leaves it open, but takes a new one for a request that comes so long after, or later.
+    /// The client leaves it open, but uses a new connection for a request after this time.
     DiscardedAtNextUse {
-        /// The shortest of the pauses tried for which that was so, in seconds.
+        /// The shortest tested pause after which the client used a new connection, in seconds.
         within_s: f64,
     },
-    /// It was still open when we stopped watching, and used again.
+    /// The connection was open until the end of the measurement, and then used again.
     Kept {
         /// Seconds for which it was watched.
         for_s: f64,
     },
 }
 
-/// What `Keep-Alive: timeout=3` of a server changes, asked again 3.4 s later.
+/// The effect of a server's `Keep-Alive: timeout=3` on a request 3.4 s later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepAliveHeader {
-    /// A new connection is used after it; without the field the old one is.
+    /// With the field the client uses a new connection, without it the old one.
     Obeyed,
-    /// The old connection is used all the same.
+    /// The client uses the old connection despite the field.
     Ignored,
 }
 
-/// Requests on dead connections, by how they died.
+/// Requests on closed connections, by the kind of close.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stale {
-    /// The server's FIN came while it idled, a second ago.
+    /// The server's FIN arrived a second before the request, on the idle connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fin: Option<RequestOutcomes>,
-    /// The server's RST came while it idled, a second ago.
+    /// The server's RST arrived a second before the request, on the idle connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rst: Option<RequestOutcomes>,
-    /// The server's FIN comes in place of the answer, as when it closes while the request is on its way.
+    /// The server's FIN arrives instead of the response, as if it crossed the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race_fin: Option<RequestOutcomes>,
     /// The same with a RST.
@@ -268,7 +272,7 @@ impl Stale {
     }
 }
 
-/// What becomes of a GET and of a POST.
+/// The outcomes of a GET and of a POST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -281,18 +285,19 @@ pub struct RequestOutcomes {
     pub post: Option<RequestOutcome>,
 }
 
-/// What becomes of one request.
+/// The outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOutcome {
-    /// Answered; the server saw it once.
+    /// The client got a response; the server received the request once.
     Fine,
-    /// Answered, and the server saw it more than once. For a POST that is a risk.
+    /// The client got a response, and the server received the request more than once. For a POST
+    /// this is a risk.
     SentTwice,
-    /// The program got an error; the server saw it at most once.
+    /// The client got an error; the server received the request at most once.
     Error,
-    /// The program got an error although the server saw it more than once.
+    /// The client got an error although the server received the request more than once.
     SentTwiceInVain,
 }
 

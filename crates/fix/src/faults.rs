@@ -1,9 +1,11 @@
-//! What a client does when a connection fails under it, measured under `intact watch --fault`. Written by the harness, as all facts.
+//! The behaviour of a client when its connection fails, measured under `intact watch --fault`. The
+//! harness writes it, like all facts.
 
 use crate::facts::{RequestOutcome, RequestOutcomes};
 use serde::{Deserialize, Serialize};
 
-/// Requests on connections that `intact watch --fault` failed. Each was made on a connection of its own that had carried one before.
+/// Requests on connections that `intact watch --fault` failed. Each request is the second one on a
+/// separate connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -65,7 +67,8 @@ pub enum CutBody {
 }
 
 impl From<RequestOutcome> for CutBody {
-    /// Of a request whose first response was cut: where the server got it once, the caller got that response.
+    /// For a request whose first response was cut. If the server received the request once, the
+    /// caller got the cut response.
     fn from(outcome: RequestOutcome) -> CutBody {
         match outcome {
             RequestOutcome::Fine => CutBody::TakenAsComplete,

@@ -1,4 +1,5 @@
-//! Which client a person means: `axios`, `node/axios`, `axios@1.6`, a language, or a name not quite right.
+//! Finds the client that a name refers to: `axios`, `node/axios`, `axios@1.6`, a language, or a
+//! misspelt name.
 
 use crate::catalogue::{Catalogue, Client, Language, Variant};
 use crate::facts::Measurement;
@@ -21,10 +22,10 @@ pub enum FindError {
     Unknown {
         /// What was asked for.
         name: String,
-        /// Ids that look like it, the likeliest first.
+        /// Similar ids, the most similar first.
         nearest: Vec<String>,
     },
-    /// The client is known, that version of it was never measured.
+    /// The client is known, but this version was never measured.
     #[error("{client} {version} was never measured; measured: {}", .measured.join("; "))]
     Version {
         /// The client's id.
@@ -44,10 +45,11 @@ fn suggestion(nearest: &[String]) -> String {
 }
 
 impl Catalogue {
-    /// Finds clients by id, alias or language, upper and lower case alike, with `@VERSION` or without.
+    /// Finds clients by id, alias or language, in any case, with or without `@VERSION`.
     ///
     /// # Errors
-    /// When there is none, with the nearest names; when that version was never measured, with those that were.
+    /// If there is no such client, with similar names. If the version was never measured, with the
+    /// measured ones.
     pub fn find<'a>(&'a self, asked: &'a str) -> Result<Found<'a>, FindError> {
         // npm names begin with an @ of their own
         let (name, version) = match asked.char_indices().skip(1).find(|&(_, one)| one == '@') {
@@ -158,8 +160,8 @@ impl Measurement {
             .map(|(name, version)| (is_runtime(name), format!("{name} {version}")))
             .collect();
         versions.sort_by_key(|&(runtime, _)| runtime);
-        let told: Vec<String> = versions.into_iter().map(|(_, words)| words).collect();
-        told.join(", ")
+        let texts: Vec<String> = versions.into_iter().map(|(_, words)| words).collect();
+        texts.join(", ")
     }
 }
 
@@ -177,7 +179,7 @@ fn has_version(client: &Client, measurement: &Measurement, wanted: &str) -> bool
         .map(|(_, version)| version)
         .collect();
     if own.is_empty() {
-        // what comes with the runtime has the runtime's version
+        // a client that is part of the runtime has the runtime's version
         return measurement.versions.values().any(|version| is(version));
     }
     own.into_iter().any(|version| is(version))
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn a_version_never_measured_names_those_that_were() {
         assert_eq!(ids("axios@1"), ["axios"]);
-        let told = embedded().find("axios@0.21").unwrap_err().to_string();
-        assert!(told.contains("axios 1."), "{told}");
+        let message = embedded().find("axios@0.21").unwrap_err().to_string();
+        assert!(message.contains("axios 1."), "{message}");
     }
 }

@@ -1,6 +1,6 @@
-//! The catalogue of HTTP clients: what each does with its connections, measured, and what to set.
+//! The catalogue of HTTP clients: measured facts about their connections, and the settings to use.
 //!
-//! Data and lookup only: it runs nothing (the harness is `cargo xtask clients`) and prints nothing (`report` lays pages out).
+//! Only data and lookup. The harness `cargo xtask clients` measures, and `report` writes the pages.
 
 mod advice;
 mod articles;

@@ -1,8 +1,8 @@
 //! Campaigns: a plan becomes messages in a queue, workers measure them and write the results to an
 //! object store, and a report reads the store.
 //!
-//! Delivery is at least once. Results have the message and the attempt as their key. A message
-//! counts once for any number of deliveries, and a worker that is killed leaves no result. This
+//! Each message is delivered at least once. The key of a result has the message and the attempt. So
+//! a message counts once for any number of deliveries, and a killed worker leaves no result. This
 //! crate moves messages and results. It does not measure ([`Measure`] does) and draws no
 //! conclusions.
 

@@ -107,7 +107,7 @@ pub fn plan_page(plan: &Plan) -> String {
         ));
     }
     line(format!(
-        "to each target: at most {} requests/s; up to {} requests, {} at the very most if every message is delivered {} times",
+        "to each target: at most {} requests/s; up to {} requests, or {} if every message is delivered {} times",
         estimate.rate_per_target,
         number::count(estimate.requests_per_target),
         number::count(estimate.most_per_target),

@@ -35,7 +35,7 @@ pub enum QueueError {
     },
     /// Throttled, after the usual retries.
     #[error(
-        "queue {name}: throttled: {words}: fewer workers at once, or later; nothing that was finished is lost"
+        "queue {name}: throttled: {words}; use fewer workers or try later. Finished results are kept"
     )]
     Throttled {
         /// The queue.
@@ -45,7 +45,7 @@ pub enum QueueError {
     },
     /// Other processes hold its lock.
     #[error(
-        "queue {name}: another process has held it for {seconds} s: end that process, or try again; nothing that was finished is lost"
+        "queue {name}: locked by another process for {seconds} s; end that process or try again. Finished results are kept"
     )]
     Busy {
         /// The queue.
@@ -128,9 +128,9 @@ pub trait Queue {
     fn failed(&mut self, claim: &Claim, reason: &str, is_final: bool) -> Result<(), QueueError>;
     /// Returns a message without counting the delivery, where the queue supports that.
     fn release(&mut self, claim: &Claim) -> Result<(), QueueError>;
-    /// Returns the messages of a worker that ended, immediately. Returns their number; `None` if
-    /// the queue does not know which worker holds a message, so they return when their time is
-    /// over.
+    /// Makes the messages of an ended worker available immediately, and returns their number.
+    /// `None`: the queue does not know which worker holds a message, so each returns when its time
+    /// is over.
     fn abandon(&mut self, worker: &str) -> Result<Option<u64>, QueueError>;
     /// Counts the messages by state.
     fn counts(&mut self) -> Result<Counts, QueueError>;

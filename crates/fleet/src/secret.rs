@@ -1,9 +1,9 @@
-//! Secrets by reference: a plan names where a value is, and the worker reads the value when it
-//! runs. So no plan, queue or store holds the value.
+//! Secrets by reference: a plan names the location of a value, and the worker reads it at run time.
+//! So no plan, queue or store contains the value.
 //!
-//! A reference is `env:NAME` or `file:PATH`: the whole value of a header field, or in braces within
-//! a value or a URL (`Bearer {env:TOKEN}`). This module reads no environment and no file; a
-//! [`ReadSecret`] does.
+//! A reference is `env:NAME` or `file:PATH`. It is the whole value of a header field, or stands in
+//! braces within a value or a URL (`Bearer {env:TOKEN}`). This module does not read the environment
+//! or files; a [`ReadSecret`] does.
 
 use intact_wire::http1::split_field;
 use serde::Serialize;

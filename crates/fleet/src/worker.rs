@@ -47,7 +47,7 @@ pub enum FailureAction {
     GivenUp,
     /// It returns, and this delivery counts.
     Again,
-    /// It returns as if it had not been delivered: the worker was asked to end.
+    /// The message returns, and this delivery does not count: the worker was asked to end.
     Untouched,
 }
 

@@ -52,17 +52,17 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
     let setup = figures.setup_mean_ms;
     let rtt_ms = setup
         .connect
-        .ok_or("no new connection was seen, so its round trip is not known")?;
+        .ok_or("no new connection was observed, so the round trip is unknown")?;
     let measured_ms = figures
         .outbound_ms
-        .ok_or("no request was seen from beginning to end")?;
+        .ok_or("no request was observed from beginning to end")?;
     let reuse = figures
         .reuse
-        .ok_or("it is not known whether its connections were reused")?;
+        .ok_or("the reuse of its connections is unknown")?;
     let without_setup = figures
         .latency_without_setup_ms
         .mean
-        .ok_or("no request was seen from beginning to end")?;
+        .ok_or("no request was observed from beginning to end")?;
     let most = destination.tls.iter().max_by_key(|kind| kind.count);
     let tls = most.map_or(Tls::None, |kind| match (kind.version, kind.handshake) {
         (Some(TlsVersion::Tls13), Some(Handshake::EarlyData)) => Tls::Tls13EarlyData,

@@ -18,7 +18,7 @@ pub struct Totals {
     pub reused: Prediction,
 }
 
-/// One call and its prediction, without the service that it calls.
+/// One call and its prediction, without the work of the called service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallForecast {

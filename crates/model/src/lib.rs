@@ -1,9 +1,10 @@
 //! Predicts the duration of one request through a chain of services, by counting round trips.
 //!
 //! There are two counting rules. *As TCP does it*: the last packet of a handshake travels with the
-//! next one, as on a measured link. *Packets in series*: as sequence diagrams on paper draw them.
+//! next one, as on a measured link. *Packets in series*: each packet waits for the one before, as
+//! in sequence diagrams on paper.
 //!
-//! Means only: the prediction is no distribution, queues do not grow, and no packet is lost.
+//! The prediction is a mean, not a distribution. It assumes no queues and no packet loss.
 
 mod chain;
 mod fit;

@@ -22,7 +22,8 @@ pub enum Remedy {
     Http3,
     /// Names are resolved once.
     CacheLookUps,
-    /// Responses of services that call no other one come from the client's cache, still fresh: those calls are not made.
+    /// Services that call no other service are not called: fresh responses come from the client's
+    /// cache.
     CacheResponses,
     /// Responses carry no body, because the client's stored one is still valid (304).
     RevalidateResponses,
@@ -78,18 +79,18 @@ impl Remedy {
                 "the client's idle limit below the server's; a maximum age where addresses change",
             ),
             Remedy::EarlyData => Some(
-                "early data can be replayed: only for requests that may come twice (RFC 8446 section 8)",
+                "early data can be replayed: only for requests that are safe to repeat (RFC 8446 section 8)",
             ),
-            Remedy::Http3 => Some("UDP has to get through"),
-            Remedy::CacheLookUps => Some("an old address is kept until the time to live is over"),
+            Remedy::Http3 => Some("the network must not block UDP"),
+            Remedy::CacheLookUps => Some("an old address is used until its TTL is over"),
             Remedy::CacheResponses => Some(
-                "a bound: only responses that may be stored, while they are fresh (RFC 9111 section 4.2); until then a change is not seen",
+                "a bound: only for storable responses while they are fresh (RFC 9111 section 4.2); changes are not visible until they are stale",
             ),
             Remedy::RevalidateResponses => Some(
                 "a bound: needs ETag or Last-Modified, and responses that have not changed (RFC 9110 section 13)",
             ),
-            Remedy::CallAtOnce => Some("only where no call needs the answer of another"),
-            Remedy::CallOnce => Some("needs a call that does it for many"),
+            Remedy::CallAtOnce => Some("only if no call needs the response of another"),
+            Remedy::CallOnce => Some("needs an API call for many items"),
             Remedy::Tls13 | Remedy::ResumeSessions | Remedy::HalveDistance | Remedy::HalveWork => {
                 None
             }

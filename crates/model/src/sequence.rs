@@ -11,8 +11,8 @@ const END: &str = "end";
 /// Limit of arrows.
 const MOST_ARROWS: usize = 400;
 
-/// One or several packets from one service to another. An arrow to the same service is its work, a
-/// lookup, or the moment when a connection is ready or the request ends.
+/// One or several packets from one service to another. An arrow from a service to itself is its
+/// work, a lookup, a ready connection, or the end of the request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrow {

@@ -193,7 +193,7 @@ fn one_call(
     if rtt.is_none() {
         return Err(wrong(
             "rtt",
-            "missing: say how far away it is, such as \"30ms\"".to_owned(),
+            "missing: set the round-trip time, such as \"30ms\"".to_owned(),
         ));
     }
     Ok(Call {
@@ -332,7 +332,7 @@ mod tests {
             [
                 "line 2: unknown key `tsl`: did you mean `tls`?",
                 "call 1 of the client, to: \"stok\" is no service: add [service.stok], or is it \"stock\"?",
-                "call 1 of the client, rtt: missing: say how far away it is, such as \"30ms\"",
+                "call 1 of the client, rtt: missing: set the round-trip time, such as \"30ms\"",
                 "call 1 of the client, rtt: 30 of what? write 30s or 30ms",
                 "call 1 of the client, http: HTTP/3 has TLS 1.3 inside",
                 "[service.a]: calls itself: a -> a",

@@ -93,7 +93,7 @@ impl Plan {
             return Err((
                 "limits.requests",
                 format!(
-                    "a check of {name} sends up to {budget} requests; with {} checks, each delivered up to {} times, that takes {least}",
+                    "a check of {name} sends up to {budget} requests; {} checks, each delivered up to {} times, need a limit of {least}",
                     self.len_of(target),
                     self.limits.deliveries
                 ),
@@ -104,7 +104,7 @@ impl Plan {
             Some(limit) if limit < longest => Err((
                 "slice",
                 format!(
-                    "a check of {name} may take {} s: make it as long, or `idle-limit` shorter (0 leaves the wait out)",
+                    "a check of {name} may take {} s; raise the slice to this, or lower `idle-limit` (0 skips the wait)",
                     longest.as_secs_f64().ceil()
                 ),
             )),

@@ -265,7 +265,7 @@ fn check_size(plan: &Plan, limit: Option<Duration>, wrong: &Wrong<'_>) -> Result
             return Err(wrong(
                 "limits.requests",
                 &format!(
-                    "{} requests do not give 3 to each of {} deliveries to {}: raise it, or plan fewer repetitions",
+                    "{} requests are fewer than 3 for each of {} deliveries to {}; raise the limit or plan fewer repetitions",
                     plan.limits.requests,
                     plan.len_of(target) * u64::from(plan.limits.deliveries),
                     target.name

@@ -165,10 +165,10 @@ impl Target {
             .iter()
             .filter_map(|header| secret::plain_field(header))
             .map(|field| {
-                format!("target {name}: the queue will hold the value of {field}; write `{field}: env:NAME` or `{field}: file:PATH`, and each worker reads it when it runs")
+                format!("target {name}: the value of {field} will be stored in the queue; write `{field}: env:NAME` or `{field}: file:PATH` to let each worker read it")
             });
         let of_query = secret::plain_parameters(&self.url).map(|key| {
-            format!("target {name}: the queue will hold the value of `{key}` in the URL; write `{key}={{env:NAME}}` or `{key}={{file:PATH}}`, and each worker reads it when it runs")
+            format!("target {name}: the value of `{key}` in the URL will be stored in the queue; write `{key}={{env:NAME}}` or `{key}={{file:PATH}}` to let each worker read it")
         });
         of_fields.chain(of_query).collect()
     }
@@ -197,7 +197,7 @@ impl Target {
         let url = self.address(&url.map_err(|reason| format!("url: {reason}"))?)?;
         if !self.i_own_this.names(&url.host) {
             return Err(format!(
-                "i-own-this: has to repeat the host, {:?}, to say that load on it is allowed",
+                "i-own-this: must repeat the host, {:?}, to confirm that you may send load to it",
                 url.host
             ));
         }
@@ -207,7 +207,7 @@ impl Target {
         Ok(())
     }
 
-    /// The URL as `client` parses it. Another parser might find another host in it.
+    /// Parses the URL as `client` does, because another parser could find another host in it.
     fn address(&self, url: &str) -> Result<ServerUrl, String> {
         let Some((_, rest)) = url.split_once("://") else {
             return Err("url: the scheme has to be http or https".to_owned());
@@ -235,7 +235,7 @@ impl Target {
         for address in addresses {
             if !self.i_own_this.names(address) {
                 return Err(format!(
-                    "resolve: sends the load to {0:?}: add {0:?} to `i-own-this` to say that load on it is allowed",
+                    "resolve: sends the load to {0:?}; add {0:?} to `i-own-this` to confirm that you may send load to it",
                     bare(address)
                 ));
             }

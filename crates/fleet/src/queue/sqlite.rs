@@ -87,9 +87,8 @@ impl SqliteQueue {
         }
     }
 
-    /// Limits this queue to the messages of one plan, of which workers hold at most `at_once` at
-    /// the same time. So several coordinators of a plan keep its rate, and none processes messages
-    /// of another plan.
+    /// Limits this queue to the messages of one plan. Workers hold at most `at_once` of them at the
+    /// same time, so several coordinators of a plan together keep its rate.
     #[must_use]
     pub fn of_plan(mut self, plan: &str, at_once: u32) -> SqliteQueue {
         self.share = Some(Share {
@@ -401,7 +400,7 @@ fn failure(name: &str, error: &rusqlite::Error) -> QueueError {
         },
         Some(ErrorCode::DiskFull) => QueueError::Failed {
             name,
-            words: format!("{words}: make room; nothing that was finished is lost"),
+            words: format!("{words}; free some space. Finished results are kept"),
         },
         _ => QueueError::Failed { name, words },
     }

@@ -20,7 +20,7 @@ pub enum StoreError {
         words: String,
     },
     /// The bucket does not exist.
-    #[error("store {name}: not there: {words}: make it, or name another")]
+    #[error("store {name}: not there: {words}; create it or name another one")]
     Absent {
         /// The store.
         name: String,
@@ -28,9 +28,7 @@ pub enum StoreError {
         words: String,
     },
     /// Throttled.
-    #[error(
-        "store {name}: throttled: {words}: fewer workers at once; nothing that was finished is lost"
-    )]
+    #[error("store {name}: throttled: {words}; use fewer workers. Finished results are kept")]
     Throttled {
         /// The store.
         name: String,
@@ -38,7 +36,7 @@ pub enum StoreError {
         words: String,
     },
     /// No space is left.
-    #[error("store {name}: full: {words}: make room; nothing that was finished is lost")]
+    #[error("store {name}: full: {words}; free some space. Finished results are kept")]
     Full {
         /// The store.
         name: String,

@@ -293,7 +293,7 @@ fn resolve_leads_only_to_addresses_that_are_acknowledged() {
         (
             "[\"203.0.113.9\"]",
             "a.test:443:203.0.113.9",
-            "has to repeat the host",
+            "must repeat the host",
         ),
         ("\"a.test\"", "a.test:443", "HOST:PORT:ADDRESS"),
         ("\"a.test\"", "a.test:443:evil.test", "HOST:PORT:ADDRESS"),

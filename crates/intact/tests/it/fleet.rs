@@ -655,7 +655,7 @@ fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is
         return crate::peers::skip("store-full", &told);
     }
     assert!(
-        told.contains("full: ") && told.contains("make room"),
+        told.contains("full: ") && told.contains("free some space"),
         "{told}"
     );
     assert!(told.contains("first 70"), "{told}");

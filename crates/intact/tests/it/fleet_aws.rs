@@ -88,7 +88,7 @@ fn what_sqs_refuses_has_a_remedy() {
             400,
             r#"{"__type":"com.amazonaws.sqs#RequestThrottled","message":"Rate exceeded"}"#,
             70,
-            "throttled: Rate exceeded: fewer workers at once",
+            "throttled: Rate exceeded; use fewer workers",
         ),
         (503, "busy", 70, "throttled"),
     ] {
@@ -124,7 +124,7 @@ fn what_s3_refuses_has_a_remedy() {
             503,
             "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>",
             5,
-            "throttled: SlowDown: Please reduce your request rate.: fewer workers at once",
+            "throttled: SlowDown: Please reduce your request rate.; use fewer workers",
         ),
     ] {
         let url = refusing(status, "application/xml", body);
