@@ -23,7 +23,7 @@ pub enum AuditError {
     Folder(PathBuf),
     /// The first bytes match no known format.
     #[error(
-        "{path} starts with \"{start}\", which is none of the formats that audit reads: pcap, pcapng, HAR, NetLog, access logs, Zeek's conn.log, ssl.log and http.log, rows of hey, oha, k6, vegeta (--log-format FORMAT names one of your own; see `intact audit --help`)"
+        "{path} starts with \"{start}\", which is no format that audit reads: pcap, pcapng, HAR, NetLog, access logs, Zeek's conn.log, ssl.log and http.log, rows of hey, oha, k6 and vegeta. For a custom log format pass --log-format; see `intact audit --help`"
     )]
     Unknown {
         /// The file.
@@ -32,7 +32,9 @@ pub enum AuditError {
         start: String,
     },
     /// The file holds sums and no requests.
-    #[error("{path} is {what}: it holds sums and no requests; `{instead}` writes those")]
+    #[error(
+        "{path} is {what}: it has totals but no requests; `{instead}` writes a row per request"
+    )]
     Summary {
         /// The file.
         path: PathBuf,

@@ -3,7 +3,8 @@
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 use intact_observe::KnownServers;
 
-/// A limit of the result: how often it was met, the id of its caveat, and the text after the count.
+/// A caveat about a limit of the result: the number of cases, its id, and the text after the
+/// number.
 pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
 
 /// The ids that are in use. They are unique over all inputs of an audit.
@@ -93,8 +94,8 @@ impl EventWriter<'_> {
     }
 }
 
-/// `count` and `words`, which begin with a noun and a verb in the plural; both become singular for
-/// a count of 1.
+/// `count` followed by `words`. The first two words are a noun and a verb in the plural; a count of
+/// 1 makes both singular.
 pub(crate) fn agreeing(count: u64, words: &str) -> String {
     let mut parts = words.splitn(3, ' ');
     let (Some(noun), Some(verb), Some(rest), 1) = (parts.next(), parts.next(), parts.next(), count)

@@ -1,4 +1,4 @@
-//! An input: its format, its bytes, and what its format can show.
+//! An input: its format, its bytes, and the facts that the format can show.
 
 use crate::error::AuditError;
 use crate::format::{Format, Log};

@@ -86,7 +86,7 @@ impl Input {
         Input::from_reader(path, raw, size, hints)
     }
 
-    /// The files of a folder that is no ledger, and the ledgers in it; any other path itself.
+    /// The files and ledgers in a folder; for a ledger or any other path, the path itself.
     pub fn files_of(path: &Path) -> Vec<PathBuf> {
         let is_ledger = |path: &Path| path.join("run.json").is_file();
         let entries = match std::fs::read_dir(path) {
@@ -231,8 +231,8 @@ impl Input {
         steps.max().flatten()
     }
 
-    /// The key that orders inputs: their start, but Zeek's logs first that other logs of Zeek are
-    /// joined to.
+    /// The sort key of inputs: their start time. Among Zeek's logs, a log comes before the logs
+    /// that are joined to it.
     pub fn turn(&self) -> (u8, Option<u64>) {
         let first = match self.format {
             Format::Zeek(log) => log.turn(),

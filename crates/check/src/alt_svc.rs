@@ -1,6 +1,7 @@
 //! The announcement of HTTP/3 in `Alt-Svc` (RFC 7838 section 3). Must not connect: the probe does.
 
-/// Where HTTP/3 is announced: a host if it is another one, and the UDP port. The first offer counts.
+/// The endpoint that `Alt-Svc` announces for HTTP/3: the host if it differs, and the UDP port. The
+/// first entry counts.
 pub(crate) fn http3(value: &str) -> Option<(Option<String>, u16)> {
     offers(value).find_map(|offer| {
         let (protocol, rest) = offer.split_once('=')?;

@@ -5,7 +5,7 @@ use crate::probe::most_requests;
 
 /// Requests for the server profile.
 const CARD: u32 = 66;
-/// The first request of a drain measurement, and the redirects that it may follow.
+/// Requests for the first contact of a drain measurement, with redirects.
 const FIRST: u32 = 11;
 /// Requests of the request-limit probe.
 const CAP: u32 = 110;

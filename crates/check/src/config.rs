@@ -22,7 +22,7 @@ pub enum ConfigError {
     Request(#[from] RequestError),
     /// An additional request (`--try`) is invalid.
     #[error(
-        "{0:?} is no request to try: write 'METHOD /path' or '/path', the path with its slash and without spaces"
+        "{0:?} is not a valid request: write 'METHOD /path' or '/path', with the slash and without spaces in the path"
     )]
     Try(String),
     /// The TLS configuration failed.
@@ -78,7 +78,8 @@ pub struct Config {
     pub max_time: Duration,
     /// The maximum of requests per second; absent: no limit.
     pub requests_per_s: Option<f64>,
-    /// The version of HTTP for probes that use one version; absent: 1.1, else the version that the server supports.
+    /// The HTTP version of probes that use a single version; absent: 1.1 if the server supports it,
+    /// else a version that it supports.
     pub http: Option<Protocol>,
     /// The statuses of the first response that count as ok; absent: every status.
     pub expect: Option<ExpectedStatus>,

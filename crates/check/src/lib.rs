@@ -1,8 +1,9 @@
 //! `check`: probes a server and records what it does with connections.
 //!
-//! A [`Check`] runs its probes one after the other, so that none disturbs another. Each probe is a file below `probe`. A check
-//! writes ledger events and fills a [`ServerProfile`] with measured facts. It must not draw conclusions, print, or send more than
-//! its [`Budget`], which is known before the first request.
+//! A [`Check`] runs its probes one after the other, so that no probe disturbs another. Each probe
+//! is a file below `probe`. A check writes ledger events and fills a [`ServerProfile`] with
+//! measured facts. It must not draw conclusions or print. It sends at most its [`Budget`], which is
+//! known before the first request.
 
 mod alt_svc;
 mod budget;

@@ -28,7 +28,8 @@ impl Answered {
     }
 }
 
-/// Stores the exchange that ended, and the record of a connection whose first request was sent before the handshake was complete.
+/// Keeps the last exchange that ended. If its request was sent before the handshake was complete,
+/// also keeps the record of the connection.
 #[derive(Default)]
 struct LastEvents {
     exchange: Option<Exchange>,
@@ -131,8 +132,8 @@ impl Line {
         self.http.flush();
     }
 
-    /// Reads a bounded number of times. Returns whether more may be available. A server may send without end, so the caller checks
-    /// its deadline and Ctrl-C in between.
+    /// Reads a limited number of times, so that the caller can check its deadline and Ctrl-C: a
+    /// server may never stop sending. Returns whether more data may be available.
     pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8]) -> bool {
         self.http.flush();
         self.http.receive_buffered(clock, &mut self.last);

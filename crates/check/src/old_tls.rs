@@ -41,7 +41,7 @@ pub(crate) fn offer(
         ),
         Ok(FirstRecord::Alert(description)) => (Some(false), Some(words(description))),
         Ok(FirstRecord::Nothing) => (Some(false), Some("it closed the connection".to_owned())),
-        Ok(FirstRecord::Nonsense) => (Some(false), Some("its answer is not TLS".to_owned())),
+        Ok(FirstRecord::Nonsense) => (Some(false), Some("its response is not TLS".to_owned())),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             (None, Some("no answer in time".to_owned()))
         }

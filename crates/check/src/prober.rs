@@ -61,7 +61,7 @@ pub(crate) struct Prober<'a> {
     /// The limit for one request, and for one dial, in nanoseconds.
     timeout: u64,
     last_id: u64,
-    /// The time from which the next connection to a remote server may be opened.
+    /// The earliest time of the next dial to a remote server.
     next_opening: Nanos,
     /// The time from which the next request may be sent.
     next_request: Nanos,
@@ -125,7 +125,8 @@ impl<'a> Prober<'a> {
 
     /// Waits until another connection may be opened. There is no wait for a server on this machine.
     pub(crate) fn wait_for_turn(&mut self, local: bool) -> Result<(), StopReason> {
-        // also waits for the first request's slot: a wait on the open connection would count as time of that request
+        // waits for the first request's slot before the dial: a later wait would count as time of
+        // that request
         self.wait_until(self.next_request)?;
         if local {
             return Ok(());
@@ -135,7 +136,7 @@ impl<'a> Prober<'a> {
         Ok(())
     }
 
-    /// The time from which the next request may be sent; [`Prober::ask`] waits for it.
+    /// The earliest time of the next request; [`Prober::ask`] waits for it.
     pub(crate) fn next_request(&self) -> Nanos {
         self.next_request
     }

@@ -53,7 +53,7 @@ impl EndSignal {
 /// The state of a server's process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessState {
-    /// How the command ended, such as `exit code 0` or `signal 15`; absent while it runs.
+    /// The end of the command, such as `exit code 0` or `signal 15`; absent while it runs.
     pub ended: Option<String>,
     /// Whether a process of its process group is left.
     pub is_left: bool,

@@ -274,8 +274,9 @@ impl Channel {
         self.early.is_some()
     }
 
-    /// Reads bytes of the TLS handshake, up to its end. Returns the bytes after it, whose plaintext [`Channel::buffered`] and
-    /// [`Channel::decrypt`] have; `None`: the handshake is not complete.
+    /// Reads bytes of the TLS handshake, up to its end. Returns the bytes after it;
+    /// [`Channel::buffered`] and [`Channel::decrypt`] have their plaintext. `None`: the handshake
+    /// is not complete.
     ///
     /// # Errors
     /// Those of the handshake.

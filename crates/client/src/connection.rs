@@ -210,7 +210,7 @@ impl HttpConnection {
         stream_only!(&mut self.0, open => open.set_ping(interval, now), ());
     }
 
-    /// Whether data went with the SYN, and the server took it (TCP Fast Open); `None` where the
+    /// Whether the SYN carried data and the server accepted it (TCP Fast Open); `None` if the
     /// kernel does not report it.
     pub fn sent_with_syn(&self) -> Option<bool> {
         stream_only!(&self.0, open => open.sent_with_syn(), None)
@@ -222,8 +222,8 @@ impl HttpConnection {
         stream_only!(&mut self.0, open => open.keep_time(now, sink), ());
     }
 
-    /// When [`HttpConnection::keep_time`] and [`HttpConnection::receive`] have to be called even if
-    /// nothing arrived: QUIC repeats what was lost, and HTTP/2 may send PING.
+    /// When to call [`HttpConnection::keep_time`] and [`HttpConnection::receive`] even if no data
+    /// arrives: QUIC retransmits lost data, and HTTP/2 may send PING.
     #[inline]
     pub fn timer(&mut self) -> Option<Nanos> {
         match &mut self.0 {

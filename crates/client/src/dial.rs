@@ -258,8 +258,8 @@ impl Dial {
         None
     }
 
-    /// The socket and the events that a pending dial waits for; `None` while it waits for the
-    /// resolver, and when it is over. For callers without a registry.
+    /// The socket and the events that a pending dial waits for, for callers without a registry.
+    /// `None` while it waits for the resolver, and after its end.
     pub fn awaited(&self) -> Option<(&Stream, Interest)> {
         let interest = match &self.stage {
             DialStage::Resolving | DialStage::Over => return None,

@@ -1,4 +1,4 @@
-//! When an exchange is due, and when the client began with it. Must not decide either.
+//! When an exchange is due, and when the client started it. Must not decide these times.
 
 use intact_ledger::{Exchange, Nanos, Span};
 
@@ -7,11 +7,12 @@ use intact_ledger::{Exchange, Nanos, Span};
 pub struct Due {
     /// The moment from which its latency counts.
     pub at: Nanos,
-    /// In an open loop: from the moment it was due and a connection was free for it to the moment the client began.
+    /// The delay of the client in an open loop. It begins when the exchange is due and a connection
+    /// is free, and ends when the client starts it.
     pub scheduling_error: Option<Span>,
 }
 
-/// An exchange that begins in the moment in which it is due.
+/// An exchange that starts when it is due.
 impl From<Nanos> for Due {
     #[inline]
     fn from(at: Nanos) -> Due {

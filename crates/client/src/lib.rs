@@ -1,11 +1,11 @@
-//! The active HTTP client: one connection that we drive, with a stopwatch on each step.
+//! The active HTTP client: drives one connection, with a stopwatch on each step.
 //!
 //! A [`Dial`] opens the connection: name, transport, proxy, TLS; or name and QUIC. An [`HttpConnection`] carries
 //! exchanges over it. Both are non-blocking state machines that the caller's event loop drives.
 //! `bench` drives many, `check` drives one.
 //!
-//! The crate's only threads are those of the [`Resolver`], and it sets no timer. It decides nothing
-//! about pools, retries or pacing.
+//! Only the [`Resolver`] has threads, and the crate sets no timers. It decides nothing about pools,
+//! retries or pacing.
 
 pub mod clock;
 pub mod dns;

@@ -1,4 +1,5 @@
-//! Name lookups in threads next to the loop: with the system's `getaddrinfo`, as programs do them, or with a resolver of our own.
+//! Name lookups in separate threads: with the system's `getaddrinfo`, as most programs do, or with
+//! the stub resolver.
 
 use crate::dns::StubResolver;
 use crate::plan::Family;

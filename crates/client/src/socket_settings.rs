@@ -45,7 +45,7 @@ impl SocketSettings {
 pub enum SocketOptionError {
     /// The kernel has no such congestion control, or did not load it.
     #[error(
-        "this kernel has no congestion control {name:?}; it has {available} (`modprobe tcp_{name}` may load it)"
+        "this kernel has no congestion control {name:?}, only {available}; try `modprobe tcp_{name}`"
     )]
     Congestion {
         /// Its name.
@@ -55,7 +55,7 @@ pub enum SocketOptionError {
     },
     /// Only root may use it.
     #[error(
-        "congestion control {name:?} is for root only here; allowed are {allowed} (`sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{allowed} {name}\"`)"
+        "congestion control {name:?} needs root here; allowed: {allowed}. To allow it: `sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{allowed} {name}\"`"
     )]
     CongestionForbidden {
         /// Its name.
@@ -65,7 +65,7 @@ pub enum SocketOptionError {
     },
     /// The sysctl switches TCP Fast Open off at this end.
     #[error(
-        "net.ipv4.tcp_fastopen is {value} here, without the bit {bit} of a {side}: `sysctl -w net.ipv4.tcp_fastopen=3`, or use --link, whose namespaces have it"
+        "net.ipv4.tcp_fastopen is {value} here, but a {side} needs bit {bit}: run `sysctl -w net.ipv4.tcp_fastopen=3`, or use --link, whose namespaces set it"
     )]
     FastOpen {
         /// The sysctl.

@@ -1,7 +1,6 @@
 //! The stopwatch of one exchange: when its parts were sent and received, and the resulting spans.
 //!
-//! It is the same for every HTTP version and for every client of ours, so a phase has one meaning
-//! in all of them.
+//! All HTTP versions and all clients of this product use it, so each phase has one meaning.
 
 use intact_ledger::{Exchange, Failure, Nanos, Outcome, Reuse, Setup, Span};
 

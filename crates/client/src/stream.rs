@@ -145,7 +145,8 @@ impl Write for &Stream {
         }
     }
 
-    // rustls writes its records so: without this, each takes a call and a packet of its own
+    // rustls passes its records as slices; without this, each record takes a separate call and
+    // packet
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Stream::Tcp(tcp) => (&*tcp).write_vectored(parts),

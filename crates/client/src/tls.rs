@@ -43,7 +43,7 @@ pub enum SettingsError {
     Tls(String),
 }
 
-// the library's error would be printed as the source of ours, in its debug format
+// as a source, the library's error would be printed in its debug format
 impl From<rustls::Error> for SettingsError {
     fn from(error: rustls::Error) -> SettingsError {
         SettingsError::Tls(failure::tls_words(&error))
@@ -204,10 +204,10 @@ impl Client {
         })
     }
 
-    /// The same client, with the same sessions, that sends `request` as early data (RFC 8446
-    /// section 2.3) if a session allows it. Servers may replay it, so use it only for requests that
-    /// are safe to repeat. [`Tls::handshake`] shows whether the server accepted it; otherwise it
-    /// must be sent again.
+    /// A client with the same sessions that sends `request` as early data (RFC 8446 section 2.3) if
+    /// a session allows it. An attacker can replay early data, so use it only for requests that are
+    /// safe to repeat. [`Tls::handshake`] shows whether the server accepted it. If not, send the
+    /// request again.
     pub fn with_early_data(&self, request: &[u8]) -> Client {
         let mut config = ClientConfig::clone(&self.config);
         config.enable_early_data = true;
@@ -218,9 +218,10 @@ impl Client {
         }
     }
 
-    /// The same client, with the same sessions, whose connections send their first request before
-    /// the server responds (0-RTT), if a session allows it. Servers may replay it, so use it only
-    /// for requests that are safe to repeat. A request that the server refused is sent again.
+    /// A client with the same sessions whose connections send their first request before the server
+    /// responds (0-RTT), if a session allows it. An attacker can replay early data, so use it only
+    /// for requests that are safe to repeat. If the server refuses the early data, the connection
+    /// sends the request again.
     pub fn allowing_early_requests(&self) -> Client {
         let mut config = ClientConfig::clone(&self.config);
         config.enable_early_data = true;

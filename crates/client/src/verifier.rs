@@ -113,8 +113,9 @@ impl ServerCertVerifier for ServerVerifier {
     }
 }
 
-/// Whether only the issuer made the chain fail: none is trusted, another one signed, or a server
-/// uses a CA's certificate. webpki checks the dates first; the tests of this crate check that.
+/// Whether the chain failed only because of its issuer. The issuer is not trusted, another issuer
+/// signed, or the server's certificate is that of a CA. webpki checks the dates first; tests of
+/// this crate verify this order.
 fn concerns_the_issuer(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(

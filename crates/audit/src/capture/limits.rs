@@ -97,7 +97,7 @@ impl CaptureLimits {
                         true => "",
                         false => ", and for what comes before, pass --keylog FILE",
                     };
-                    let words = "connections are encrypted, and packets of them are missing or cut off: what comes behind these cannot be decrypted";
+                    let words = "connections are encrypted, with packets that are missing or cut off: data after these packets cannot be decrypted";
                     ("tls-bytes-missing", format!("{words}{remedy}"))
                 }
             };
@@ -111,7 +111,7 @@ impl CaptureLimits {
             (
                 quic.recorded,
                 "quic",
-                "connections are QUIC (HTTP/3), and what they carry cannot be seen in a capture: a HAR or a NetLog of the client shows more",
+                "connections are QUIC (HTTP/3), whose requests a capture does not show: audit a HAR or a NetLog of the client for these",
             ),
             (
                 self.blind_unknown,
@@ -121,12 +121,12 @@ impl CaptureLimits {
             (
                 self.translated,
                 "address-translated",
-                "connections are in the capture under two pairs of addresses, on both sides of a NAT or a load balancer: each counts once, under the addresses of its first packet",
+                "connections are in the capture twice, before and after a NAT or a load balancer changed the addresses. Each counts once, under the addresses of its first packet",
             ),
             (
                 self.joined,
                 "joined-late",
-                "connections were open before the capture began: what they carried before is not counted",
+                "connections were open before the capture began: their earlier exchanges are not counted",
             ),
             (
                 self.unseen,
@@ -136,7 +136,7 @@ impl CaptureLimits {
             (
                 self.lookups_without_response,
                 "dns-without-responses",
-                "lookups have no response in the capture, and neither has any other lookup of the same client: whether they failed and how long they took is unknown. Capture both directions of UDP port 53",
+                "lookups have no response in the capture, like all lookups of the same client: their result and duration are unknown. Capture both directions of UDP port 53",
             ),
             (
                 self.lookups_cut,
@@ -146,7 +146,7 @@ impl CaptureLimits {
             (
                 self.unheard + quic.unheard,
                 "dials-without-answers",
-                "dials have no response in the capture, and neither has any other packet of a client: whether they failed is unknown, and they are not counted. Capture both directions",
+                "dials have no response in the capture, like all packets of clients: their result is unknown, so they are not counted. Capture both directions",
             ),
             (
                 self.too_late + quic.too_late,
@@ -156,7 +156,7 @@ impl CaptureLimits {
             (
                 self.let_go,
                 "too-many-connections",
-                "connections were let go to bound memory: what came later on them counts as other connections",
+                "connections were dropped to limit memory: later exchanges on them count as other connections",
             ),
         ];
         scope.caveats("", &limits);
@@ -174,7 +174,7 @@ impl CaptureLimits {
         }
         if self.cut_packets > 0 {
             let words = format!(
-                "packets were cut off at {} bytes (snap length): a request or a response counts where its first bytes were kept, its size and what else such a packet holds are unknown. Record whole packets with `tcpdump -s 0`",
+                "packets were cut off at {} bytes (snap length): a request or response counts if its first bytes are present; its size and further messages in such a packet are unknown. Record whole packets with `tcpdump -s 0`",
                 self.snap_len
             );
             let words = agreeing(self.cut_packets, &words);
@@ -189,7 +189,7 @@ impl CaptureLimits {
             (
                 quic.joined,
                 "quic-joined-late",
-                "packets on UDP port 443 look like QUIC and belong to no connection whose start is in the capture: these connections are not counted",
+                "packets on UDP port 443 look like QUIC, but the capture lacks the start of their connections: these connections are not counted",
             ),
             (
                 quic.untracked,

@@ -152,7 +152,7 @@ pub(crate) fn read(
     let mut packets = match Packets::open(input.format, &mut input.window) {
         Ok(packets) => packets,
         Err(End::Damaged(why)) => return Err(input.broken(why)),
-        Err(End::Cut | End::Whole) => return Err(input.broken("it ends within its head")),
+        Err(End::Cut | End::Whole) => return Err(input.broken("the file ends within its header")),
     };
     let mut count = 0;
     let end = loop {

@@ -70,7 +70,8 @@ struct QuicConnection {
     /// The client's hello, until it is complete or given up.
     greeting: Option<Box<QuicClientHello>>,
     tls: Option<Box<Tls>>,
-    /// Its packets: only at its end it has a number, which shows whether it is selected.
+    /// The packets of the connection. It gets its number when it ends; only then is it known
+    /// whether the number is selected.
     ladder: Option<LadderBuilder>,
 }
 

@@ -56,7 +56,7 @@ pub(super) struct TcpConnection {
 pub(super) enum ConnectionState {
     /// A connection.
     Connection(EndedConnection),
-    /// A first SYN near the end of the capture: the answer may come after it.
+    /// A first SYN near the end of the capture, whose SYN-ACK may come after the end.
     TooLate,
     /// A single SYN in a capture without a packet from a server.
     Unheard,

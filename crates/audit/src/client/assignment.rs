@@ -19,7 +19,7 @@ const EARLY: &str =
     "entries began before the first ones in the file: they are put at its beginning";
 
 /// Caveat for connections without a setup in the file.
-const UNKNOWN_AGE: &str = "connections have no setup in the file: they were opened ahead of their first request, or before the recording. They count as opened";
+const UNKNOWN_AGE: &str = "connections have no setup in the file: they were opened ahead of their first request or before the recording, and count as opened";
 
 /// The requests of one file.
 pub(crate) struct Source<'a> {

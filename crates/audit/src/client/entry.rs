@@ -1,4 +1,4 @@
-//! A request as the client's own tool recorded it: an entry of a HAR file, or a row of a load
+//! A request recorded by the client or its tool: an entry of a HAR file, or a row of a load
 //! generator.
 
 use crate::fields::split;
@@ -77,7 +77,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A request that got a response, of which only the start is known: nanoseconds since 1970 or
+    /// A request with a response but without a duration. Its start is in nanoseconds since 1970 or
     /// since the start of the run.
     pub(crate) fn begun(at: u64) -> Entry {
         Entry {

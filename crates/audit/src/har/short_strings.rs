@@ -1,4 +1,4 @@
-//! Limits the strings of a JSON text: a reader that drops the bytes of a string after a limit.
+//! A reader that truncates the strings of a JSON text.
 //!
 //! A parser collects a whole string before its length can be checked. Must not judge whether the
 //! text is JSON: the parser does.

@@ -1,8 +1,8 @@
 //! oha: seven columns in seconds.
 //!
-//! In HTTP/1 the time of a request includes the time for connecting, which is 0 on an open
-//! connection. In HTTP/2 it does not include it. Every HTTP/2 request repeats the times of its
-//! connection's setup in nanoseconds, which identify the connection.
+//! In HTTP/1 the duration of a request includes the connect time, which is 0 on a reused
+//! connection. In HTTP/2 it does not. Every HTTP/2 request repeats the setup times of its
+//! connection in nanoseconds; these times identify the connection.
 
 use super::csv_row::seconds;
 use crate::client::{Entry, Timings};

@@ -24,15 +24,15 @@ const SILENCE: u64 = 300_000_000_000;
 /// The kernel of a client that closed reserves the port for this time (TIME_WAIT of Linux), in
 /// nanoseconds. After a longer silence the port may belong to another connection.
 const PORT_HELD: u64 = 60_000_000_000;
-/// A server that closes first leaves the client's port free. After this number of other connections
-/// the client may use the same port again: systems assign 16,000 ports or more, in turn or at
-/// random.
+/// Number of other connections after which a client may use a port again. If the server closes
+/// first, the client's port is free immediately. Systems assign 16,000 ports or more, in sequence
+/// or at random.
 const PORTS_TAKEN: u64 = 256;
 /// Limit of clients whose connections are counted separately.
 const CLIENTS: usize = 65_536;
 /// Caveat for connections that were dropped.
 const LET_GO: &str =
-    "connections were let go to bound memory: what came later on them counts as other connections";
+    "connections were dropped to limit memory: later exchanges on them count as other connections";
 /// Status that nginx logs for a request that the client gave up.
 const CLIENT_CLOSED: u16 = 499;
 
@@ -53,8 +53,8 @@ struct LogConnection {
     carried: u64,
     most: u32,
     first_seen: bool,
-    /// Inferred: it was opened after the log's beginning, and its first request in the log is its
-    /// first one.
+    /// Inferred: the connection was opened after the log's beginning, so its first request in the
+    /// log is its first one.
     is_new: bool,
     /// The port may have been free, so this may be a new connection or the one before.
     may_be_same: bool,

@@ -60,7 +60,7 @@ impl LogFormat {
         })
     }
 
-    /// Reads a line that begins with `#`: it may change the columns of the lines after it.
+    /// Reads a line that begins with `#`. It may change the columns of later lines.
     pub(super) fn take_directive(&mut self, text: &str) {
         if let LogFormat::W3c(columns) = self {
             columns.take(text);

@@ -31,7 +31,8 @@ const TIME_FIELDS: &str =
     ". Add `msec=$msec` to nginx's log_format, or `start_usec=%{usec}t` to Apache's LogFormat";
 
 /// Caveat for lines that begin before the base.
-const EARLY: &str = "lines are earlier than its first ones: they are put at its beginning";
+const EARLY: &str =
+    "lines are earlier than the first ones: they count as at the beginning of the log";
 
 /// Start of the first lines, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
@@ -98,7 +99,7 @@ pub(crate) fn read(
         true
     });
     if skipped == lines {
-        return Err(input.broken("no line of it can be read: give its format with --log-format, as it stands in the server's configuration"));
+        return Err(input.broken("no line can be parsed: pass the format from the server's configuration with --log-format"));
     }
     let prefix = input.prefix();
     if unread > 0 {
@@ -128,7 +129,7 @@ fn describe(
         scope.caveat(
             "log-coarse-times",
             format!(
-                "{prefix}times are logged to the second only: which requests of the same second overlapped, and for how long connections were idle, is unknown{TIME_FIELDS}"
+                "{prefix}times have whole seconds only: the overlap of requests within a second and exact idle times are unknown{TIME_FIELDS}"
             ),
         );
     }
@@ -143,7 +144,7 @@ fn describe(
         scope.caveat(
             "log-without-connections",
             format!(
-                "{prefix}{} of {requests} requests have no connection id: how many connections there were and whether they were reused cannot be seen{remedy}",
+                "{prefix}{} of {requests} requests have no connection id: the number of their connections and their reuse are unknown{remedy}",
                 evidence.none
             ),
         );
@@ -153,7 +154,7 @@ fn describe(
         scope.caveat(
             "log-without-positions",
             format!(
-                "{prefix}no position of a request on its connection is logged: {} may have been open before the log began, so that it is unknown whether the first request of each reused it{remedy}",
+                "{prefix}the log has no positions of requests. {} may have been open before the log began, so reuse by the first request of each is unknown{remedy}",
                 counted(evidence.maybe_older, "connection")
             ),
         );
@@ -163,7 +164,7 @@ fn describe(
         scope.caveat(
             "log-port-silent",
             format!(
-                "{prefix}after more than 60 s of silence, or 256 connections of the same client, another connection can have the same port: for {} that began so it is unknown whether they reused the connection before, and each counts as opened{remedy}",
+                "{prefix}a client may use a port again for another connection after 60 s of silence or 256 other connections. {} on such a port may have reused the connection before; each counts as opened{remedy}",
                 counted(evidence.maybe_same, "request")
             ),
         );

@@ -27,7 +27,7 @@ pub enum PatternError {
     )]
     NoValues,
     /// Two values touch, so the end of the first one is unknown.
-    #[error("nothing stands between two values near {0:?}, so that a line cannot be taken apart")]
+    #[error("no text separates two values near {0:?}, so lines cannot be parsed")]
     Touching(String),
     /// A quoted text is not closed.
     #[error("a quote is not closed")]

@@ -10,7 +10,7 @@ pub(super) struct Serials {
     /// Smallest number of a connection that was opened after the log began. Every larger number is
     /// new, too.
     first_new: Option<u64>,
-    /// Largest number whose connection was dropped: such a number may return.
+    /// Largest number whose connection was dropped; a later line may have it again.
     let_go: Option<u64>,
 }
 

@@ -15,7 +15,7 @@ use std::collections::btree_map::Entry;
 const MAX_OPEN: usize = 32_768;
 
 /// Caveat for requests or sockets that were dropped.
-const LET_GO: &str = "requests or sockets were let go to bound memory";
+const LET_GO: &str = "requests or sockets were dropped to limit memory";
 /// Caveat for connections that were open when the log began.
 const STRAYS: &str = "requests came on sockets that were open before the log began: these connections are not counted";
 /// Caveat for requests that were open when the log ended.

@@ -79,15 +79,13 @@ pub(crate) fn read(
         !whole
     });
     if events == skipped {
-        return Err(input.broken(
-            "none of its events can be read: one a line is expected, as Chromium writes them",
-        ));
+        return Err(input.broken("no event can be parsed: Chromium writes one event per line"));
     }
     let prefix = input.prefix();
     if !whole {
         scope.incomplete(
             "netlog-cut",
-            format!("{prefix}it has no end, the browser was still writing or was killed: what was under way then is not counted"),
+            format!("{prefix}the log has no end: the browser was still writing, or was killed. Exchanges that were active then are not counted"),
         );
     }
     // the last line of a file that was cut off is no event

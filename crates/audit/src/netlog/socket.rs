@@ -11,8 +11,8 @@ use intact_ledger::{
 };
 use std::sync::Arc;
 
-/// A first request that starts later than this after the setup did not wait for it: the connection
-/// was opened ahead. Nanoseconds.
+/// A first request that starts this long after the setup did not wait for it, so the connection was
+/// opened ahead. Nanoseconds.
 const AHEAD: u64 = intact_ledger::OPENED_AHEAD;
 /// Bytes that a client may send after its TLS handshake ended: the last flight and a
 /// `close_notify`.
@@ -72,13 +72,14 @@ impl Socket {
         }
     }
 
-    /// The position of its request `nth`; `None` if earlier requests may have come before the log.
+    /// The position of request `nth` on the socket; `None` if the log began after the socket
+    /// opened.
     pub(super) fn ordinal(&self, nth: u32) -> Option<u32> {
         (!self.is_from_before).then_some(nth)
     }
 
-    /// Whether its request `nth` reused it; `None` for the first request in the log if earlier ones
-    /// may have come before it.
+    /// Whether request `nth` reused the socket. `None` for its first request in the log, if the log
+    /// began after the socket opened.
     pub(super) fn reuse(&self, waited: bool, nth: u32) -> Option<Reuse> {
         match (self.is_from_before, nth) {
             (true, 0..=1) => None,

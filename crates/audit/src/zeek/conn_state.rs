@@ -16,8 +16,8 @@ pub(super) enum ConnState {
     Open,
 }
 
-/// Reads both columns. A letter of the history is an event in order of time: a capital letter for
-/// the client, a small one for the server.
+/// Reads both columns. Each letter of the history is an event, in order of time. Capital letters
+/// are events of the client, small letters of the server.
 pub(super) fn fate(state: &str, history: &str) -> ConnState {
     // if one direction is observed, the client reacts to answers that Zeek did not see
     let talks = history.contains(['D', 'A', 'F']);

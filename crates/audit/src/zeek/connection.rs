@@ -1,4 +1,4 @@
-//! One connection of Zeek's logs while they are joined: the facts of each log, and its rows in the
+//! One connection while Zeek's logs are joined: its facts from each log, and its rows in the
 //! ledger.
 
 use super::conn_state::{self, ConnState};
@@ -229,8 +229,8 @@ impl ZeekConnection {
         let mut one = request.one;
         one.id = scope.next_exchange();
         one.connection = Some(connection.id);
-        // if Zeek joined the connection later, it counts only the requests that it saw; conn.log
-        // shows whether it did
+        // if Zeek observed the connection from a later time on, it counts only later requests;
+        // conn.log shows this
         one.ordinal = request.nth.filter(|_| !self.late);
         let is_first = request.nth.map_or(self.carried == 1, |nth| nth <= 1);
         let may_be_later = self.late || (request.nth.is_none() && self.end.is_none());

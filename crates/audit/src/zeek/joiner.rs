@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 
 /// Limit of connections that are known at the same time.
 const MAX_TALKS: usize = 150_000;
-/// Limit of requests that wait to be ordered: a line is written after the response and has the time
+/// Limit of requests that wait to be ordered. Zeek writes a line after the response, with the time
 /// of the request.
 const MAX_WAITING: usize = 32_768;
 /// Limit of servers that are known to speak HTTP.
@@ -262,20 +262,20 @@ impl Joiner {
         if !connections {
             scope.incomplete(
                 "zeek-without-connections",
-                "without Zeek's conn.log: how connections ended and those that carried nothing cannot be seen. Give it with the others: intact audit conn.log ssl.log http.log".to_owned(),
+                "without Zeek's conn.log the ends of connections are unknown, and connections without requests are missing. Pass it with the others: intact audit conn.log ssl.log http.log".to_owned(),
             );
         }
         if !requests && self.unseen > 0 {
             scope.caveat(
                 "zeek-without-requests",
-                "without Zeek's http.log: which requests came on which connection cannot be seen. Give it with the others (it has what is not encrypted): intact audit conn.log ssl.log http.log".to_owned(),
+                "without Zeek's http.log the requests of a connection are unknown. It has the requests that are not encrypted; pass it with the others: intact audit conn.log ssl.log http.log".to_owned(),
             );
         }
         if self.requests > 0 {
             let taken_for = if connections {
-                "latencies are not known, and it counts as under way until the next one on its connection, or that one's end, at most a second"
+                "latencies are unknown. A request counts as active until the next one on its connection or the end of the connection, at most 1 s"
             } else {
-                "latencies are not known"
+                "latencies are unknown"
             };
             scope.caveat(
                 "log-without-durations",
@@ -288,7 +288,7 @@ impl Joiner {
         if self.hurried > 0 {
             scope.caveat(
                 "too-many-connections",
-                "more connections than memory is kept for: some were recorded before all logs were read, so that requests on them count as on others. Audit fewer hours at once".to_owned(),
+                "too many connections for the memory limit: some were recorded before all logs were read, so their later requests count as on other connections. Audit fewer hours per run".to_owned(),
             );
         }
     }

@@ -20,10 +20,10 @@ use crate::input_summary::{InputSummary, Unit};
 use record::RecordLayout;
 
 /// Error for a file that is none of the logs that its first lines announce.
-const NO_RECORD: &str = "no line of it has the columns that its head names";
+const NO_RECORD: &str = "no line has the columns that the header names";
 /// Caveat for lines that begin before the base.
 const EARLY: &str =
-    "lines are about something that began before its first ones: it is put at the beginning";
+    "lines have a time before the first ones: they count as at the beginning of the log";
 
 /// Detects the log by its first bytes.
 pub(crate) fn detect(prefix: &[u8]) -> Option<Log> {
@@ -83,7 +83,7 @@ pub(crate) fn read(
 fn evidence(log: Log) -> &'static str {
     match log {
         Log::Connections => {
-            "connections with their bytes and how they ended; those of other protocols are of no use here"
+            "connections with bytes and ends; connections of other protocols are not used"
         }
         Log::Tls => "names, versions and resumption, joined to connections by uid",
         Log::Requests => "requests, joined to connections by uid",

@@ -1,5 +1,5 @@
-//! Incomplete captures: packets that cannot be decoded, were lost, cut off or sent on another path
-//! are reported, and no conclusion is drawn from them.
+//! Incomplete captures: `audit` reports packets that it cannot decode, that were lost or cut off,
+//! or that took another path. It draws no conclusion from them.
 
 use crate::packets::{Capture, ETHERNET, End, RAW, Tcp, ethernet, ip, plain, udp};
 use crate::reading::{self, Outcome};

@@ -1,7 +1,7 @@
 //! Captures the packets of the check's own connections, with their TLS secrets, as a pcapng file in memory.
 //!
-//! Packets stay in the kernel's buffer during an exchange and are read after it, so that the capture takes no CPU time from the
-//! measurement. Packets of other connections are discarded.
+//! Packets stay in the kernel's buffer during an exchange and are read after it. So the capture
+//! takes no CPU time from the measurement. Packets of other connections are discarded.
 
 mod packet;
 #[cfg(target_os = "linux")]

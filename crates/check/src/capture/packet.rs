@@ -1,5 +1,5 @@
-//! One captured packet, from its IP header on, and its two ends. Fragments and IPv6 extension headers are not read: TCP and QUIC
-//! with path MTU discovery send neither.
+//! One captured packet, from its IP header on, and its two ends. Fragments and IPv6 extension
+//! headers are not read; TCP and QUIC with path MTU discovery do not send them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

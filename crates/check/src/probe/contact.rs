@@ -66,7 +66,8 @@ enum FirstResponse {
     Refused(Box<Connection>),
 }
 
-/// Sends one request: in HTTP/1.1 unless another version is configured, and in HTTP/2 if the server supports nothing else.
+/// Sends one request: over the configured version, else HTTP/1.1, or HTTP/2 if the server supports
+/// no other version.
 fn meet(bench: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
     let met = ask(bench, bench.http)?;
     let no_http1 = match &met {

@@ -1,5 +1,6 @@
-//! HTTP/3, where the server announces it by `Alt-Svc`: whether it works, what its connections cost (new, resumed, with early data),
-//! whether requests reuse them, and what limits the server announces. A failed dial is a result: many networks drop UDP.
+//! HTTP/3, if the server announces it by `Alt-Svc`. Measures whether it works, the setup times of
+//! new and resumed connections and of early data, the reuse by requests, and the announced limits.
+//! A failed dial is a result, because many networks drop UDP.
 
 use super::{Ended, ProbeContext};
 use crate::line::{Answered, Line};
@@ -38,7 +39,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     bench.caller.be_patient_for(usual.min(DROPPED));
     let done = try_all(bench, &seen, &client, &mut tried);
     bench.caller.be_patient_for(usual);
-    // what was seen before an early end is a result; without a connection there is none
+    // results from before an early end count; without a connection there are none
     let is_result = done.is_ok() || !tried.connections.is_empty();
     bench.card.h3 = Some(Http3Seen {
         tried: is_result.then_some(tried),
@@ -195,7 +196,7 @@ pub(super) fn working(bench: &ProbeContext<'_>) -> Option<Http3Seen> {
     bench.card.h3.as_ref().filter(works).cloned()
 }
 
-/// A connection that has carried one request, to idle next to those of the idle probe; `None` where HTTP/3 did not work.
+/// A connection that has carried one request, for the idle probe; `None` if HTTP/3 did not work.
 pub(super) fn open_idle(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     let Some(seen) = working(bench) else {
         return Ok(None);

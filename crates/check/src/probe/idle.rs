@@ -1,10 +1,11 @@
 //! Idle timeouts, between requests and before the first request.
 //!
-//! Several connections idle at the same time if the server responds on another connection. A server that serves one connection at
-//! a time would not accept the second. There, the connections idle one after the other.
+//! Several connections idle at the same time. A server that serves one connection at a time does
+//! not respond on a second one; with such a server, connections idle one after the other.
 //!
-//! A server that checks its connections at intervals closes them up to one interval late. So several connections idle, each from a
-//! slightly later time: their idle times then show the spread of the server's limit.
+//! Some servers check their connections at intervals and close them up to one interval late. So
+//! several connections start to idle at slightly different times. Their idle times show this
+//! spread.
 
 use super::{Ended, ProbeContext, close_all, http3};
 use crate::line::Line;

@@ -27,7 +27,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Requests to which servers respond with a status other than 200: 404, 204, and errors.
+/// Requests that get a status other than 200: 404, 204, and errors.
 fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
     let get = request.by(Method::GET);
     [

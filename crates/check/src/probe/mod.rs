@@ -382,8 +382,8 @@ impl ProbeContext<'_> {
         });
     }
 
-    /// The request for connections that must stay open. It has `Connection: keep-alive`: HTTP/1.0 needs it, and some servers announce
-    /// their limits only in response to it (Apache, Tomcat).
+    /// The request for connections that must stay open. It has `Connection: keep-alive`, which
+    /// HTTP/1.0 needs. Apache and Tomcat announce their limits only in response to it.
     fn keeping_request(&self) -> RequestSpec {
         self.light_request().saying("keep-alive")
     }
@@ -416,9 +416,9 @@ impl ProbeContext<'_> {
 /// The request of a configuration.
 fn request_of(config: &Config) -> Result<RequestSpec, ConfigError> {
     let refuse = |name: &str| match name {
-        "content-length" => Some("the body, where there is one, is ours"),
+        "content-length" => Some("check sets the length of the body itself"),
         name if CONNECTION_FIELDS.contains(&name) => {
-            Some("what is said about the connection is what is measured here")
+            Some("check sets fields about the connection itself, because it measures their effect")
         }
         _ => None,
     };

@@ -71,7 +71,7 @@ fn try_one(bench: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) 
     offered
 }
 
-/// The random of a hello that leads to no session; it needs no strong generator.
+/// The random of a ClientHello. No session follows, so a weak generator is enough.
 fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     for part in bytes.chunks_exact_mut(8) {

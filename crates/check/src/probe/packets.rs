@@ -1,5 +1,5 @@
-//! Packets: captures one exchange of each HTTP version over the newest TLS version, and one over each other TLS version. Of HTTP/3 it
-//! captures a new connection, and one that resumes the session.
+//! Packets: captures one exchange of each HTTP version over the newest TLS version, and one
+//! exchange over each other TLS version. For HTTP/3 it captures a new and a resumed connection.
 
 use super::{Ended, ProbeContext, http3};
 use crate::capture::Capture;
@@ -101,7 +101,8 @@ fn record(
     done
 }
 
-/// A new connection of HTTP/3, and one that sends its request before the server responds if a session allows that.
+/// Captures a new HTTP/3 connection, and a resumed one that sends its request as early data if the
+/// session allows this.
 fn record_http3(
     bench: &mut ProbeContext<'_>,
     capture: &mut Capture,

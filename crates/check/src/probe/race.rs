@@ -22,8 +22,9 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
         return Some("connections are not kept");
     }
     let long = limit > LONGEST.as_nanos() as u64;
-    (long && !bench.config.thorough)
-        .then_some("the idle limit is longer than 30 s: --thorough waits for it a second time")
+    (long && !bench.config.thorough).then_some(
+        "the idle limit is longer than 30 s; pass --thorough to wait for it a second time",
+    )
 }
 
 /// The measured idle timeout, in nanoseconds.

@@ -1,4 +1,5 @@
-//! Dials: one that the caller waits for, and several that progress while other connections carry requests.
+//! Dials: a single one that blocks the caller, and several that progress while other connections
+//! carry requests.
 
 use super::{Prober, StopReason};
 use crate::line::Line;

@@ -1,5 +1,5 @@
-//! The end of a connection as its transport shows it: which requests the server had received before
-//! it.
+//! The end of a connection at the transport layer, and the requests that the server had received
+//! before it.
 //!
 //! Must not decide what that means: [`UnansweredRequest`] does, for all producers.
 
@@ -20,9 +20,9 @@ pub(super) struct TransportEnd {
 }
 
 impl TransportEnd {
-    /// The failure of an exchange in flight, with its detail; `None` if the connection ended
-    /// within its response. `failure` ended the connection, if it was no orderly end. `begun`: a
-    /// byte of the response has arrived. The request followed `sent_before` bytes.
+    /// The failure of an exchange in flight, and its detail. `failure`: why the connection ended;
+    /// `None` for an orderly end. `begun`: a byte of the response has arrived. `sent_before`: bytes
+    /// sent before the request. Returns `None` if an orderly end cut the response.
     pub(super) fn kind(
         &self,
         failure: Option<Failure>,

@@ -1,5 +1,5 @@
-//! Which name servers the system asks: `/etc/resolv.conf`, see resolv.conf(5). Other lines than those of servers and of the two
-//! options that concern patience are ignored.
+//! The system's name servers, from `/etc/resolv.conf` (resolv.conf(5)). Reads only the lines of
+//! servers and the options `timeout` and `attempts`.
 
 use super::Patience;
 use std::net::{IpAddr, SocketAddr};

@@ -1,5 +1,6 @@
-//! Names without getaddrinfo(3): queries to a name server, the system's configuration of them, and a resolver with or without a
-//! cache. Reads no /etc/hosts, and asks for names as they are: it has no search list.
+//! DNS lookups without getaddrinfo(3): queries to name servers, the system's configuration, and a
+//! resolver with an optional cache. It does not read /etc/hosts. It queries names unchanged,
+//! without a search list.
 
 mod configuration;
 mod query;

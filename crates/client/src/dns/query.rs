@@ -49,7 +49,7 @@ impl From<std::io::Error> for QueryError {
     }
 }
 
-/// How long, and how often, a server is asked.
+/// The timeout and the number of queries to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// The timeout of one try.
@@ -61,7 +61,8 @@ pub struct Patience {
 /// The answer for one family.
 pub type Answer = Result<NameAnswer, QueryError>;
 
-/// Asks for the addresses of the families at the same time: of IPv6 where `v6` says so, else of IPv4. The answers are in that order.
+/// Queries the addresses of several families at the same time. Each value of `v6` selects IPv6
+/// (true) or IPv4; the answers are in the same order.
 pub fn ask<const N: usize>(
     server: SocketAddr,
     name: &str,
@@ -83,13 +84,13 @@ pub fn ask<const N: usize>(
     open.map(|one| one.answer.unwrap_or_else(|| Err(error.clone())))
 }
 
-/// A question, and its answer once it is there.
+/// A question and its answer, when that has arrived.
 struct OpenQuestion {
     question: Question,
     answer: Option<Answer>,
 }
 
-/// Sends what has no answer yet, and waits, until all have one or the tries are over.
+/// Sends the unanswered queries and waits, until all have an answer or no try is left.
 fn ask_open(
     server: SocketAddr,
     open: &mut [OpenQuestion],

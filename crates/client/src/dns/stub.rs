@@ -1,7 +1,8 @@
-//! The resolver of one client: it asks the name servers for each connection, or keeps what they answer for its TTL.
+//! A stub resolver for one client. It queries the name servers for each connection, or caches each
+//! answer for its TTL.
 //!
-//! The caller passes the time, and stores an answer when it takes it. Connections that open while an answer is awaited ask as well.
-//! Failures are not kept.
+//! The caller passes the time. An answer enters the cache when the caller takes it, so connections
+//! that open before send their own query. Failures are not cached.
 
 use super::{Answer, NameServers, Patience, QueryError, ask};
 use crate::plan::Family;
@@ -102,7 +103,8 @@ impl StubResolver {
     }
 }
 
-/// The answers for the families as one, and whether another server would have no other.
+/// Merges the answers for both families. Also returns whether they are final, so that no other
+/// server has to be asked.
 fn join(answers: Vec<Answer>) -> (StubAnswer, bool) {
     let mut found = StubAnswer {
         addresses: Ok(Vec::new()),

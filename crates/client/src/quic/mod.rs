@@ -195,10 +195,10 @@ impl QuicConnection {
         self.handshake().parameters.filter(|_| self.is_connected)
     }
 
-    /// The round trips of a complete handshake, of which the first flight took `first_flight` bytes.
-    /// One is always needed. HelloRetryRequest takes another one (RFC 8446 section 2.1), and so does
-    /// Retry. Without Retry, a server may send three times what it received until it hears again
-    /// from the client (RFC 9000 section 8.1).
+    /// The round trips of a complete handshake whose first flight had `first_flight` bytes. There
+    /// is at least one. HelloRetryRequest (RFC 8446 section 2.1) and Retry take one more each.
+    /// Without Retry, a server may send three times the bytes that it received before it waits for
+    /// the client (RFC 9000 section 8.1).
     pub(crate) fn round_trips(&self, first_flight: u64) -> u32 {
         let handshake = self.handshake();
         let is_hello_repeated = handshake.kind == Some(HandshakeKind::FullWithHelloRetryRequest);

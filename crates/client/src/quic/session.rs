@@ -1,8 +1,7 @@
 //! TLS 1.3 inside QUIC (RFC 9001), for `quinn-proto`, at both ends.
 //!
-//! The library has such a session of its own, but that hides which handshake took place and with
-//! which cipher suite. This one hands rustls' keys on and reports both; it computes nothing itself
-//! but the check of a Retry.
+//! The session of the library hides the kind of handshake and the cipher suite. This one passes on
+//! the keys of rustls and reports both. The only computation of its own is the check of a Retry.
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use intact_wire::quic;

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Datagrams in one send.
 pub(super) const MOST_SEGMENTS: usize = 32;
 
-/// What was read at once: datagrams of one size, of which the last may be shorter.
+/// The result of one read: datagrams of one size; the last may be shorter.
 pub(super) struct Datagrams {
     pub(super) len: usize,
     pub(super) segment: usize,

@@ -1,5 +1,5 @@
-//! The time from the signal to the end of the process: sends requests on kept and new connections at a low rate, and records the
-//! outcome of each.
+//! Measures from the signal to the end of the process. Sends requests on kept and on new
+//! connections at a low rate, and records each outcome.
 
 use super::super::{Ended, ProbeContext};
 use super::nanos;

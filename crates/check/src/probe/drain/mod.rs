@@ -1,5 +1,6 @@
-//! Drain: ends the server's process by a signal while connections are kept. Some connections are idle, some carry a request at
-//! intervals, some have a request in flight, and new ones are opened. All is recorded until the process has ended.
+//! Drain: ends the server's process by a signal while connections are open. Some are idle, some
+//! carry requests at intervals, some have a request in flight; new connections are opened, too.
+//! Records all of them until the process has ended.
 //!
 //! This file opens the connections and sends the signal; `measurement` records what follows. It must not draw conclusions.
 
@@ -20,8 +21,8 @@ const CONNECTIONS: [(DrainRole, usize, usize); 3] = [
     (DrainRole::Used, 4, 2),
     (DrainRole::InFlight, 2, 1),
 ];
-/// The delay before the signal. In this time the server starts on the slow request, connections become idle, and a command that
-/// starts its server in the background ends.
+/// The delay before the signal. Meanwhile the server starts to process the slow request,
+/// connections become idle, and a command that starts its server in the background exits.
 const HEAD_START: Duration = Duration::from_millis(200);
 /// The longest wait for a response in a version that the server may not support.
 const TRIAL: Duration = Duration::from_secs(2);

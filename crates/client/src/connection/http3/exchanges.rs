@@ -202,8 +202,8 @@ impl Http3 {
         }
     }
 
-    /// Sends the requests in flight again, on new streams: the server refused what was sent before
-    /// it responded, and the streams are gone.
+    /// Sends the requests in flight again, on new streams, because the server refused the early
+    /// data.
     pub(super) fn begin_again(&mut self, quic: &mut impl Streams) {
         self.next = None;
         for place in 0..self.ids.len() {
