@@ -34,7 +34,7 @@ pub enum NameLookup {
     /// getaddrinfo(3) for each connection, with the caches that the machine has.
     #[default]
     System,
-    /// The name server is asked, and its answer is kept for its TTL.
+    /// Lookups query the name server and cache its answer for the TTL.
     Cached,
     /// The name server is asked for each connection.
     PerConnection,
@@ -96,8 +96,8 @@ pub enum Variation {
     /// All.
     #[default]
     Product,
-    /// Under each load the first value of every axis, each other value alone (with the settings that it needs), and the last
-    /// value of every axis together.
+    /// For each load: the first values of all axes, each other value alone with the settings that
+    /// it needs, and the last values of all axes.
     OneAtATime,
 }
 
@@ -142,7 +142,7 @@ pub struct AxisValues {
 pub enum AxisError {
     /// The variant lacks an axis.
     #[error(
-        "variant `{variant}` has no axis `{axis}`: the record is damaged, or another version of intact wrote it"
+        "variant `{variant}` has no axis `{axis}`; the ledger is damaged, or another version of intact wrote it"
     )]
     Missing {
         /// The variant's name.
@@ -152,7 +152,7 @@ pub enum AxisError {
     },
     /// An axis has a value that this version does not know.
     #[error(
-        "variant `{variant}`: axis `{axis}` is {value:?}, not {wanted}: the record is damaged, or needs a newer intact"
+        "variant `{variant}`: axis `{axis}` is {value:?}, expected {wanted}; the ledger is damaged or needs a newer intact"
     )]
     Unreadable {
         /// The variant's name.
@@ -359,8 +359,9 @@ impl Load {
 }
 
 impl Axes {
-    /// The product. If a value has no meaning with another one (resumption without TLS, streams before HTTP/2), the
-    /// combinations fall together and are measured once. HTTP/3 has no plain form and none over TLS 1.2: those are left out.
+    /// The product of all axes. Some values have no effect together, such as resumption without TLS
+    /// or streams before HTTP/2. Such combinations are equal and are measured once. HTTP/3 without
+    /// TLS or over TLS 1.2 does not exist and is omitted.
     pub fn choices(&self) -> Vec<AxisValues> {
         let mut choices: Vec<AxisValues> = Vec::new();
         // an A/A comparison names a value twice and wants it measured twice
@@ -432,7 +433,7 @@ impl Axes {
         }
     }
 
-    /// The values of early data next to these: it takes a session of TLS 1.3 that is resumed.
+    /// The values of early data for these settings: it needs a resumed session of TLS 1.3.
     fn early_choices(&self, tls: TlsChoice, resume: bool) -> Vec<Option<bool>> {
         let is_possible = resume && tls.allows_tls13();
         if !is_possible || self.early_data == [false] {
@@ -441,7 +442,7 @@ impl Axes {
         self.early_data.iter().copied().map(Some).collect()
     }
 
-    /// How many combinations there are, those included that fall together.
+    /// The number of combinations, before equal ones are merged.
     pub fn product(&self) -> usize {
         let lengths = self.lengths().map(|(_, length)| length);
         lengths.fold(1, usize::saturating_mul)
@@ -470,7 +471,7 @@ impl Axes {
     }
 }
 
-/// Settings that have no meaning without another one: what they need comes with them.
+/// Settings that need another setting: a variant with one has the other, too.
 const NEEDS: [(&str, &str); 5] = [
     (EARLY_DATA, "resume"),
     (connection_axes::REUSE, "keepalive"),
@@ -479,8 +480,8 @@ const NEEDS: [(&str, &str); 5] = [
     (connection_axes::PING, "keepalive"),
 ];
 
-/// The axes in which the settings differ from a reference. An axis that only one of them has, or that is switched off, is no
-/// difference: `resume` without early data is the same as with `early-data=off`.
+/// The axes whose values differ from a reference. The value `off` equals an absent axis: `resume`
+/// without early data is the same as with `early-data=off`.
 pub fn differing(axes: &BTreeMap<String, String>, from: &BTreeMap<String, String>) -> Vec<String> {
     let value = |axes: &BTreeMap<String, String>, axis: &str| {
         let value = axes.get(axis).filter(|value| *value != "off");
@@ -491,7 +492,8 @@ pub fn differing(axes: &BTreeMap<String, String>, from: &BTreeMap<String, String
     differing.cloned().collect()
 }
 
-/// Keeps the first, the last, and those that differ from the first in one setting and what that needs.
+/// Keeps the first and the last variant, and those that differ from the first in one setting and
+/// the setting that it needs.
 fn retain_one_at_a_time(choices: &mut Vec<AxisValues>) {
     let Some(first) = choices.first().map(AxisValues::axes) else {
         return;
@@ -510,7 +512,8 @@ fn retain_one_at_a_time(choices: &mut Vec<AxisValues>) {
     });
 }
 
-/// The variants as the ledger names them: by the axes in which they differ, a repeated one by its number.
+/// The variants with their names in the ledger: the values of the varied axes, and a number for a
+/// repeated variant.
 pub fn variants(choices: &[AxisValues], varied: &[String]) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for choice in choices {

@@ -21,7 +21,7 @@ pub enum CacheUseError {
     )]
     Fresh,
     /// It has no meaning.
-    #[error("{0:?} is neither off nor revalidate")]
+    #[error("{0:?} is not off or revalidate")]
     Unknown(String),
 }
 

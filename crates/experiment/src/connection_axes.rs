@@ -1,7 +1,8 @@
-//! The axes that are about the life of a connection: how it is opened, how long it is kept, and what keeps it alive while it idles;
-//! and what its client sends of an earlier response.
+//! Axes of the connection's lifetime: its setup, its limits, and the probes while it is idle. Also
+//! the axis for the use of cached responses.
 //!
-//! Each is absent unless it was given, so that a variant names only the axes of its run. Must not know how a setting is applied.
+//! Each axis is absent unless the user sets it, so a variant names only the axes of its run. Must
+//! not know how a setting is applied.
 
 use crate::CacheUse;
 use intact_ledger::Protocol;
@@ -219,7 +220,8 @@ impl ConnectionSettings {
         }
     }
 
-    /// Reads them back by `one`, which reads an axis that the variant has: its name, what is accepted, and how it is read.
+    /// Reads the settings of a variant. `one` reads an axis; its arguments are the name, the
+    /// description of valid values, and the parser.
     pub(crate) fn read<E>(mut one: impl ReadAxis<Error = E>) -> Result<ConnectionSettings, E> {
         const PERIOD: &str = "off or a time such as 5s";
         let time = |word: &str| duration::or_seconds(word).ok();

@@ -1,9 +1,9 @@
-//! Experiments: the axes and variants of a bench, the balanced random order of rounds, the schedule of an open loop, the
-//! search for a highest rate, and the seeded generator.
+//! Experiments: axes and variants of a bench, the balanced random order of rounds, open-loop
+//! schedules, the search for the highest rate, and the seeded generator.
 //!
-//! In the ledger an axis is open text, so that an older reader survives a new axis. [`AxisValues`] writes and reads the axes of a
-//! bench; a value that it cannot read is an error, never a default. Must not run or time anything, and draws no seed of its own: the
-//! caller passes one and records it in the run.
+//! In the ledger an axis is text, so an older reader accepts a new axis. [`AxisValues`] writes and
+//! reads the axes of a bench; an unknown value is an error, never a default. Must not run or time
+//! anything. The caller passes the seed and records it in the run.
 
 mod axes;
 mod cache_use;

@@ -1,7 +1,7 @@
-//! Open loop: requests are due by a schedule, whatever the responses do.
+//! Open loop: requests are due by a schedule that does not depend on responses.
 //!
-//! [`OpenLoop`] is what a person chooses, [`Schedule`] the moments that follow from it. The same seed gives the same moments, so that
-//! variants of one round have equal arrivals. Must not read a clock or wait.
+//! The user sets an [`OpenLoop`]; a [`Schedule`] has the resulting times. The same seed gives the
+//! same times, so all variants of a round have equal arrivals. Must not read a clock or wait.
 
 use crate::Rng;
 use intact_units::rate::{self, RateError};
@@ -237,7 +237,8 @@ impl Iterator for Schedule {
             return None;
         }
         self.left -= 1;
-        // the root of from * t + gain * t^2 / 2 = position, without its difference of near numbers
+        // solves from * t + gain * t^2 / 2 = position, in the form without the difference of two
+        // close numbers
         let root = (self.from * self.from + 2.0 * self.gain * self.position).max(0.0);
         let nanos = 2.0 * self.position / (self.from + root.sqrt());
         self.advance();

@@ -1,15 +1,15 @@
-//! The order in which the variants of an experiment run, round after round: random, balanced, and the same on every platform for
-//! the same seed.
+//! The order of variants in each round: random, balanced, and equal on all platforms for the same
+//! seed.
 
 use crate::Rng;
 
 /// The order of `variants` (as indices) in each of `rounds` rounds.
 ///
-/// After any number of rounds, the counts of two variants in a position differ by one at most. Rounds come
-/// in Latin squares after Williams (1949). Within one square (two for an odd number of variants) each
-/// variant follows each other one equally often. So what a variant leaves behind, such as a warm cache or a
-/// full TIME_WAIT table, affects all alike. Labels are drawn for each such set, and the order of the rounds
-/// in a square is random.
+/// Each variant is equally often in each position; after any number of rounds the counts differ by
+/// at most 1. Rounds form Latin squares after Williams (1949). Within one square (two for an odd
+/// number of variants) each variant follows each other variant equally often. So the aftereffects
+/// of a variant, such as a warm cache or a full TIME_WAIT table, affect all variants equally.
+/// Labels are drawn per set of squares, and the rounds of a square are shuffled.
 pub fn balanced(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     if variants == 0 {
         return vec![Vec::new(); rounds];
@@ -19,7 +19,7 @@ pub fn balanced(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut orders = Vec::with_capacity(rounds);
     let mut mirrored = false;
     while orders.len() < rounds {
-        // the mirror image completes the set that its square began, so it keeps the labels
+        // the mirrored square completes the set, so it keeps the labels
         if !mirrored {
             rng.shuffle(&mut labels);
         }

@@ -1,8 +1,10 @@
-//! The search for the highest rate that meets conditions: doubling, bisection, then fresh runs at the two ends.
+//! Searches the highest rate that meets conditions: doubling, bisection, then fresh runs at both
+//! ends of the interval.
 //!
-//! Rates are the rungs of a ladder with a constant ratio. Doubling and bisection find two neighbouring rungs, the lower of which met
-//! the conditions. Each of the two is then run again, and a sign test decides: 5 of 5 runs, or 7 of 8, have to agree. If they do not,
-//! the end moves away, and the interval gets wider. Must not run or judge anything.
+//! Rates are rungs of a ladder with a constant ratio. Doubling and bisection find two neighbouring
+//! rungs; the lower one met the conditions. Fresh runs then confirm each end by a sign test: 5 of 5
+//! runs, or 7 of 8, must agree. Otherwise the end moves outwards and the interval becomes wider.
+//! Must not run or judge anything.
 
 use intact_ledger::SearchTerms;
 use std::collections::BTreeMap;
@@ -21,9 +23,11 @@ pub enum StepOutcome {
     Met,
     /// They did not.
     Missed,
-    /// They did not, and the client was the limit: the step says nothing about the server.
+    /// The conditions did not hold because of the client's limit, so the step does not show the
+    /// server's limit.
     ClientLimit,
-    /// They did not, and the processors of the client's machine were the limit: the same.
+    /// The conditions did not hold because the processors of the client's machine were busy; also
+    /// not the server's limit.
     MachineLimit,
 }
 
@@ -72,9 +76,10 @@ pub struct FreshRuns {
 /// What a search has found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateInterval {
-    /// The highest rate at which the conditions held; absent where they held at none.
+    /// The highest rate that met the conditions; absent if none did.
     pub low: Option<f64>,
-    /// The lowest rate at which they did not; absent where no rate bounds it from above.
+    /// The lowest rate that did not meet the conditions; absent if no rate bounds the interval from
+    /// above.
     pub high: Option<f64>,
     /// What bounds it from above; absent where the search ended before that was known.
     pub ceiling: Option<Ceiling>,
@@ -153,7 +158,7 @@ impl RateSearch {
         self.to_confirm().map(|(rung, _)| step(rung, true))
     }
 
-    /// The end that needs a fresh run, and whether it is the upper one; the ends take turns.
+    /// The end that needs a fresh run, and whether it is the upper end. The ends alternate.
     fn to_confirm(&self) -> Option<(i32, bool)> {
         let low = self.low?;
         let low = (!self.is_decided(low, true)).then_some((low, false));
@@ -250,7 +255,7 @@ impl RateSearch {
         }
     }
 
-    /// The fresh runs at an end do not agree: it moves away from the other one, twice as far each time.
+    /// Moves an end whose fresh runs disagree away from the other end, twice as far each time.
     fn move_away(&mut self, is_high: bool) {
         let shift = self.shifts[usize::from(is_high)];
         self.shifts[usize::from(is_high)] *= 2;

@@ -9,7 +9,8 @@ use std::time::Duration;
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Columns of the figures of a variant, after its name.
 const FIGURES: usize = 56;
-/// Lines in addition to those of variants: two heads, the scale, and how many are hidden.
+/// Lines in addition to those of variants: two headings, the scale, and the number of hidden
+/// variants.
 const OTHER_LINES: usize = 4;
 /// Columns of the longest name.
 const NAME: usize = 40;
@@ -21,7 +22,7 @@ const MS: f64 = 1e6;
 pub struct BenchState {
     /// What is measured, such as a URL.
     pub subject: String,
-    /// The round under way, and all of them; 0 is that of the first requests.
+    /// The current round and the number of rounds; round 0 has the first requests.
     pub round: (u32, u32),
     /// Time until the end, if it can be estimated.
     pub left: Option<Duration>,
@@ -61,8 +62,9 @@ impl VariantState {
 }
 
 impl BenchState {
-    /// At most `rows` lines of at most `columns` letters: figures, and below them the distribution of the latency of
-    /// each variant. Where there is no room for all, it is that of the present variant.
+    /// Formats the state in at most `rows` lines of `columns` letters: the figures, then the
+    /// latency distribution of each variant. Without room for all distributions, only that of the
+    /// current variant.
     pub fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let scale = Scale::of(&self.variants, columns.saturating_sub(4));
@@ -97,7 +99,7 @@ impl BenchState {
         lines
     }
 
-    /// Indices of the variants that are shown on this number of lines: the present one is among them.
+    /// Indices of the variants that fit on this number of lines, including the current one.
     fn shown(&self, most: usize) -> Vec<usize> {
         let most = most.max(1);
         let from = (self.running + 1).saturating_sub(most);
@@ -230,7 +232,7 @@ impl Scale {
     }
 }
 
-/// At most `columns` letters of the text, with a mark where some are missing.
+/// The text, shortened to `columns` letters with a mark if it is longer.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();

@@ -104,7 +104,8 @@ fn draw_rate(frame: &mut Frame<'_>, area: Rect, rates: &VecDeque<u64>) {
     frame.render_widget(line.style(Style::new().fg(Color::Cyan)), spark);
 }
 
-/// The latencies of the variants below each other, that of the present one first where there is no room for all.
+/// The latency distributions of the variants, one below the other. Without room for all, the
+/// current variant is first.
 fn draw_distributions(frame: &mut Frame<'_>, area: Rect, state: &BenchState) {
     let Some(scale) = Scale::of(&state.variants, usize::from(area.width)) else {
         return;

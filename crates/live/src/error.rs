@@ -7,7 +7,7 @@ use std::io;
 pub enum LiveError {
     /// Standard input or output is no terminal.
     #[error(
-        "--live needs a terminal for standard input and output: run it without --live, or not in a pipe"
+        "--live needs a terminal for standard input and output; do not pipe them, or omit --live"
     )]
     NoTerminal,
     /// The terminal cannot be taken over.

@@ -1,4 +1,4 @@
-//! The keys of a person who watches a run: read as they are typed, without an echo, in a thread of their own.
+//! Reads the keys of the user during a run: as they are typed, without echo, in a separate thread.
 
 use crate::error::LiveError;
 use crate::terminal::{self, Terminal};
@@ -32,7 +32,7 @@ impl Key {
     }
 }
 
-/// Reads keys until it is dropped. The terminal is then what it was.
+/// Reads keys until it is dropped; then restores the terminal.
 pub struct Keyboard {
     end: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -41,8 +41,9 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// Takes the keys; what is printed goes to the screen as before. An error where standard input is no terminal, or that of another
-    /// job. `on_key` runs in the thread that reads. The second Ctrl-C gives the terminal back before `on_key` runs.
+    /// Starts to read keys; output goes to the screen as before. Fails if standard input is not a
+    /// terminal, or if this process is a background job. `on_key` runs in the reading thread. The
+    /// second Ctrl-C restores the terminal before it calls `on_key`.
     pub fn take(on_key: impl FnMut(Key) + Send + 'static) -> Result<Keyboard, LiveError> {
         // reading would stop a process in the background
         let is_ours = tcgetpgrp(stdin()).is_ok_and(|group| group == getpgrp());

@@ -1,9 +1,12 @@
-//! `--live` of `watch`: a program in a pane of its own, and next to it the state of its connections ([`LiveView`]). One thread passes keys to the program,
-//! takes its output, and draws. All keys are the program's. [`Reporter`] takes events and facts.
+//! The terminal views of `--live`. For `watch`, [`LiveView`] shows the program in a pane, and the
+//! state of its connections next to it. One thread passes all keys to the program, reads its
+//! output, and draws. [`Reporter`] receives events and facts.
 //!
-//! Of `bench`: the state of a run as lines ([`BenchState`]) or on the whole screen ([`BenchScreen`]), and the key that ends it.
+//! For `bench`, [`BenchState`] formats the state of a run as lines, and [`BenchScreen`] shows it on
+//! the whole screen. A key ends the run.
 //!
-//! Owns the terminal, so it prints there, unlike other libraries. Must not watch the program, open sockets, or compute facts. Systems without Unix terminals have nothing of it.
+//! This library owns the terminal, so it prints, unlike others. It must not watch the program, open
+//! sockets, or compute facts. It is empty on systems without Unix terminals.
 #![cfg(unix)]
 
 mod bench;
@@ -34,9 +37,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use terminal::Terminal;
 
-/// The longest time between two pictures: the clock and the rates change without output of the program.
+/// The longest interval between two redraws: the clock and the rates change even if the program
+/// prints nothing.
 const PACE: Duration = Duration::from_millis(100);
-/// The shortest time between two pictures.
+/// The shortest interval between two redraws.
 const FRAME: Duration = Duration::from_millis(33);
 
 /// Pieces of output that are still passed on when drawing has failed and the program has ended.
@@ -214,7 +218,7 @@ fn wait(pane: &Pane, long: bool) {
         PollFd::from_borrowed_fd(pane.near(), PollFlags::IN),
         PollFd::from_borrowed_fd(keyboard, PollFlags::IN),
     ];
-    // while the program reads nothing, nothing more is taken from the keyboard
+    // stops reading the keyboard while the program does not read
     let watched = if pane.is_full() { 1 } else { 2 };
     // interrupted or not: the caller's loop continues
     let _ = poll(&mut both[..watched], Some(&time));

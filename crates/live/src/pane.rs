@@ -133,7 +133,8 @@ impl Pane {
         self.parser.screen().input_mode_formatted()
     }
 
-    /// The lines that the program has printed, for the terminal that was there before: the last of them, with their colours.
+    /// The last lines that the program printed, with their colours, to be printed on the previous
+    /// screen.
     pub(crate) fn last_words(&mut self) -> Vec<u8> {
         // what a full-screen program shows is no output
         self.parser.process(b"\x1b[?1049l");

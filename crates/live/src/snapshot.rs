@@ -90,7 +90,7 @@ impl Reporter {
         }
     }
 
-    /// Ends a second: updates the rates, and the facts unless computing them would take too much of the time.
+    /// Ends a second: updates the rates. Updates the facts, too, if that takes little enough time.
     pub fn tick(&mut self, facts: impl FnOnce() -> ObservedFacts) {
         let now = Instant::now();
         let facts = (now >= self.next).then(facts);

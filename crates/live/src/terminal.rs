@@ -1,4 +1,4 @@
-//! The user's terminal: taken over as a whole and given back as it was, also after a panic.
+//! Takes the user's terminal over, and restores it at the end, also after a panic.
 
 use crate::error::LiveError;
 use rustix::stdio::{stdin, stdout};
@@ -10,35 +10,37 @@ use std::thread::ThreadId;
 /// The name of the thread that draws.
 pub(crate) const SCREEN: &str = "screen";
 
-/// The other screen, cleared.
+/// Shows the alternate screen, cleared.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[H";
-/// All modes that a program can have set by way of its pane, then the screen that was there before, with its cursor.
+/// Resets all modes that a program can set through its pane, then shows the previous screen and its
+/// cursor.
 const LEAVE: &[u8] = b"\x1b[?1l\x1b>\x1b[?2004l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// How the terminal was, while it is ours.
+/// The state of the terminal before it was taken over; `None` when it is released.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
 struct Before {
     mode: Termios,
-    /// Whether the other screen is shown.
+    /// Whether the alternate screen is shown.
     has_screen: bool,
-    /// The thread whose panic gives the terminal back; absent where the panic is caught.
+    /// The thread whose panic restores the terminal; absent if panics are caught.
     owner: Option<ThreadId>,
 }
 
-/// The terminal, while it is ours.
+/// The terminal, taken over by this process.
 pub(crate) struct Terminal {
     modes: Vec<u8>,
 }
 
 impl Terminal {
-    /// Takes it over: every key comes as it is, and nothing is echoed.
+    /// Takes the terminal over: keys arrive unprocessed and without echo.
     pub(crate) fn take_over() -> Result<Terminal, LiveError> {
         Terminal::take(true, None)
     }
 
-    /// As [`Terminal::take_over`], for the thread that draws: if it panics, the message is on the screen that was there before.
+    /// Like [`Terminal::take_over`], for the thread that draws. Its panic restores the previous
+    /// screen, so the message is visible there.
     pub(crate) fn take_over_for_caller() -> Result<Terminal, LiveError> {
         Terminal::take(true, Some(std::thread::current().id()))
     }
@@ -69,8 +71,8 @@ impl Terminal {
         HOOK.call_once(|| {
             let print = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                // panics of other threads are caught there, and the view goes on; after one of this thread keys are still
-                // passed on as they come
+                // a panic of another thread is caught there, and the view continues. After a panic
+                // of this thread, keys are still passed on unprocessed
                 if std::thread::current().name() == Some(SCREEN) {
                     leave_screen();
                 }
@@ -128,14 +130,14 @@ pub(crate) fn size() -> (u16, u16) {
     }
 }
 
-/// Back to the screen that was there before; keys still come as they are.
+/// Shows the previous screen; keys still arrive unprocessed.
 pub(crate) fn leave_screen() {
     let mut out = io::stdout().lock();
     // a terminal that is gone needs nothing
     let _ = out.write_all(LEAVE).and_then(|()| out.flush());
 }
 
-/// Makes the terminal what it was; once.
+/// Restores the terminal; only the first call has an effect.
 pub(crate) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {

@@ -25,8 +25,8 @@ const UNDER: u16 = 8;
 /// With fewer rows than these the board is one line.
 const FEW: u16 = 18;
 
-/// The screen to draw on; what is there is ours already.
-/// Its size is set by `resize`: a terminal that does not know its own has one too.
+/// The screen to draw on, in a terminal that was taken over. `resize` sets its size, because some
+/// terminals do not report theirs.
 pub(crate) fn screen() -> io::Result<Screen> {
     let viewport = Viewport::Fixed(Rect::new(0, 0, 1, 1));
     Terminal::with_options(
@@ -137,7 +137,7 @@ fn draw_under(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
     frame.render_widget(Paragraph::new(lines), right);
 }
 
-/// The edge towards the pane, with the name and the time; what is left inside.
+/// Draws the edge towards the pane with the name and the time. Returns the area inside.
 fn framed(frame: &mut Frame<'_>, area: Rect, edge: Borders, shown: &Shown) -> Rect {
     let seconds = shown.since.elapsed().as_secs();
     let title = format!(" intact watch {:02}:{:02} ", seconds / 60, seconds % 60);

@@ -139,7 +139,8 @@ fn with(mut attributes: Attributes, name: &'static str, text: &str) -> Attribute
     attributes
 }
 
-/// The method where it is a known one: a method that a client invents must not open a series.
+/// The method if it is a known one, else `_OTHER`: a client must not create series with invented
+/// methods.
 fn known(method: &Method) -> &str {
     METHODS
         .into_iter()

@@ -1,8 +1,7 @@
 //! One request of OTLP/HTTP to a collector, and its response.
 //!
 //! A collector that is absent, refuses or stalls does not end the command. The request is repeated
-//! for a limited time, then the reason is returned. Must not choose: environment, time and TLS come
-//! from the caller.
+//! for a limited time; then the reason is returned. The caller passes environment, time and TLS.
 
 use crate::fold::Measured;
 use crate::otlp::{self, Dates};
@@ -51,7 +50,7 @@ pub enum CollectorError {
         reason: String,
     },
     /// The collector responded with an error status.
-    #[error("{url} answered {status}{words}; the metrics were not taken")]
+    #[error("{url} answered {status}{words}; it did not accept the metrics")]
     Refused {
         /// The endpoint.
         url: String,
@@ -62,7 +61,7 @@ pub enum CollectorError {
     },
     /// The response is a success, but not one of a collector.
     #[error(
-        "{url} answered 200, but not as a collector does: is it the port for OTLP over HTTP, usually 4318?"
+        "{url} answered 200, but not as a collector; use the port for OTLP over HTTP, usually 4318"
     )]
     NoCollector {
         /// The endpoint.
@@ -302,8 +301,8 @@ fn pause(answer: &Response<Body>) -> Option<Duration> {
     Some(seconds.map_or(PAUSE, Duration::from_secs))
 }
 
-/// A collector's reason for a refusal: the message of a `google.rpc.Status` (its second field), or
-/// text.
+/// The collector's reason for a refusal: the message (second field) of a `google.rpc.Status`, or
+/// plain text.
 fn refusal(body: &[u8], is_protobuf: bool) -> String {
     #[derive(Clone, PartialEq, Message)]
     struct Status {

@@ -1,5 +1,5 @@
-//! The connections of a run whose metrics are incomplete: the open ones, and the last that ended.
-//! Bounded for any length of the run. Must not count.
+//! The connections whose metrics are not final: the open ones, and those that ended last. Memory is
+//! bounded for any length of the run. Must not count.
 
 use crate::attributes::Attributes;
 use intact_ledger::{ConnectionId, Failure, Nanos, Setup};

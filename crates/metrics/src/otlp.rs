@@ -1,7 +1,7 @@
 //! A run's metrics as a message of OTLP (opentelemetry-proto, `ExportMetricsServiceRequest`).
 //!
-//! Points are cumulative and have the run's own times, so a log of last night is the curve of last
-//! night. Must not send.
+//! Points are cumulative and have the times of the run, so an old log gives a curve at its original
+//! time. Must not send.
 
 use crate::attributes::Value;
 use crate::fold::Measured;

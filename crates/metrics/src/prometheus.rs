@@ -2,9 +2,9 @@
 //! read it. Names follow OpenTelemetry's rules for Prometheus: dots become underscores, units and
 //! `_total` are appended.
 //!
-//! The library writes OpenMetrics. There `_total` is no part of a family's name, so a reader of the
-//! older format would find a counter without type and help. Names are therefore passed complete,
-//! and values as gauges.
+//! The library writes OpenMetrics, where `_total` is not part of a family's name. A reader of the
+//! older format would then find a counter without type and help. So this module passes complete
+//! names, and passes values as gauges.
 
 use crate::attributes::{Attributes, Value};
 use crate::fold::Measured;
@@ -41,8 +41,8 @@ pub enum TextFileError {
 pub struct TextFile {
     path: PathBuf,
     file: File,
-    /// The path of the new text until it is complete; `None` if the file cannot be replaced (a
-    /// pipe, a terminal).
+    /// The temporary path of the new text; `None` if the file cannot be replaced (a pipe, a
+    /// terminal).
     temporary: Option<PathBuf>,
 }
 

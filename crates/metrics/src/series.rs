@@ -30,8 +30,8 @@ pub struct Point {
     pub least: i64,
     /// Largest value.
     pub greatest: i64,
-    /// Number of values up to each bound and above the bound before, then above all; empty if the
-    /// shape has no bounds.
+    /// Number of values per bucket: up to each bound and above the one before, then above all
+    /// bounds. Empty if the shape has no bounds.
     pub buckets: Vec<u64>,
 }
 

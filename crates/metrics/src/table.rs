@@ -126,8 +126,8 @@ impl Metric {
         Metric::Failed,
     ];
 
-    /// Its row of the table. A server has the metrics of a server; OpenTelemetry has no names for a
-    /// server's connections.
+    /// The row of the table for this metric. A ledger of a server has the names of server metrics;
+    /// OpenTelemetry has none for a server's connections.
     pub fn definition(self, vantage: Vantage) -> Definition {
         let by = |client, server| match vantage {
             Vantage::Server => server,

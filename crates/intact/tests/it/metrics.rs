@@ -269,7 +269,7 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
         (
             "4xx",
             ("400 Bad Request", PROTOBUF, refused),
-            "answered 400 Bad Request: unsupported; the metrics were not taken",
+            "answered 400 Bad Request: unsupported; it did not accept the metrics",
         ),
         (
             "5xx",
@@ -278,7 +278,7 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
                 "content-type: text/plain\r\n",
                 b"no\ndisk".to_vec(),
             ),
-            "answered 500 Internal Server Error: no disk; the metrics were not taken",
+            "answered 500 Internal Server Error: no disk; it did not accept the metrics",
         ),
         (
             "elsewhere",
@@ -287,7 +287,7 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
                 "location: http://192.0.2.1/\r\n",
                 Vec::new(),
             ),
-            "answered 307 Temporary Redirect; the metrics were not taken",
+            "answered 307 Temporary Redirect; it did not accept the metrics",
         ),
         (
             "partial",
@@ -297,7 +297,7 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
         (
             "web",
             ("200 OK", html, b"<html>hello</html>".to_vec()),
-            "answered 200, but not as a collector does",
+            "answered 200, but not as a collector",
         ),
     ] {
         let folder = dir.path().join(case);
