@@ -1,7 +1,8 @@
-//! Classifies a stack by the names in it: name lookup, TLS, sockets, readiness, other.
+//! Classifies a stack by its function names: name lookup, TLS, sockets, readiness, other.
 //!
-//! A stack has one category. A lookup sends packets and a TLS write ends in a socket, so a lookup
-//! claims all frames below it. Packet work in the kernel is socket work for any caller.
+//! A stack has one category, although a lookup sends packets and a TLS write calls the socket. The
+//! lookup claims all frames that it calls. Packet work in the kernel counts as sockets for any
+//! caller.
 
 use crate::profile::Frame;
 

@@ -8,7 +8,7 @@ pub enum ProfileError {
     /// Permission denied: `sysctl kernel.perf_event_paranoid` (2 is enough), or a container's
     /// seccomp profile.
     #[error(
-        "the system does not allow sampling ({error}): kernel.perf_event_paranoid is {}, 2 or less is needed (or root), and a container profile that lets perf_event_open through",
+        "the system does not allow sampling ({error}): kernel.perf_event_paranoid is {}. Set it to 2 or less, or run as root. In a container, allow perf_event_open in the seccomp profile",
         .paranoid.as_deref().unwrap_or("unknown")
     )]
     Refused {

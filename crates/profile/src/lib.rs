@@ -1,10 +1,9 @@
-//! Samples the stacks of a process tree: where its processor time goes, by category and as a flame
-//! graph.
+//! Samples the stacks of a process tree: its processor time by category, and as a flame graph.
 //!
-//! The kernel samples with the software clock of `perf_event_open`, unprivileged where the system
-//! allows that. This crate unwinds stacks by the programs' own unwind tables, so no frame pointers
-//! are needed. Names come from symbol tables, the kernel's list and the maps of JIT compilers
-//! (`/tmp/perf-PID.map`).
+//! The kernel samples with the software clock of `perf_event_open`, without privileges if the
+//! system allows this. This crate unwinds stacks with the unwind tables of the programs, so it
+//! needs no frame pointers. Names come from symbol tables, `/proc/kallsyms`, and the lists of JIT
+//! compilers (`/tmp/perf-PID.map`).
 //!
 //! This crate draws no conclusions and prints nothing. It counts and reports what it could not
 //! observe.

@@ -1,4 +1,5 @@
-//! From a definition to a plan: every value is checked once, for both languages, and every problem is named with its line.
+//! Compiles a definition to a plan. Checks every value once, for both languages, and reports every
+//! problem with its line.
 
 use crate::definition::{
     At, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource, WeightSource,
@@ -312,7 +313,7 @@ impl Compiler {
         };
         if self.tags.insert((session.to_owned(), tag.clone())) && self.tags.len() == MOST_TAGS + 1 {
             let words = format!(
-                "more than {MOST_TAGS} tags: each has figures of its own; give requests that belong together one tag"
+                "more than {MOST_TAGS} tags, and each gets separate figures; use one tag for related requests"
             );
             self.note_problem(line, words);
         }
@@ -451,7 +452,7 @@ fn time(what: &str, given: &Given) -> Result<Duration, String> {
 fn rate_of(given: &Given) -> Result<f64, String> {
     match given {
         Given::Text(text) => rate::read(text),
-        // numbers may have an exponent, which words may not
+        // only a number can have an exponent, so the decimal form of a number is parsed
         Given::Number(number) if *number > 0.0 && number.is_finite() => {
             rate::read(&format!("{number}"))
         }

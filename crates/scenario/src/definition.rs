@@ -9,7 +9,7 @@ pub(crate) struct At<T> {
     pub(crate) value: T,
 }
 
-/// A number or a text, as written. JavaScript's `NaN`, `undefined` and objects come as texts.
+/// A number or a text, as written. JavaScript's `NaN`, `undefined` and objects are texts here.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Given {

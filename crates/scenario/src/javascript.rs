@@ -1,7 +1,8 @@
 //! JavaScript definitions: the only user of the engine (QuickJS, by `rquickjs`).
 //!
-//! The engine has the language and nothing else: no files, no network, no modules, no timers. Memory, stack and time are bounded. A
-//! prelude of ours records the calls of the definition as JSON, which is then a [`Definition`] like any other.
+//! The engine has only the language: no files, no network, no modules, no timers. Memory, stack and
+//! time are bounded. A prelude records the calls of the definition as JSON, which becomes a
+//! [`Definition`].
 
 use crate::compile::{DEEPEST, MOST_STEPS, too_many_steps};
 use crate::definition::Definition;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 /// The memory of the engine.
 const MEMORY: usize = 64 << 20;
-/// The stack of the engine, which its thread has several times.
+/// The stack of the engine; the stack of its thread is several times larger.
 const STACK: usize = 512 << 10;
 /// The stack of the thread.
 const THREAD_STACK: usize = 4 << 20;
@@ -43,7 +44,8 @@ pub(crate) fn evaluate(text: &str, limit: Duration) -> Result<Definition, Vec<Pr
     let outcome = receiver.recv_timeout(limit).or_else(|error| {
         stop.store(true, Ordering::Relaxed);
         match error {
-            // a function of the engine that runs for long has no line; its thread ends with the process
+            // a long-running function of the engine cannot be interrupted to get its line; its
+            // thread ends with the process
             RecvTimeoutError::Timeout => receiver.recv_timeout(GRACE),
             RecvTimeoutError::Disconnected => Err(error),
         }
@@ -58,7 +60,7 @@ pub(crate) fn evaluate(text: &str, limit: Duration) -> Result<Definition, Vec<Pr
 
 fn too_long(limit: Duration) -> String {
     format!(
-        "the definition ran for more than {} s: it is evaluated once, before anything is sent; look for an endless loop in this line or after it",
+        "the definition ran for more than {} s; it is evaluated once, before the first request. Look for an endless loop at or after this line",
         limit.as_secs_f64()
     )
 }
@@ -113,7 +115,7 @@ fn recorded(engine: &Ctx<'_>, text: &str) -> rquickjs::Result<String> {
     finish.call(())
 }
 
-/// What went wrong, with the line of the innermost frame of the definition.
+/// The error, with the line of the innermost frame within the definition.
 fn problem_of(error: &CaughtError<'_>) -> Problem {
     match error {
         CaughtError::Exception(exception) => {

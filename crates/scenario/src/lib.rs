@@ -1,8 +1,10 @@
-//! Scenarios: what simulated clients do, read from a load-test definition and compiled once into a [`Plan`].
+//! Scenarios: reads the actions of simulated clients from a load-test definition, and compiles them
+//! into a [`Plan`].
 //!
-//! A definition is JavaScript as load-testing services document it, or TOML. Both become a `Definition`, whose values are checked in one
-//! place. JavaScript is evaluated once, in an engine with bounded memory and time and without files or network; nothing of it is left
-//! when requests are sent. Must not send, time or print anything.
+//! A definition is TOML, or JavaScript as load-testing services document it. Both become a
+//! `Definition`, whose values are checked in one place. JavaScript is evaluated once, before the
+//! first request. Its engine has bounded memory and time, and no files or network. This crate must
+//! not send, time or print anything.
 
 mod compile;
 mod definition;
@@ -44,7 +46,7 @@ impl Language {
 /// Compiles a definition. `file` is used in errors only. JavaScript may run for `limit`.
 ///
 /// # Errors
-/// Everything that is wrong with the definition, with its lines.
+/// All problems of the definition, with their lines.
 pub fn compile(
     file: &str,
     language: Language,

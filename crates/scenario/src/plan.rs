@@ -15,7 +15,7 @@ pub struct Plan {
     pub user_agent: Option<String>,
     /// When clients arrive; empty: a fixed number of clients at once.
     pub phases: Vec<Phase>,
-    /// The sessions that a client may pick, at least one; their weights add up to more than 0.
+    /// The sessions that a client picks from, at least one; the sum of their weights is above 0.
     pub sessions: Vec<Session>,
     /// What the definition asks for that has no effect here.
     pub notes: Vec<Note>,
@@ -140,7 +140,8 @@ impl Plan {
         session.weight / all
     }
 
-    /// Where the definition sends its requests, and the line: its target, or the host of its first whole URL.
+    /// The destination of requests, with its line: the definition's target, or the host of its
+    /// first absolute URL.
     pub fn named_target(&self) -> Option<(&str, usize)> {
         if let Some(target) = &self.target {
             return Some((&target.url, target.line));
@@ -169,7 +170,7 @@ impl Plan {
         (!self.phases.is_empty()).then(|| self.phases.iter().map(of_phase).sum())
     }
 
-    /// The most requests that one client sends; absent where a session that can be picked does not end by itself.
+    /// The largest number of requests of one client; absent if a session does not end by itself.
     pub fn most_requests(&self) -> Option<u64> {
         let picked = self.sessions.iter().filter(|one| one.weight > 0.0);
         picked
@@ -177,7 +178,7 @@ impl Plan {
             .try_fold(0, |most, one| Some(one?.max(most)))
     }
 
-    /// The mean number of requests of a client; absent where a session that can be picked does not end by itself.
+    /// The mean number of requests of a client; absent if a session does not end by itself.
     pub fn mean_requests(&self) -> Option<f64> {
         let picked = self.sessions.iter().filter(|one| one.weight > 0.0);
         picked
@@ -203,7 +204,7 @@ impl Plan {
         Ok(serde_json::to_string_pretty(&document)? + "\n")
     }
 
-    /// The plan as TOML, which compiles to the same plan but for its lines and notes.
+    /// The plan as TOML. It compiles to the same plan, except for lines and notes.
     pub fn to_toml(&self) -> String {
         crate::toml_writer::write(self)
     }
@@ -238,7 +239,7 @@ fn collect<'a>(steps: &'a [Step], all: &mut Vec<&'a Request>) {
     }
 }
 
-/// The requests of one pass; absent where it has no end, `u64::MAX` where there are more.
+/// The requests of one pass; absent if the pass does not end, at most `u64::MAX`.
 pub(crate) fn requests(steps: &[Step]) -> Option<u64> {
     let of_step = |step: &Step| match step {
         Step::Request(_) => Some(1),

@@ -1,4 +1,5 @@
-//! TOML definitions, for people who do not want JavaScript. Must not check values: that is done for both languages at once.
+//! TOML definitions, an alternative to JavaScript. Must not check values; `compile` does this for
+//! both languages.
 
 use crate::definition::{
     At, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource,

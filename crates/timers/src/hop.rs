@@ -1,4 +1,5 @@
-//! One hop: its idle limits on both sides, and how a person writes it (`nginx=75s`, `nginx=/etc/nginx/nginx.conf`).
+//! One hop: its idle limits on both sides, and its notation (`nginx=75s`,
+//! `nginx=/etc/nginx/nginx.conf`).
 
 use crate::NotRead;
 use crate::product::Product;
@@ -43,7 +44,8 @@ pub enum Place {
 pub struct Timer {
     /// The limit.
     pub idle: Idle,
-    /// The part of the configuration that it is for, such as `upstream app`; empty for all.
+    /// The part of the configuration that the limit applies to, such as `upstream app`; empty for
+    /// all parts.
     pub scope: String,
     /// Where it comes from.
     pub place: Place,
@@ -82,7 +84,8 @@ pub enum HopSource {
     File(Product, PathBuf),
 }
 
-/// A hop as a person writes it: `client=60s`, `nginx=75s/60s`, `alb`, `edge=nginx:/etc/nginx/nginx.conf`.
+/// A hop as the user writes it: `client=60s`, `nginx=75s/60s`, `alb`,
+/// `edge=nginx:/etc/nginx/nginx.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HopSpec {
     /// Its name in the chain.
@@ -98,11 +101,11 @@ pub enum HopError {
     #[error("{0:?} has no name: write NAME=LIMIT, such as app=5s")]
     NoName(String),
     /// A name alone that is no product.
-    #[error("{0:?} is no product with known defaults ({known}): write {0}=LIMIT, such as {0}=60s", known = Product::names())]
+    #[error("{0:?} has no known defaults (known: {known}); write {0}=LIMIT, such as {0}=60s", known = Product::names())]
     NoDefaults(String),
     /// Neither a limit nor a file of a known product.
     #[error(
-        "{value:?} of {name} is neither a limit (60s, none, off, 75s/60s) nor a file of a product that is known: write {name}=nginx:{value} (nginx, haproxy, apache or caddy)"
+        "{value:?} of {name} is not a limit (60s, none, off, 75s/60s) and not a file of a known product; for a file, write {name}=nginx:{value} (nginx, haproxy, apache or caddy)"
     )]
     Value {
         /// The name of the hop.

@@ -1,7 +1,8 @@
-//! Idle limits of the hops between a client and an application: from a person's text, from the defaults of products,
-//! and from configuration files of nginx, HAProxy, Apache and Caddy.
+//! Idle limits of the hops between a client and an application. They come from the user's text, the
+//! defaults of products, and configuration files of nginx, HAProxy, Apache and Caddy.
 //!
-//! Files come from the caller ([`Files`]). Must not do I/O, and must not judge: which side should have the shorter limit is a finding.
+//! The caller reads files ([`Files`]). Must not do I/O, and must not judge which side needs the
+//! shorter limit; that is a finding.
 
 mod config;
 mod hop;

@@ -28,7 +28,7 @@ struct Row {
     product: Product,
     /// How it may be called in a chain.
     names: &'static [&'static str],
-    /// Whole names, or ends, of its configuration files; none where its files are not read.
+    /// Names, or ends of names, of its configuration files; empty if they are not supported.
     files: &'static [&'static str],
     accepts: Idle,
     keeps: Idle,

@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 const DAY_MS: f64 = 86_400_000.0;
 const MINUTE_MS: f64 = 60_000.0;
 
-/// Formats a date with its time: `3 March 2026 14:05 UTC`; with seconds if it is known to less than
-/// a minute.
+/// Formats a date and time, such as `3 March 2026 14:05 UTC`. Adds seconds if the time is known
+/// more exactly than to the minute.
 pub fn moment(at: Timestamp, within_ms: f64) -> String {
     let format = if within_ms < MINUTE_MS {
         "%-d %B %Y %H:%M:%S UTC"

@@ -39,7 +39,8 @@ pub enum Unit {
     Mebibyte,
 }
 
-/// Unit, how it is written, its dimension (`None`: fits several), and its size in base units.
+/// All units: the unit, its notation, its dimension (`None`: fits several), and its size in base
+/// units.
 const UNITS: [(Unit, &str, Option<Dimension>, f64); 14] = [
     (Unit::Plain, "", None, 1.0),
     (Unit::Nanosecond, "ns", Some(Dimension::Time), 1.0),

@@ -1,10 +1,10 @@
-//! Foreign text (of a server, a program, a file or the command line), made safe for a terminal and
-//! for the log of a CI.
+//! Makes foreign text safe for terminals and CI logs. Such text comes from a server, a program, a
+//! file or the command line.
 //!
 //! HTML, Markdown and XML have escapes of their own; all of them use [`is_hidden`].
 
-/// Whether a letter must be escaped: control characters, letters that set the direction of text
-/// (UAX #9), letters without width, and line separators.
+/// Whether a character must be escaped: control characters, direction marks (UAX #9), characters
+/// without width, and line separators.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -12,9 +12,9 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text on one line, with hidden letters and line breaks as `\u{1b}`. So they cannot move the
-/// cursor, change colours or reorder letters. No command of Azure Pipelines survives (`##vso[`,
-/// `##[`).
+/// The text on one line, with hidden characters and line breaks written like `\u{1b}`. So they
+/// cannot move the cursor, change colours or reorder letters. Commands of Azure Pipelines
+/// (`##vso[`, `##[`) are disabled.
 pub fn escape(foreign: &str) -> String {
     let mut safe = String::with_capacity(foreign.len());
     for letter in foreign.chars() {

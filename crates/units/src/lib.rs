@@ -1,8 +1,10 @@
 //! Quantities: durations, sizes, rates, shares and counts, parsed and formatted in one place.
 //!
-//! Options, plans and link specs are read by [`duration`], [`size`], [`share`], [`rate`] and [`bit_rate`]. Pages and messages print figures with
-//! [`number`], [`plural`] and [`date`], so that a sentence and the table below it show the same digits. [`foreign_text`] escapes what others
-//! wrote. [`suggest`] finds the known name that a misspelt one is nearest to. Must not know a document, a command or a ledger.
+//! [`duration`], [`size`], [`share`], [`rate`] and [`bit_rate`] read options, plans and link specs.
+//! [`number`], [`plural`] and [`date`] format the figures of pages and messages, so a sentence and
+//! its table show the same digits. [`foreign_text`] escapes text from outside. [`suggest`] finds
+//! the known name that a misspelt one is nearest to. Must not know a document, a command or a
+//! ledger.
 
 pub mod bit_rate;
 pub mod date;

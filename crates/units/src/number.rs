@@ -136,8 +136,8 @@ pub fn signed_percent(share: f64) -> String {
     }
 }
 
-/// Formats a share for sentences and headlines: whole percent from 10 % to 99 % and from 100 % on,
-/// otherwise like [`percent`], so that two digits remain.
+/// Formats a share for sentences and headlines. Uses whole percent from 10 % to 99 % and from 100 %
+/// on; otherwise like [`percent`], with a tenth.
 pub fn whole_percent(share: f64) -> String {
     match share.abs() {
         0.0995..0.995 => format!("{:.0} %", share * 100.0),

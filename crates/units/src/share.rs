@@ -2,8 +2,8 @@
 
 use crate::plain_number;
 
-/// Parses `0.1%` to parts per million. The sign is required, because 1 could mean all; a zero needs
-/// none.
+/// Parses `0.1%` to parts per million. The percent sign is required, because 1 could mean all; a
+/// zero needs none.
 pub fn read(text: &str) -> Option<u32> {
     let percent = if text == "0" {
         0.0

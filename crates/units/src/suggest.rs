@@ -1,9 +1,9 @@
 //! The known name nearest to a misspelt one: metrics, keys of files and links, clients.
 //!
-//! Upper and lower case are equal, and `_` equals `-`. An edit adds, drops or changes a letter, or
-//! exchanges two neighbours. A third of the known word may change, and one letter always.
+//! Case is ignored, and `_` equals `-`. An edit adds, removes or changes a letter, or swaps two
+//! neighbours. The limit is a third of the known word's letters, at least one edit.
 
-/// Limit in letters: a longer text is no misspelling, and the distance is quadratic.
+/// Limit in letters: the cost is quadratic, and longer texts are not misspelt names.
 const LONGEST: usize = 64;
 
 /// The number of edits from `written` to `known`; `None` if it is too large.
@@ -25,8 +25,8 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// A message of serde about an unknown field, with the nearest field in place of the whole list;
-/// any other message unchanged.
+/// Shortens a message of serde about an unknown field: names the nearest field instead of the whole
+/// list. Other messages stay unchanged.
 pub fn of_unknown_field(message: &str) -> String {
     let message = message.trim_end();
     let mut quoted = message.split('`').skip(1).step_by(2);

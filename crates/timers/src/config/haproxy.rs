@@ -1,4 +1,5 @@
-//! HAProxy: `timeout http-keep-alive` and what stands in for it, per frontend; how backends keep connections.
+//! HAProxy: per frontend, `timeout http-keep-alive` or the timeout that replaces it; per backend,
+//! how connections are kept.
 
 use super::directive::{Directive, last};
 use super::include::Reader;
@@ -7,8 +8,8 @@ use crate::hop::{Idle, Timer, after};
 use crate::product::Product;
 
 /// Why no time can be given for connections to servers.
-const NO_TIMER: &str = "HAProxy keeps idle connections to servers without a fixed time: each pool-purge-delay (5 s) it closes a part of those that it does not need";
-/// The timeouts that limit an idle connection of a client, the one that counts first.
+const NO_TIMER: &str = "HAProxy has no fixed idle limit towards servers: every pool-purge-delay (5 s) it closes some of the unneeded connections";
+/// The timeouts that limit an idle connection of a client, by priority.
 const IDLE: [&str; 3] = ["http-keep-alive", "http-request", "client"];
 
 pub(super) fn timers(text: &str, file: &str, _: &mut Reader<'_>) -> (Vec<Timer>, Vec<Timer>) {
@@ -41,7 +42,7 @@ pub(super) fn timers(text: &str, file: &str, _: &mut Reader<'_>) -> (Vec<Timer>,
     (accepts, keeps)
 }
 
-/// The section of defaults that a section has: the one that it names, else the last one before it.
+/// The `defaults` section of a section: the named one, else the last one before it.
 fn defaults_of(sections: &[Directive], nth: usize) -> Option<&Directive> {
     let words = sections[nth].arguments();
     let from = words
@@ -75,7 +76,7 @@ fn has_server(section: &Directive) -> bool {
     section.block.iter().any(|one| names.contains(&one.name()))
 }
 
-/// Whether an option is on: the section's own word counts, else that of its defaults.
+/// Whether an option is on, according to the section, else to its `defaults`.
 fn option<'a>(
     section: &'a Directive,
     defaults: Option<&'a Directive>,
@@ -162,7 +163,8 @@ fn parse(text: &str, file: &str) -> Vec<Directive> {
     sections
 }
 
-/// The words of a line: blanks part them outside quotes, a backslash escapes, `#` begins a comment.
+/// The words of a line. Blanks outside quotes separate words, a backslash escapes, and `#` starts a
+/// comment.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,5 @@
-//! Files that a configuration names: patterns, the folder that they may be in, and limits on their number. Must not do I/O.
+//! Included files: patterns, the allowed folder, and limits on the number of files. Must not do
+//! I/O.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

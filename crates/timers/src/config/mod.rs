@@ -1,5 +1,5 @@
-//! Configuration files: text in, idle limits out. A reader of the directives that matter, not of a whole language. It
-//! skips what it does not know, and reports a file that it may not read.
+//! Reads idle limits from the text of configuration files. Parses only the relevant directives and
+//! skips others. Reports a file that it may not read.
 
 mod apache;
 mod caddy;
@@ -68,7 +68,7 @@ pub fn read(
     })
 }
 
-/// The words of a line. A word in quotes may hold spaces; `comment` begins what is no word.
+/// The words of a line, up to a `comment` character. A word in quotes may contain spaces.
 fn words(line: &str, quotes: [char; 2], comment: Option<char>) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = line.trim();

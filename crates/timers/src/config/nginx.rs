@@ -138,7 +138,7 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
     let mut words = Vec::new();
     let (mut line, mut begin) = (1, 1);
     let mut rest = text;
-    // blocks that this file opened: it cannot close those of the file that includes it
+    // counts the blocks of this file, because it cannot close a block of the including file
     let mut opened = 0_usize;
     while let Some(token) = next(&mut rest, &mut line) {
         let directive = |words| Directive {

@@ -159,8 +159,8 @@ impl AddressSpace {
         })
     }
 
-    /// Whether the address is in a trampoline of Python: code with neither tables nor a frame
-    /// pointer, always of the same shape.
+    /// Whether the address is in a trampoline of Python. This code has no unwind tables and no
+    /// frame pointer, but always the same shape.
     fn is_python(&mut self, address: u64) -> bool {
         if self.made.name(address).is_none() {
             self.made.read_on(self.process);

@@ -34,7 +34,7 @@ pub(crate) struct Images {
 }
 
 struct Image {
-    /// Stays open, because the process whose root has the file may end before names are resolved.
+    /// Stays open: the file is in the root of a process that may end before names are resolved.
     file: Option<File>,
     name: Arc<str>,
     /// Segments of code: offset in the file, length, address.

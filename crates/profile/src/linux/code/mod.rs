@@ -1,4 +1,4 @@
-//! Code: the files that hold it, its location in a process, and the names of functions.
+//! Code: its files, its location in a process, and the names of functions.
 
 mod address_space;
 mod image;

@@ -1,5 +1,5 @@
-//! Positions of the blocks of a flame graph: stacks with the same callers share the blocks of those
-//! callers.
+//! Positions of the blocks of a flame graph. Stacks that begin with the same callers share the
+//! blocks of these callers.
 
 /// A function with one chain of callers.
 #[derive(Debug, PartialEq, Eq)]

@@ -133,8 +133,8 @@ fn follow(mut rings: Vec<Ring>, mut tree: Tree, kernel: bool, end: &AtomicBool) 
         if !over {
             perf::wait(&rings, PACE_MS);
         }
-        // a record may be read before an earlier one of another processor, so the newest ones wait
-        // for the next read
+        // a later record of one processor may be read before an earlier one of another, so the
+        // newest records wait for the next read
         let mut new = Vec::new();
         let mut horizon = u64::MAX;
         for ring in &mut rings {
@@ -178,7 +178,7 @@ fn is_refusal(error: &io::Error) -> bool {
 
 fn refused(error: io::Error) -> ProfileError {
     if error.raw_os_error() == Some(libc::ENOMEM) {
-        let what = "too little memory may be locked for this number of threads (ulimit -l)";
+        let what = "the limit of locked memory is too low for this number of threads; raise it with ulimit -l";
         return ProfileError::Setup(what, error);
     }
     if !is_refusal(&error) {
