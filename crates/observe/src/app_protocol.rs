@@ -209,8 +209,8 @@ impl AppProtocol {
         rows.is_readable |= !matches!(self.state, State::Opaque);
     }
 
-    /// Ends HTTP/1. A tunnel is read as a connection of its own, HTTP/2 by Upgrade is followed, and
-    /// other protocols are not read. `rest` is what `from` sent after it.
+    /// Ends the HTTP/1 part. A tunnel is read like a new connection, HTTP/2 after Upgrade is read,
+    /// and other protocols are not read. `rest`: the bytes that `from` sent afterwards.
     fn switch(
         &mut self,
         from: Side,

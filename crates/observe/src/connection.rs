@@ -278,8 +278,8 @@ impl ObservedConnection {
         }
     }
 
-    /// Who closed first, and how. A FIN may answer the other side's `close_notify`, and may even
-    /// arrive before the FIN after that.
+    /// The side that closed first, and how. A FIN may be the reply to the other side's
+    /// `close_notify`. It may even arrive before the FIN that follows this `close_notify`.
     fn first_end(&self, by: Side, how: CloseKind, at: Nanos) -> FirstEnd {
         let other = by.other();
         let notified = |side| {
@@ -340,8 +340,8 @@ impl ObservedConnection {
         self.rows.connection.record(run);
     }
 
-    /// Requests that have begun and are not recorded: without a complete response, or in TLS that was not read. One where their
-    /// number is unknown.
+    /// Number of requests that began and are not recorded: without a complete response, or in TLS
+    /// that was not read. 1 if their number is unknown.
     pub fn unrecorded_exchanges(&self) -> u64 {
         self.progress().map_or(1, |progress| {
             (progress.done + progress.open).saturating_sub(self.exchanges())

@@ -1,5 +1,5 @@
-//! The passive reader of `watch` and `audit`: bytes of a connection with their times in, rows of
-//! the ledger out.
+//! The passive reader of `watch` and `audit`: turns the bytes of a connection and their times into
+//! rows of the ledger.
 //!
 //! No sockets, no clock, no packets. A producer feeds an [`ObservedConnection`] with the bytes of
 //! both sides and implements a [`RunContext`] that takes the rows. `watch` has bytes from its
@@ -10,13 +10,13 @@
 //!
 //! * **Protocol**: the first bytes decide. An HTTP/1 request is recognised by its whole first line.
 //!   A named protocol without HTTP is counted and not read. TLS within TLS is not read.
-//! * **Origin**: the authority of the first request that has one: a target in absolute form, or
-//!   `Host` or `:authority`. Without a port it has the default port of the scheme (RFC 9110 section
-//!   4.2). Until then the TLS server name or the name that the client looked up, or the peer's
-//!   address, each with the peer's port.
-//! * **Tunnel**: a CONNECT that is granted is setup: it extends `connect`, and the origin is its
-//!   target. Later bytes are read as the same connection. A CONNECT that is refused is an exchange
-//!   with the proxy. After a 101 only HTTP/2 is read on.
+//! * **Origin**: the authority of the first request that has one, from a target in absolute form,
+//!   `Host` or `:authority`. A missing port is the default port of the scheme (RFC 9110 section
+//!   4.2). Before such a request, the host is the TLS server name, else the name that the client
+//!   looked up, else the peer's address. The port is then the peer's.
+//! * **Tunnel**: a granted CONNECT is part of the setup. It extends `connect`, and its target is
+//!   the origin. Later bytes are read as the same connection. A refused CONNECT is an exchange with
+//!   the proxy. After a 101 the reader continues only with HTTP/2.
 //! * **Reuse**: [`intact_ledger::SetupWait`]. Unknown for the first exchange of a connection whose
 //!   start was not observed.
 //! * **Spans**: an exchange that waited for the setup begins with the connection. `blocked` is the
@@ -24,36 +24,36 @@
 //!   the response, or to the end of a header section whose body comes later. The spans add up to
 //!   the latency.
 //! * **TLS**: `ssl` begins where `connect` ends, and ends with the client's last handshake message.
-//! * **End of an exchange**: the last byte of the response. A failure ends when it shows: with the
-//!   first FIN or RST, with a reset stream, at the latest with the last byte.
-//! * **Outcome**: a client that closes or resets before the response is complete is
-//!   `client-closed`. A FIN alone is a half-close: a response that is complete after it is ok. Only
-//!   a run that is stopped gives `aborted`, and a capture that ends while the client sends a
-//!   request again that was not acknowledged. An unanswered request is `stale`, `reset` or `closed`
-//!   by [`intact_ledger::UnansweredRequest`]. A response whose end was not observed did not fail:
-//!   it is inferred.
-//! * **Body**: `body.read` is what passed to the client at the point of observation; absent where
-//!   that cannot be seen.
-//! * **Fingerprint**: over method, target and the whole body, of any length. Absent where a part
-//!   was not observed.
+//! * **End of an exchange**: the last byte of the response. A failed exchange ends with the first
+//!   FIN or RST, or the reset of its stream, and at the latest with its last byte.
+//! * **Outcome**: `client-closed` if the client closes or resets before the response is complete. A
+//!   FIN alone is a half-close, and a response that is complete after it is ok. `aborted` has two
+//!   causes: the run was stopped, or a capture ended while the client retransmitted a request.
+//!   [`intact_ledger::UnansweredRequest`] decides whether an unanswered request is `stale`, `reset`
+//!   or `closed`. A response whose end was not observed did not fail; its outcome is inferred.
+//! * **Body**: `body.read` has the bytes that passed the point of observation on the way to the
+//!   client; absent if unknown.
+//! * **Fingerprint**: over method, target and the whole body, of any length. Absent if a part was
+//!   not observed.
 //! * **Server**: the product of the last `Via`, else of `Server`, on the first connection of the
 //!   run that names it for its origin.
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
-//! * **Partial heads**: a request of HTTP/1 whose head is cut off or malformed is an exchange. Its
-//!   target is absent where the line is not whole. A response of that kind ends with the last byte
-//!   before the next message. It is inferred: ok if bytes are missing, `malformed` otherwise.
+//! * **Partial header sections**: an HTTP/1 request whose header section is cut off or malformed is
+//!   an exchange. Its target is absent if the request line is incomplete. Such a response ends with
+//!   the last byte before the next message. Its outcome is inferred: ok if bytes are missing, else
+//!   `malformed`.
 //! * **Pushed streams** and unsolicited responses are no exchanges. They may announce the end of
 //!   the connection.
-//! * **Segments**: those that were sent again and those that awaited a late acknowledgement belong
-//!   to the exchanges during which they came. A fresh exchange has those of the setup too.
+//! * **Segments**: retransmissions, and segments that awaited a late acknowledgement, belong to the
+//!   exchanges during which they were observed. A fresh exchange also has those of the setup.
 //! * **Close**: the first `close_notify`, FIN or RST decides who closed, and when. GOAWAY by the
 //!   same side names the kind. The end of a connection whose dial failed has no row.
 //! * **Close point**: `stale` if a request began after the server's end or was stale. Otherwise
 //!   `mid-exchange` if an exchange was cut or ended later. Otherwise
 //!   [`intact_ledger::ClosePoint::after`] decides.
-//! * **Inference**: without secrets, `watch` infers requests from bursts of TLS records: the relay
-//!   sees each write of the program. `audit` does not: segments are no writes, and packets may be
-//!   missing.
+//! * **Inference**: without secrets, `watch` infers requests from bursts of TLS records, because
+//!   the relay observes each write of the program. `audit` does not: segments differ from writes,
+//!   and packets may be missing.
 
 mod app_protocol;
 pub mod authority;
@@ -99,11 +99,11 @@ pub struct TlsReading {
 /// Why no more bytes come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All that the connection carried was observed. Where neither side ended it, the run was
-    /// stopped and cut it.
+    /// All bytes of the connection were observed. If neither side ended it, the end of the run cut
+    /// it.
     Observed,
-    /// Bytes are missing, or the connection is still open where it is not observed: what did not
-    /// come did not fail.
+    /// Bytes are missing, or the connection may continue unobserved: an incomplete response is not
+    /// a failure.
     Unobserved,
 }
 

@@ -10,7 +10,7 @@ use crate::tls_connection::{Access, TlsConnection};
 use intact_ledger::Protocol;
 
 /// Limit of bursts from which exchanges are inferred while secrets may still arrive; above it,
-/// nothing is known.
+/// exchanges are unknown.
 const MAX_INFERRED: usize = 4096;
 
 /// The state of a connection's exchanges.

@@ -1,6 +1,7 @@
-//! The size of encrypted records shows `close_notify`, and frames of HTTP/2 that are no requests.
+//! Detects `close_notify`, and HTTP/2 frames that are no requests, by the size of encrypted
+//! records.
 //!
-//! Sizes cannot show the version of HTTP where TLS hides it. They only exclude what is too small
+//! Sizes cannot show an HTTP version that TLS hides. They only exclude records that are too small
 //! for a request.
 
 use intact_wire::Side;
@@ -24,8 +25,8 @@ const AES_256_GCM_SHA384: u16 = 0x1302;
 /// An alert.
 const ALERT: u64 = 2;
 
-/// HTTP/2 (RFC 9113): a frame's header, which is also an empty SETTINGS; a WINDOW_UPDATE; a PING or
-/// a GOAWAY.
+/// Sizes of HTTP/2 frames (RFC 9113): a frame header, which is also an empty SETTINGS; a
+/// WINDOW_UPDATE; a PING or a GOAWAY.
 const SETTINGS_ACK: u64 = 9;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
@@ -35,8 +36,8 @@ const MAX_UPDATES: u64 = 3;
 const PREFACE: u64 = 24;
 const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
-/// With at most this number of settings, the next frame is a GOAWAY: the fields of a first request
-/// are longer than it.
+/// With at most this number of settings, the next frame is taken as a GOAWAY, because the fields of
+/// a first request are longer.
 const FEW_SETTINGS: u64 = 4;
 
 /// The class of a burst, by its size.

@@ -444,8 +444,8 @@ impl Rows {
         run.record(Event::Closed(&closed));
     }
 
-    /// Whether all its content was read as HTTP. If a client sent bytes and no request, the bytes
-    /// are another protocol or an incomplete request. HTTP/2 has bytes of its own.
+    /// Whether all content was read as HTTP. In HTTP/1, bytes of a client without a request are
+    /// another protocol or an incomplete request. In HTTP/2, they may be its own frames.
     pub(crate) fn is_read(&self) -> bool {
         let is_h2 = self.connection.row.protocol == Some(Protocol::Http2);
         let is_quiet = self.request_gap.is_none() && (is_h2 || !self.client_spoke);

@@ -38,8 +38,8 @@ pub trait RunContext {
         true
     }
 
-    /// Records that a connection with inferred requests ended that may have had more: overlapping
-    /// streams of HTTP/2 cannot be distinguished.
+    /// Records the end of a connection whose number of inferred requests is a lower bound:
+    /// overlapping HTTP/2 streams cannot be distinguished.
     fn note_lower_bound(&mut self) {}
 
     /// Receives bytes of TLS records, for a drawing of the packets.

@@ -26,7 +26,7 @@ pub fn server_product(server: Option<&str>, via: Option<&str>) -> Option<Arc<str
     }
 }
 
-/// The name of the last proxy of a `Via`: its product where a comment has it, else its pseudonym.
+/// The last proxy in a `Via`: the product in its comment, else its pseudonym.
 fn last_proxy(via: &str) -> Option<&str> {
     let via = via.trim();
     let (entry, comment) = match via.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')) {

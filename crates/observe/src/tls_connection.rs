@@ -1,5 +1,5 @@
-//! TLS on an observed connection: its handshake, its plain text if there are secrets, and otherwise
-//! the bursts of records from which requests are inferred.
+//! TLS on an observed connection: the handshake, and the decrypted data if secrets are known.
+//! Without secrets, the bursts of records, from which requests are inferred.
 
 use crate::record_sizes::{HandshakePosition, RecordBurst, RecordSizes, Sizes};
 use crate::request_inference::SealedBurst;
@@ -17,8 +17,8 @@ const MAX_BURSTS: usize = 256 * 1024;
 /// Secrets that are missing this long after the handshake will not arrive, in nanoseconds. Node
 /// writes them late.
 const SECRETS_LATE: u64 = 2_000_000_000;
-/// Payload of an encrypted alert in TLS 1.3: two bytes, their type, the tag; and with the padding
-/// of the JDK.
+/// Payload lengths of an encrypted alert in TLS 1.3: two bytes, the content type and the tag;
+/// without and with the JDK's padding.
 const ALERT_LENS: [u64; 2] = [19, 35];
 
 /// The TLS of one connection.
@@ -201,8 +201,8 @@ impl TlsConnection {
         self.access == Access::Hoped && hello.is_some_and(|hello| run.is_searching(&hello.random))
     }
 
-    /// Whether so much of that side waits for secrets of a running search that the sender must
-    /// wait.
+    /// Whether the sender must pause: the bytes of that side that wait for a running search for
+    /// secrets have reached half of their limit.
     pub(crate) fn is_crowded(&self, from: Side, run: &dyn RunContext) -> bool {
         self.decryptor.waiting(from) >= self.max_waiting / 2 && self.awaits_secrets(run)
     }

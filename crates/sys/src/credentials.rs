@@ -1,8 +1,8 @@
-//! The user and the groups of a socket's creator: firewall and routing rules by owner apply to them
-//! as long as the socket lives.
+//! The user and groups of a socket's creator, to which firewall and routing rules by owner apply
+//! for the lifetime of the socket.
 //!
-//! Changes the credentials of its own threads only, and only those that sockets get. With a real or
-//! saved user id of another user, that user's processes could send signals to this one.
+//! Changes only credentials that sockets get, and only in its own threads. It leaves the real and
+//! saved user ids: with these, processes of the other user could send signals to this process.
 
 use crate::checked;
 use std::fs;
@@ -108,7 +108,8 @@ impl Credentials {
             (libc::SYS_setfsgid, self.owner.group),
             (libc::SYS_setfsuid, self.owner.user),
         ] {
-            // both return the id before, and report no error: an invalid id only asks for it
+            // both return the previous id and report no error, so a call with an invalid id reads
+            // the current one
             // SAFETY: takes plain numbers, and changes this thread only.
             let now = unsafe {
                 libc::syscall(call, id);

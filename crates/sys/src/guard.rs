@@ -1,5 +1,5 @@
-//! Processes that depend on ours: a forked child that acts once we have ended, however we end, and
-//! a command that ends with us.
+//! Processes that depend on this one. A guard is a forked child that acts after this process has
+//! ended for any reason. A command can end with this process.
 
 use crate::checked;
 use std::ffi::CStr;
@@ -11,8 +11,8 @@ use std::process::Command;
 /// The descriptor that a guard keeps.
 pub(crate) const KEPT: libc::c_int = 1;
 
-/// A child in its own session that waits for our end. If it is dropped, it acts as at our end, and
-/// nothing waits for it.
+/// A child in its own session that waits for the end of this process. Dropping the guard makes it
+/// act, too; nothing waits for it.
 pub(crate) struct Guard {
     process: libc::pid_t,
     /// Closed by the kernel when we end; the guard waits for that.
@@ -76,8 +76,8 @@ impl Guard {
     /// Makes the guard act now, and waits for its end.
     pub(crate) fn finish(&mut self) {
         drop(self.alive.take());
-        // SAFETY: waits for the child that we started; another part of this process may have
-        // collected it already.
+        // SAFETY: waits for the child that this value started; another part of this process may
+        // have reaped it already.
         unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
     }
 }

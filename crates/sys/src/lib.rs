@@ -1,9 +1,9 @@
 //! Linux system interfaces that need `unsafe`, as safe functions and types: one module per kernel
 //! interface.
 //!
-//! This crate offers mechanism only. Callers decide which calls to filter, what to answer, which
-//! packets to keep. It never prints and never reads the environment, except to pass it on to a
-//! program that it starts. On other systems than Linux the crate is empty.
+//! This crate has mechanisms only. Callers decide which calls to filter, how to answer them, and
+//! which packets to keep. It never prints. It reads the environment only to pass it on to a program
+//! that it starts. On systems other than Linux the crate is empty.
 #![cfg(target_os = "linux")]
 #![allow(
     unsafe_code,

@@ -1,8 +1,8 @@
 //! Netlink sockets and messages (netlink(7)), for rtnetlink(7) and sock_diag(7): one socket, one
 //! builder, one reader.
 //!
-//! Each socket belongs to the network namespace in which it was opened. The meaning of messages is
-//! the caller's matter.
+//! Each socket belongs to the network namespace in which it was opened. This module does not
+//! interpret messages.
 
 use crate::checked;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};

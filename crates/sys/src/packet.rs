@@ -1,6 +1,5 @@
 //! Packet sockets (packet(7)). A socket opens without a protocol, so that options, a filter or a
-//! ring are in place before the first packet; then it listens. The meaning of packets is the
-//! caller's matter.
+//! ring are set before the first packet. Then it listens. This module does not interpret packets.
 
 mod port_filter;
 mod ring;

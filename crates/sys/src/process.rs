@@ -74,8 +74,8 @@ pub fn is_single_threaded() -> io::Result<bool> {
     Ok(fs::read_dir("/proc/self/task")?.count() == 1)
 }
 
-/// Makes orphaned descendants children of ours: Yama's scope 1 permits to inspect descendants only,
-/// and the first process of a container may collect no orphans.
+/// Makes this process the parent of orphaned descendants. Yama's scope 1 permits a process to
+/// inspect only its descendants, and the first process of a container may not reap orphans.
 ///
 /// # Errors
 /// Those of prctl(2).
@@ -115,8 +115,8 @@ pub fn reap() -> Option<ReapedChild> {
     })
 }
 
-/// Collects orphans that we adopted and that ended in a process namespace below ours. Its first
-/// process cannot end before that.
+/// Reaps adopted orphans that ended in an inner process namespace. The first process of that
+/// namespace cannot end before.
 pub fn reap_from_inner_namespaces() {
     let own = namespace_depth("self");
     for child in children(std::process::id()) {

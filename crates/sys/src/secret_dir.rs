@@ -1,7 +1,9 @@
-//! A folder in memory for secrets. A guard process removes it after we have ended, however we end.
+//! A folder in memory for secrets. A guard process removes it after this process has ended for any
+//! reason.
 //!
-//! If we are root, programs that drop that right can still reach its files. Every user could reach
-//! them, too. But the name of the inner folder is random, and no user may list the outer one.
+//! If this process is root, programs that drop root still need its files, so the permissions let
+//! every user open them. To protect the files, the name of the inner folder is random, and no user
+//! may list the outer folder.
 
 use crate::checked;
 use crate::guard::Guard;

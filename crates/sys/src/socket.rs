@@ -147,8 +147,8 @@ pub fn user_timeout(socket: &impl AsFd) -> Option<u32> {
 /// What connect(2) of a non-blocking socket reports while the handshake is under way.
 pub const IN_PROGRESS: i32 = libc::EINPROGRESS;
 
-/// Lets connect(2) wait for the first data, which then goes with the SYN if the kernel has a cookie
-/// of the server (TCP_FASTOPEN_CONNECT, RFC 7413).
+/// Delays connect(2) until the first data is written. The SYN then carries this data if the kernel
+/// has a cookie of the server (TCP_FASTOPEN_CONNECT, RFC 7413).
 ///
 /// # Errors
 /// Those of setsockopt(2): the sysctl `net.ipv4.tcp_fastopen` does not allow it.
@@ -156,7 +156,7 @@ pub fn defer_connect(socket: &impl AsFd) -> io::Result<()> {
     socket_option::set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &1i32)
 }
 
-/// Lets a listener take data with the SYN, for at most `pending` connections whose handshake is not
+/// Lets a listener accept data in the SYN, for at most `pending` connections whose handshake is not
 /// complete (TCP_FASTOPEN).
 ///
 /// # Errors
@@ -165,8 +165,8 @@ pub fn accept_fast_open(listener: &impl AsFd, pending: i32) -> io::Result<()> {
     socket_option::set(listener, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, &pending)
 }
 
-/// Whether data went with the SYN of a connection, and the server took it; `None` if the kernel does
-/// not report it.
+/// Whether the SYN of a connection carried data and the server accepted it; `None` if the kernel
+/// does not report it.
 pub fn sent_with_syn(socket: &impl AsFd) -> Option<bool> {
     // linux/tcp.h: tcpi_options, and TCPI_OPT_SYN_DATA
     const OPTIONS: usize = 5;
@@ -264,9 +264,9 @@ const NO_TTL: i32 = 255;
 /// The number of hops that packets of our end have meanwhile.
 const OUR_TTL: i32 = 64;
 
-/// Makes the kernel drop all that `ours` sends to `theirs`, its other end on this machine, before
-/// TCP sees it. No data, acknowledgement or FIN arrives. What `theirs` sends still arrives. Needs
-/// no privilege: it is the minimum of RFC 5082.
+/// Makes the kernel drop all packets from `ours` to `theirs`, its other end on this machine, before
+/// TCP processes them. So no data, acknowledgement or FIN arrives. The other direction still works.
+/// Uses the minimum TTL of RFC 5082, which needs no privilege.
 ///
 /// # Errors
 /// Those of setsockopt(2).

@@ -1,5 +1,5 @@
-//! Waiting with the precision of the kernel's timers, finer than the millisecond of a poll's timeout: an alarm with a descriptor
-//! (timerfd_create(2)), and a wait for one descriptor (ppoll(2)).
+//! Waits with the precision of the kernel's timers; the timeout of poll(2) has whole milliseconds.
+//! An alarm is a descriptor (timerfd_create(2)), and ppoll(2) waits for one descriptor.
 
 use crate::checked;
 use std::io;

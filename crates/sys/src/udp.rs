@@ -115,11 +115,11 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Datagrams> {
     Ok(read)
 }
 
-/// Sends one datagram, or with `segment` datagrams of that size, of which the last may be shorter.
+/// Sends one datagram. With `segment`, sends datagrams of that size; the last may be shorter.
 ///
 /// # Errors
-/// Those of sendmsg(2): `ConnectionRefused` if the peer's port was found closed before, EMSGSIZE if
-/// a datagram is larger than the path allows, EIO if the network device cannot send segments.
+/// Those of sendmsg(2). `ConnectionRefused`: an earlier datagram met a closed port. EMSGSIZE: a
+/// datagram is too large for the path. EIO: the network device cannot send segments.
 #[inline]
 pub fn send(socket: &impl AsFd, bytes: &[u8], segment: Option<u16>) -> io::Result<()> {
     let mut control = MaybeUninit::<Control>::zeroed();

@@ -1,8 +1,10 @@
-//! Completion-based receiving (io_uring(7)): one ring of one thread. A receive is started once per connection; the kernel
-//! then fills a buffer of the ring's pool whenever data arrives, with the time of its arrival.
+//! Completion-based receiving (io_uring(7)): one ring of one thread. The caller starts one receive
+//! per connection. The kernel then fills a buffer of the ring's pool whenever data arrives, and
+//! records the time of arrival.
 //!
-//! The caller names each descriptor by a key and gets the key back with each completion. The ring owns all memory that
-//! the kernel writes to, and frees it only when no operation is in flight. It sends nothing and decides nothing.
+//! The caller assigns a key to each descriptor; each completion has this key. The ring owns all
+//! memory that the kernel writes to. It frees the memory only when no operation is in flight. It
+//! does not send or decide anything.
 
 mod buffers;
 
@@ -213,14 +215,14 @@ impl Ring {
     /// Those of io_uring_enter(2), if the queue was full.
     pub fn receive(&mut self, socket: &impl AsFd, key: u64) -> io::Result<()> {
         self.resume(socket, key)?;
-        // a receive that goes on by itself misses a FIN or a RST that comes between its wake-up by data and its run
-        // (seen in Linux 6.18); a poll of its own does not
+        // a multishot receive misses a FIN or RST that arrives between its wake-up by data and its
+        // execution (observed in Linux 6.18); a separate poll does not
         let socket = Fd(socket.as_fd().as_raw_fd());
         let entry = opcode::PollAdd::new(socket, HANG_UP_EVENTS).build();
         self.begin(entry, HANG_UP | key & KEY)
     }
 
-    /// Continues a receive that does not go on by itself.
+    /// Starts a receive again that the kernel ended.
     ///
     /// # Errors
     /// Those of io_uring_enter(2), if the queue was full.
@@ -345,7 +347,8 @@ impl Ring {
         Some((&bytes[current.payload.clone()], current.timestamp))
     }
 
-    /// The peer has hung up. What it sent before, and how it ended, is found by a receive that looks at the socket again.
+    /// Handles a hang-up of the peer. A new receive then reads the remaining data and the kind of
+    /// the end.
     fn hung_up(&mut self, entry: &cqueue::Entry, key: u64) -> Option<Completion> {
         if entry.result() < 0 || !self.in_flight.contains_key(&(RECEIVE | key)) {
             return None;

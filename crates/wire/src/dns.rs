@@ -163,14 +163,15 @@ pub fn query(id: u16, name: &str, kind: u16) -> Option<Vec<u8>> {
 /// What a response to a question says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseContent<'a> {
-    /// The name has these addresses, of which those of the type asked for are sent, valid for this number of seconds.
+    /// The addresses of the name and their TTL in seconds; only addresses of the requested type are
+    /// sent.
     Addresses(&'a [IpAddr], u32),
     /// A response code other than 0, such as [`SERVFAIL`].
     Error(u8),
 }
 
-/// Writes the response to a question in at most `limit` bytes; where the addresses do not fit, it is marked as truncated and has none.
-/// `None` if the bytes are not one question.
+/// Writes the response to a question in at most `limit` bytes. If the addresses do not fit, the
+/// response has none and is marked as truncated. `None` if the bytes are not one question.
 pub fn respond(question: &[u8], content: ResponseContent<'_>, limit: usize) -> Option<Vec<u8>> {
     // a name may point to bytes that a response does not repeat
     let is_same_name = |asked: &Message, bytes: &[u8]| {

@@ -1,8 +1,7 @@
-//! One request and its response as an observer saw them, the same for HTTP/1 and HTTP/2.
+//! One observed request and its response, for HTTP/1 and HTTP/2.
 //!
-//! Facts only: byte counts, and times as the caller supplied them (nanoseconds). What was not
-//! observed is `None`. Targets are stored as sent, including query strings; a recorder must redact
-//! them.
+//! Facts only: byte counts, and the caller's times in nanoseconds. Unobserved values are `None`.
+//! Targets are stored as sent, with query strings; a recorder must redact them.
 
 use crate::Side;
 use crate::h2::ErrorCode;

@@ -1,9 +1,9 @@
-//! Bytes in, events out: the protocols that `intact` uses and observes, without sockets, clocks or
+//! Parses and writes the protocols that `intact` uses and observes, without sockets, clocks or
 //! threads.
 //!
-//! Each module is a push parser. The caller passes any bytes, and receives the number of consumed
-//! bytes and at most one event per call. So any split of the bytes gives the same events. Time
-//! comes from the caller only. Every byte is foreign: memory is bounded, and no input panics.
+//! Each module is a push parser. Each call takes any bytes, and returns the number of consumed
+//! bytes and at most one event. So the events do not depend on how the bytes are split. Time comes
+//! from the caller. All bytes are foreign input: memory is bounded, and no input causes a panic.
 
 pub mod dns;
 mod error_codes;

@@ -1,5 +1,5 @@
-//! A guard process that answers calls after we have ended, however we end: the program continues
-//! unwatched.
+//! A guard process that answers filtered calls after this process has ended for any reason. The
+//! program then continues unwatched.
 //!
 //! Without it the kernel fails every filtered call, and a process whose exit is filtered would
 //! break.
@@ -22,8 +22,8 @@ const QUIET: u64 = 0;
 /// A call is being taken, and its id is not known yet.
 const TAKING: u64 = 1;
 
-/// The calls that we have taken and not answered, which no other process can take. Shared with the
-/// guard.
+/// The calls that this process has taken and not answered; no other process can take them. Shared
+/// with the guard.
 struct Page {
     state: AtomicU64,
     /// The number of calls that found no slot.

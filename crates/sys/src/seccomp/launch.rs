@@ -37,8 +37,8 @@ const UNANSWERABLE: u8 = 2;
 /// Starts the command under the filter, with that signal mask; returns the child and the listener's
 /// descriptor.
 ///
-/// The child runs the program itself. If it cannot, it ends by SIGKILL: its exit may be filtered,
-/// and no process answers yet.
+/// The child calls exec itself. If exec fails, the child ends by SIGKILL: its exit may be filtered,
+/// and no process answers filtered calls yet.
 ///
 /// # Errors
 /// See [`LaunchError`]; the child has ended by then.

@@ -99,8 +99,8 @@ impl NotificationListener {
         Ok(())
     }
 
-    /// Wakes us and the caller on the processor that the other one leaves. This is cheaper where
-    /// neither has other work.
+    /// Makes the kernel wake this process and the caller on the same processor in turn. This is
+    /// cheaper if neither has other work.
     pub fn hand_over_on_one_cpu(&self) {
         // SAFETY: takes plain numbers. Kernels before 6.6 refuse it, and are slower.
         let _ = unsafe {
@@ -169,12 +169,12 @@ impl NotificationListener {
         tried.is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT))
     }
 
-    /// Gives the caller a descriptor of what `ours` is, and answers its call with the number of
-    /// that.
+    /// Adds a copy of the descriptor `ours` to the caller, and answers its call with the number of
+    /// the copy.
     ///
     /// # Errors
-    /// ENOENT: the caller no longer waits; EMFILE: it has no descriptor left; else the kernel
-    /// cannot do it. The call is not answered.
+    /// ENOENT: the caller no longer waits. EMFILE: the caller has no free descriptor. Any other
+    /// error: the kernel does not support this. The call is then not answered.
     pub fn give_descriptor(
         &self,
         id: u64,

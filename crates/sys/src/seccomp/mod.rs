@@ -1,7 +1,7 @@
-//! Seccomp filters with notifications (seccomp_unotify(2)): a program starts under a filter, and
-//! the system calls that the filter selects wait for our response.
+//! Seccomp filters with notifications (seccomp_unotify(2)): a program starts under a filter. System
+//! calls that the filter selects wait for a response of this process.
 //!
-//! The caller decides which calls those are, and how they are answered.
+//! The user of this module selects the calls and answers them.
 
 mod fallback_responder;
 mod launch;

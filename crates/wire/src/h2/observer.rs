@@ -314,8 +314,8 @@ impl Frames<'_> {
             }
             Frame::Settings(payload) => {
                 if let Some(settings) = streams.take_settings(payload) {
-                    // limit of what the other side sends; it takes effect with the acknowledgement,
-                    // but a larger table does no harm before
+                    // this limits the table of the other side from its acknowledgement on; a larger
+                    // table before does no harm
                     let size = settings.header_table_size.min(MAX_TABLE);
                     self.peer_decoder.raise_table_size(size);
                 }

@@ -161,8 +161,8 @@ impl Streams<'_> {
         }
     }
 
-    /// Ends an exchange. A server that has responded completely resets the rest of the request with
-    /// NO_ERROR (RFC 9113 section 8.1): the exchange is complete.
+    /// Ends an exchange. A server may reset the rest of a request with NO_ERROR after a complete
+    /// response (RFC 9113 section 8.1); the exchange is then complete.
     pub(super) fn finish(
         &mut self,
         stream: u32,

@@ -69,7 +69,8 @@ pub(super) fn trim(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// The length of a line without its end; a bare CR or a NUL is an error, since others read them as line ends.
+/// The length of a line without its end. A bare CR or a NUL is an error, because other parsers take
+/// it as the end of the line.
 pub(super) fn line_len(line: &[u8], part: Part) -> Result<usize, Error> {
     match memchr3(b'\n', b'\r', 0, line) {
         Some(at) if line[at] == b'\n' || line[at..].starts_with(b"\r\n") => Ok(at),

@@ -1,9 +1,9 @@
-//! Checks the parts of a request that the user gives, before they become bytes: method, request
-//! target, host, fields.
+//! Checks the parts of a request that the user sets, before they are sent: method, request target,
+//! host, fields.
 //!
-//! Every option, plan and file that names a part of a request uses it. A text that would end its
-//! line or its part of the line is refused, so no argument can add a field or a request. Each error
-//! states the problem.
+//! All options, plans and files with a part of a request use it. It refuses text that would end a
+//! line or a part of a line. So no argument can add a field or a request. Each error states the
+//! problem.
 
 use super::fields::is_token;
 

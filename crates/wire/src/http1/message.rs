@@ -141,8 +141,8 @@ impl Fields {
         Ok(this)
     }
 
-    /// Whether it has both a length and a transfer coding: the coding applies, and another reader
-    /// may have used the length.
+    /// Whether the message has both a length and a transfer coding. The coding applies, but another
+    /// parser may use the length.
     #[inline]
     pub(super) fn is_ambiguous(&self) -> bool {
         self.length.is_some() && self.coding != Coding::Absent

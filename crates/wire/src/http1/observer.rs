@@ -1,9 +1,9 @@
 //! Observes both directions of an HTTP/1 connection: requests paired with their responses.
 //!
 //! Bytes must arrive in order of time, a request before its response. After a gap or an error a
-//! direction is out of step until a read starts with a header section. A message that was open then
-//! is partial and lasts to the last byte before the next message. Its exchange is reported as not
-//! seen, unless only the request was partial.
+//! direction is out of step until a read starts with a header section. A message that was open at
+//! the gap is partial; it ends with the last byte before the next message. Its exchange is reported
+//! as unobserved, unless only the request was partial.
 
 mod out_of_step;
 

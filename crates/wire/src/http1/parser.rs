@@ -73,8 +73,8 @@ pub struct MessageHead<'a, S> {
     /// `Expect: 100-continue`: the client may wait for an interim response before it sends the
     /// body.
     pub expects_continue: bool,
-    /// Content-Length with Transfer-Encoding, or a transfer coding in HTTP/1.0: parsed, but another
-    /// reader may see it differently.
+    /// Content-Length with Transfer-Encoding, or a transfer coding in HTTP/1.0: accepted, but
+    /// another parser may frame the message differently.
     pub ambiguous: bool,
     /// `false`: the server sent this without an outstanding request (for example a 408 before it
     /// closes).

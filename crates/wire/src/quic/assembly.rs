@@ -1,5 +1,5 @@
-//! The frames of Initial packets (RFC 9000 section 19): CRYPTO frames with parts of the hello, in
-//! any order and repeated.
+//! The frames of Initial packets (RFC 9000 section 19). CRYPTO frames carry parts of the
+//! ClientHello, in any order, and may repeat them.
 
 use super::long_header::varint;
 use crate::tls::{ClientHello, Cursor};

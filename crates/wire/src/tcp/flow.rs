@@ -80,7 +80,7 @@ impl Flow {
     }
 
     /// Whether this segment opens another connection between the same addresses and ports, which
-    /// needs a new flow. A SYN may follow its answer in a capture.
+    /// needs a new flow. In a capture the SYN may come after its SYN-ACK.
     pub fn is_reopened_by(&self, from: Side, segment: &Segment<'_>) -> bool {
         let opens = from == Side::Client && segment.syn && segment.ack.is_none();
         let has_segments = self.client.facts().segments + self.server.facts().segments > 0;

@@ -11,8 +11,9 @@ pub struct Limits {
     pub bytes: usize,
     /// Limit of pieces; above it, the gap counts as lost.
     pub pieces: usize,
-    /// How long a gap may stay after the receiver has acknowledged it, in nanoseconds: the capture
-    /// lacks the packet, not the connection. Not immediately, because captures reorder packets.
+    /// How long a gap is kept after the receiver has acknowledged its bytes, in nanoseconds. The
+    /// acknowledgement shows that only the capture lacks the packet. The gap is kept for a while
+    /// because captures reorder packets.
     pub patience: u64,
 }
 

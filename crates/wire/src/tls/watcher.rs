@@ -319,9 +319,9 @@ impl TlsFacts {
             .client_hello
             .as_ref()
             .is_some_and(|hello| hello.early_data);
-        // the client's first encrypted record after the ServerHello is its Finished (or, with
-        // client certificates, starts the flight that ends in it). With early data it can be
-        // either, so nothing is concluded
+        // the client's first encrypted record after the ServerHello is its Finished, or with client
+        // certificates the start of the flight with the Finished. After early data this is
+        // uncertain, so nothing is inferred
         if self.version() == Some(TLS13)
             && from == Side::Client
             && self.finished.is_none()

@@ -109,8 +109,8 @@ impl Http1Observer {
         }
     }
 
-    /// Starts a response after others were missed. It is assigned to the last request: few clients
-    /// pipeline, and nothing shows which of several requests it belongs to.
+    /// Starts a response after a gap, and assigns it to the last request. Few clients pipeline, and
+    /// nothing shows which of several requests it answers.
     pub(super) fn resume_responses(&mut self, visit: &mut impl FnMut(Event<'_>)) {
         self.response_side.out_of_step = false;
         self.responses = ResponseParser::default();

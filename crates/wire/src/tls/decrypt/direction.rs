@@ -136,8 +136,8 @@ impl DirectionDecryptor {
         }
     }
 
-    /// Decrypts a record with the current keys, or with the first later ones that fit: a change of
-    /// keys is found by trying.
+    /// Decrypts a record with the current keys, or with the first later keys that fit: a key change
+    /// is detected by trial.
     fn open(&mut self, ladder: &KeyUpdates<'_>, record: &Waiting) -> Option<(u8, usize)> {
         if let Some(opener) = &mut self.opener
             && let Some(opened) = opener.open(record.header, &record.payload, &mut self.plain)
@@ -247,8 +247,8 @@ impl DirectionDecryptor {
 }
 
 impl KeyUpdates<'_> {
-    /// Whether the last keys are known, so that no later line of the key log can help: logs are
-    /// written in order of use.
+    /// Whether the last keys are known. Then later lines of the key log are not needed, because
+    /// programs log keys in order of use.
     fn is_complete(&self) -> bool {
         match self {
             Self::Tls12(_) => true,

@@ -125,9 +125,9 @@ impl Decryptor {
         }
     }
 
-    /// A record with this application data that follows what the server has sent. The server does
-    /// not know of it, so none of its later records can be used. `None` except in TLS 1.3, within a
-    /// record, or if the direction is not decrypted.
+    /// Encrypts application data as the next record of the server. The server does not know this
+    /// record, so its own later records are unusable. `None` before TLS 1.3, within a record, or if
+    /// the direction is not decrypted.
     pub fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let is_whole = self.watcher.is_between_records(Side::Server);
         self.server.seal(bytes).filter(|_| is_whole)

@@ -1,7 +1,6 @@
-//! Checks whether bytes are the secret of a connection: no other secret decrypts one of its
-//! records.
+//! Checks whether bytes are the secret of a connection, by decrypting one of its records.
 //!
-//! For secrets that no key log has, and that are searched for elsewhere, such as in the memory of a
+//! For secrets that are missing in the key log and are found elsewhere, such as in the memory of a
 //! program.
 
 use super::direction::DirectionDecryptor;
@@ -133,9 +132,9 @@ impl Decryptor {
     }
 }
 
-/// The first record of a side after its handshake in TLS 1.3: the one after its Finished, which its
-/// length shows. If the Finished shares a record with other messages, it is the server's first
-/// record after the client's Finished, or the client's second record.
+/// The first record of a side after its handshake in TLS 1.3: the one after its Finished, whose
+/// length is known. The Finished may share a record with other messages. Then it is the server's
+/// first record after the client's Finished, or the client's second record.
 fn first_of(half: &DirectionDecryptor, hash: Hash, facts: &TlsFacts) -> Option<Sealed> {
     // a Finished is a header of 4 bytes and a hash; the record adds a byte for the type and a tag
     let len = 4 + hash.len() + 1 + 16;
