@@ -85,12 +85,12 @@ impl SockDiagTracker {
     pub(crate) fn record_ended(
         &mut self,
         mut about: Connection,
-        told: SocketReport,
+        report: SocketReport,
         at: Nanos,
-        tell: &mut dyn FnMut(Row),
+        record_row: &mut dyn FnMut(Row),
     ) {
         about.certainty = Certainty::Inferred(WHY.into());
-        self.count += u64::from(record(about, told, self.excluded, true, at, tell));
+        self.count += u64::from(record(about, report, self.excluded, true, at, record_row));
     }
 
     /// A followed socket was disconnected and connects again. The kernel will report its end once, with
@@ -104,7 +104,7 @@ impl SockDiagTracker {
     pub(crate) fn take_ends(
         &mut self,
         at: Nanos,
-        tell: &mut dyn FnMut(Row),
+        record_row: &mut dyn FnMut(Row),
         stranger: &mut dyn FnMut(&SocketReport),
     ) {
         let SockDiagTracker {
@@ -116,20 +116,20 @@ impl SockDiagTracker {
             excluded,
             ..
         } = self;
-        destroyed.read(|told| match open.remove(&told.cookie) {
+        destroyed.read(|report| match open.remove(&report.cookie) {
             Some(one) => {
                 if ended.len() < MAX_ENDED {
-                    ended.insert(told.cookie);
+                    ended.insert(report.cookie);
                 }
                 if let Some(place) = one.place
-                    && places.get(&place) == Some(&told.cookie)
+                    && places.get(&place) == Some(&report.cookie)
                 {
                     places.remove(&place);
                 }
                 let at = one.closed.map_or(at, |closed| closed.min(at));
-                *count += u64::from(record(one.about, told, *excluded, true, at, tell));
+                *count += u64::from(record(one.about, report, *excluded, true, at, record_row));
             }
-            None => stranger(&told),
+            None => stranger(&report),
         });
     }
 
@@ -154,13 +154,13 @@ impl SockDiagTracker {
     }
 
     /// The program is gone: waits for what the kernel still reports, then asks for the rest.
-    pub(crate) fn finish_after_end(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
-        self.await_ends(clock, tell);
-        self.finish(clock, tell);
+    pub(crate) fn finish_after_end(mut self, clock: Clock, record_row: &mut dyn FnMut(Row)) {
+        self.await_ends(clock, record_row);
+        self.finish(clock, record_row);
     }
 
     /// Asks for what is still open, and reports what was missed.
-    pub(crate) fn finish(mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+    pub(crate) fn finish(mut self, clock: Clock, record_row: &mut dyn FnMut(Row)) {
         let at = clock.now();
         let SockDiagTracker {
             open,
@@ -170,35 +170,36 @@ impl SockDiagTracker {
         } = &mut self;
         if !open.is_empty() {
             // what a failed list leaves out counts as missed
-            let _ = sock_diag::list(|told| {
-                if let Some(one) = open.remove(&told.cookie) {
-                    *count += u64::from(record(one.about, told, *excluded, false, at, tell));
+            let _ = sock_diag::list(|report| {
+                if let Some(one) = open.remove(&report.cookie) {
+                    *count +=
+                        u64::from(record(one.about, report, *excluded, false, at, record_row));
                 }
             });
         }
         // those that are not there have ended just now
-        self.await_ends(clock, tell);
+        self.await_ends(clock, record_row);
         let missed = self.open.len() as u64 + self.replaced;
         if missed > 0 {
             let words = format!(
                 "connections whose end the kernel did not report, and which are not counted: {missed}"
             );
-            tell(Row::Caveat(Caveat::incomplete("outside-missed", words)));
+            record_row(Row::Caveat(Caveat::incomplete("outside-missed", words)));
         }
         if self.count > 0 {
             let words = format!(
                 "connections followed from outside: {}; the kernel counts them and their bytes, requests cannot be seen",
                 self.count
             );
-            tell(Row::Caveat(Caveat::new("outside", words)));
+            record_row(Row::Caveat(Caveat::new("outside", words)));
         }
     }
 
     /// Waits for the ends of what is followed.
-    fn await_ends(&mut self, clock: Clock, tell: &mut dyn FnMut(Row)) {
+    fn await_ends(&mut self, clock: Clock, record_row: &mut dyn FnMut(Row)) {
         let deadline = Instant::now() + LAST_WORDS;
         while !self.open.is_empty() && Instant::now() < deadline {
-            self.take_ends(clock.now(), tell, &mut |_| {});
+            self.take_ends(clock.now(), record_row, &mut |_| {});
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -213,16 +214,16 @@ impl AsRawFd for SockDiagTracker {
 /// Records a connection; returns whether it was one. Its peer may be unknown until now.
 fn record(
     mut about: Connection,
-    told: SocketReport,
+    report: SocketReport,
     excluded: Option<SocketAddr>,
     is_gone: bool,
     at: Nanos,
-    tell: &mut dyn FnMut(Row),
+    record_row: &mut dyn FnMut(Row),
 ) -> bool {
     // a connect takes a port before anything is sent
-    let was_refused_here = told.local.port() == 0;
+    let was_refused_here = report.local.port() == 0;
     if about.peer.is_none() {
-        let peer = unmapped(told.peer);
+        let peer = unmapped(report.peer);
         if was_refused_here || excluded == Some(peer) {
             return false;
         }
@@ -232,10 +233,10 @@ fn record(
             about.origin = Some(origin(peer));
         }
     }
-    if was_refused_here || !told.was_established {
+    if was_refused_here || !report.was_established {
         let (kind, detail) = if was_refused_here {
             (Failure::Unreachable, "the kernel refused the connect")
-        } else if told.was_answered {
+        } else if report.was_answered {
             (
                 Failure::Refused,
                 "something answered, and there was no connection",
@@ -255,23 +256,23 @@ fn record(
         round: about.round,
         close: Close {
             at,
-            by: told.was_reset.then_some(Side::Client),
-            how: told.was_reset.then_some(CloseKind::Rst),
+            by: report.was_reset.then_some(Side::Client),
+            how: report.was_reset.then_some(CloseKind::Rst),
             other_end: None,
             announced_by: None,
             moment: None,
             exchanges: None,
             bytes: ConnectionBytes {
-                sent: told.sent,
-                received: told.received,
+                sent: report.sent,
+                received: report.received,
             },
             probes: Probes::default(),
         },
     };
     let was_established = about.failed.is_none();
-    tell(Row::Opened(Box::new(about)));
+    record_row(Row::Opened(Box::new(about)));
     if was_established && is_gone {
-        tell(Row::Closed(closed));
+        record_row(Row::Closed(closed));
     }
     true
 }
