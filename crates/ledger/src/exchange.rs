@@ -253,12 +253,12 @@ pub struct Exchange {
     /// From the kernel's receive timestamp of the last byte to our read: the client delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
-    /// In an open loop, where a request is due `at` a moment of the schedule: from then to its start. If a connection
-    /// was free only later, from that moment. The time before this span it waited for a connection.
+    /// In an open loop: from the time when the request was due and a connection was free to its
+    /// start. Before this span it waited for a connection. `at` is the scheduled time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_error: Option<Span>,
-    /// Segments that were sent again: those of the client's kernel before the response, in a capture those of both sides. Absent
-    /// where the kernel was not asked, as for fast responses.
+    /// Retransmitted segments: by the client's kernel before the response; in a capture, by both
+    /// sides. Absent if the kernel was not queried, as for fast responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u32>,
     /// Number of late acknowledgements that the sender of the next data waited for, in either
@@ -277,8 +277,8 @@ pub struct Exchange {
     /// The side that announced in this exchange that the connection will close.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_sent_by: Option<Side>,
-    /// When the server had announced the end of the connection (`Connection: close`, a GOAWAY
-    /// without an error). Present if this exchange was cut or refused after that.
+    /// When the server announced the end of the connection (`Connection: close`, or a GOAWAY
+    /// without an error). Present only if this exchange was cut or refused later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_announced_at: Option<Nanos>,
     /// Complete, or the kind of failure.

@@ -85,7 +85,7 @@ failures! {
     Proxy "proxy" "the proxy refused the tunnel",
     NotTls "not-tls" "the peer does not speak TLS on this port",
     TlsVersion "tls-version" "no TLS version or cipher in common",
-    TlsAlpn "tls-alpn" "the server did not choose the HTTP version that was asked for",
+    TlsAlpn "tls-alpn" "the server did not choose the requested HTTP version",
     CertificateName "certificate-name" "the certificate is for another name",
     CertificateExpired "certificate-expired" "the certificate has expired or is not valid yet",
     CertificateUnknown "certificate-unknown" "the certificate's issuer is not trusted",
@@ -100,7 +100,7 @@ failures! {
     NotPlain "not-plain" "the server on this port speaks TLS, not plain HTTP: use https://",
     Malformed "malformed" "the response is not HTTP",
     TooLarge "too-large" "the header section of the response is larger than the limit",
-    NoProgress "no-progress" "the peer kept the connection busy with bytes that are no part of a response",
+    NoProgress "no-progress" "the peer sent bytes that are no part of a response",
     Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
     StreamReset "stream-reset" "the server reset the stream",
     UnexpectedStatus "unexpected-status" "a complete response, but not one that --expect allows",
@@ -109,8 +109,8 @@ failures! {
     Aborted "aborted" "intact cut it off when the run was stopped",
 }
 
-/// An observer may notice the end of a connection late by this time, in addition to the time on the
-/// path. Nanoseconds.
+/// The delay with which an observer may notice the end of a connection, in addition to the time on
+/// the path. Nanoseconds.
 const NOTICED_LATE: u64 = 1_000_000;
 
 impl Failure {

@@ -1,9 +1,9 @@
-//! Faults that `watch --fault` causes on the program's own connections: the plan, each strike, and
-//! the faults that were not applied.
+//! Faults that `watch --fault` applies to the program's connections: the plan, each strike, and the
+//! kinds that were not applied.
 //!
-//! A strike names its connection. Its affected exchanges are those of that connection that end at
-//! `at` or later; they show what the program observed. `reached` and `withheld` show what the
-//! server received of them. Rows of a connection may have any order.
+//! A strike names its connection. It affects the exchanges of that connection that end at `at` or
+//! later; their rows show what the program observed. `reached` and `withheld` show which of their
+//! bytes the server received. The rows of a connection may be in any order.
 
 use crate::certainty::Certainty;
 use crate::connection::ConnectionId;
@@ -184,12 +184,12 @@ pub struct FaultStrike {
     /// Bytes that the program sent on the connection afterwards and that the server did not
     /// receive.
     pub withheld: u64,
-    /// When the program first sent bytes with or after the strike: a request was sent on the dead
-    /// connection. Its stall begins then. Absent: the program sent nothing.
+    /// When the program first sent bytes at or after the strike, and so used the dead connection.
+    /// The stall begins then. Absent: the program sent nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Nanos>,
-    /// What the program wrote after `used_at` on a silent connection and its kernel did not send. Absent: nothing, or it cannot be a
-    /// further request.
+    /// Bytes that the program wrote after `used_at` on a silent connection and that its kernel did
+    /// not send. Absent if there are none, or too few for another request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldBytes>,
     /// When the connection was over for the program.
@@ -214,8 +214,8 @@ pub enum FaultObstacle {
     NotRelayed,
     /// They carry no HTTP.
     NotHttp,
-    /// No connection was kept after a complete exchange: each was closed, or was to be closed,
-    /// after its first one.
+    /// No connection stayed open after its first exchange: each was closed, or its close was
+    /// announced.
     NeverKept,
     /// Connections were kept, and none carried a second request.
     NeverReused,
@@ -256,7 +256,8 @@ impl FaultObstacle {
     }
 }
 
-/// Bytes that the program's kernel did not send while it heard no acknowledgement: no observer sees a request or a RST_STREAM in them.
+/// Bytes that the program's kernel did not send, because acknowledgements were missing. No observer
+/// can find a request or a RST_STREAM in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldBytes {
@@ -267,7 +268,7 @@ pub struct HeldBytes {
 }
 
 impl HeldBytes {
-    /// A PING and a WINDOW_UPDATE or RST_STREAM, each in a record of TLS, are no more than this, in bytes.
+    /// The largest size in bytes of a PING and a WINDOW_UPDATE or RST_STREAM, each in a TLS record.
     pub const MOST_CONTROL: u64 = 80;
 }
 

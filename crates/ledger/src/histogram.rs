@@ -158,7 +158,8 @@ impl Histogram {
         self.supported_quantile_with(q, 0)
     }
 
-    /// The same where `beyond` more values are larger than all of these; absent if it is one of them.
+    /// Like [`Histogram::supported_quantile`], with `beyond` further values that are larger than
+    /// all recorded ones. `None` if the quantile is one of the further values.
     pub fn supported_quantile_with(&self, q: f64, beyond: u64) -> Option<f64> {
         let total = self.count.saturating_add(beyond) as f64;
         let rank = (q.clamp(0.0, 1.0) * total).ceil() as u64;

@@ -1,5 +1,5 @@
-//! The search for the capacity of a server, and its recovery after an overload: the terms of the run, and what each round was for. Must
-//! not decide whether a rate met the conditions: that is computed from the tally.
+//! Searches for the capacity of a server, and overload tests: their terms, and the purpose of each
+//! round. Must not decide whether a rate met the conditions; that is computed from the tally.
 
 use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,9 @@ pub struct LoadStep {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverloadTerms {
-    /// The overload as a multiple of the highest rate that met the conditions, or of the rate that was named.
+    /// The overload as a multiple of `rate`, or of the highest rate that met the conditions.
     pub factor: f64,
-    /// The rate that was named; absent: the one that the search found.
+    /// The rate that the user set; absent: the result of the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// The rate before and after it, as a share of the same.

@@ -1,8 +1,9 @@
 //! Removes secrets from command lines, URLs and settings. For all recorded texts, this module
 //! decides what a secret is.
 //!
-//! Three signs show a secret: the option before a value, the name of a setting, the form of a
-//! value. A secret without any of them, such as `MODE=hunter2`, stays; docs/reference/ledger.md has the list.
+//! Three signs identify a secret: the option before a value, the name of a setting, and the form of
+//! a value. A secret without such a sign, as in `MODE=hunter2`, is not removed.
+//! docs/reference/ledger.md has the list.
 
 /// Options whose value is a header field.
 const HEADERS: &[&str] = &["-H", "--header"];

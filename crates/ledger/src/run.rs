@@ -116,10 +116,11 @@ pub struct Run {
     /// The axes in which the variants differ, in the order of the options.
     #[serde(default)]
     pub varied: Vec<String>,
-    /// The file of the scenario that was run. The variants are then its sessions, which ran at the same time.
+    /// The file of the scenario. The variants are then its sessions, which ran at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// What was looked for, where the results of rounds chose the next ones. The rounds of a variant then have different loads.
+    /// The terms of a search, in which the results of rounds decide the next rounds. The rounds of
+    /// a variant then have different loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityTerms>,
     /// The command line, redacted.

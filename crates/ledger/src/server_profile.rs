@@ -1,5 +1,5 @@
-//! The profile of a server: the results of the probes of `check`, as plain data in addition to the
-//! events that they caused.
+//! The server profile: the results of the probes of `check`, in addition to the events of the
+//! probes.
 //!
 //! Facts only: what a server did, and how long it was observed. The reader derives their meaning
 //! (advice, warnings). A probe that did not run leaves its part `None` and an entry in
@@ -214,8 +214,8 @@ pub struct TlsResult {
     pub cipher: Option<String>,
     /// The full handshake.
     pub full: Span,
-    /// From our hello to the first bytes of the answer: a round trip and the server's part of the
-    /// key exchange.
+    /// From the ClientHello to the first bytes of the response: a round trip and the server's part
+    /// of the key exchange.
     pub to_first_answer: Option<Span>,
     /// Bytes of the server in the handshake.
     pub received: u64,
@@ -326,7 +326,7 @@ pub struct Http3Result {
     pub early_data: Option<EarlyData>,
     /// The server's transport parameters on the first connection.
     pub parameters: Option<QuicParameters>,
-    /// A connection that was idle after a response while those of the idle limits were observed.
+    /// A connection that was idle after a response, observed together with those of the idle probe.
     pub idle: Option<IdleWait>,
 }
 
@@ -384,8 +384,7 @@ pub struct RequestLimit {
     pub announced: Option<u32>,
     /// Whether the last response announced the end.
     pub last_announced: bool,
-    /// How the server ended it; absent: it did not, or it announced the end and left the close to
-    /// us.
+    /// How the server ended the connection; absent if it did not, or only announced the end.
     pub ended: Option<Ended>,
     /// The failure of a request, if there was one.
     pub failed: Option<Failure>,
@@ -442,8 +441,7 @@ pub struct MaxAge {
     pub answered: u32,
     /// Whether the last response announced the end.
     pub last_announced: bool,
-    /// How the server ended it; absent: it did not, or it announced the end and left the close to
-    /// us.
+    /// How the server ended the connection; absent if it did not, or only announced the end.
     pub ended: Option<Ended>,
 }
 

@@ -1,5 +1,5 @@
-//! What a server did between the signal that ends its process and the end of the process:
-//! connections, requests, the process.
+//! The behaviour of a server from the signal to the end of its process: connections, requests, the
+//! process.
 //!
 //! Facts only. Times are on the run's clock; [`Drain::at`] is the time of the signal.
 
@@ -91,7 +91,7 @@ pub struct ServerEnd {
     pub command_at: Option<Nanos>,
     /// How the command ended, such as `exit code 0` or `signal 15`.
     pub status: Option<String>,
-    /// When the process group of the command was empty; absent: it was not, until it was killed.
+    /// When the command's process group became empty; absent if that took SIGKILL.
     pub group_at: Option<Nanos>,
     /// When SIGKILL was sent; absent: it was not needed.
     pub killed_at: Option<Nanos>,

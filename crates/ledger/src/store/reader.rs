@@ -149,7 +149,7 @@ impl Events {
         if self.written.is_none() {
             caveats.push(Caveat::incomplete(
                 "run-not-finished",
-                "the run that recorded this ledger did not come to its end: it was killed, or it is still running; counts are lower bounds",
+                "the run of this ledger did not come to its end: it was killed or is still running, so counts are lower bounds",
             ));
         }
         let lines = self.read + self.unknown;
@@ -157,7 +157,7 @@ impl Events {
         if self.cut {
             caveats.push(Caveat::incomplete(
                 "cut-tail",
-                "the file of events was cut off: what follows the cut is missing",
+                "the file of events was cut off: events after the cut are missing",
             ));
         } else if self.over && missing > 0 {
             caveats.push(Caveat::incomplete(
@@ -169,7 +169,7 @@ impl Events {
             caveats.push(Caveat::incomplete(
                 "unknown-events",
                 format!(
-                    "events that a newer intact wrote, or that are damaged, were left out: {}, the first in line {line}",
+                    "skipped {} events that are damaged or of a newer intact; the first is in line {line}",
                     self.unknown
                 ),
             ));
