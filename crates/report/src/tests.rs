@@ -182,8 +182,7 @@ finding is informational.
 **Values.** In JSON, `claim`, `evidence`, `fix` and `risk` are sentences. `values` has the numbers and names in these sentences: a number has its unit at the
 end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_bytes`), and a count has none (`openings`).
 
-**The client.** The finding names the option of the client's library, where the library is known: by the command of the process, by `User-Agent`, or by the
-idle time after which it closes (undici 4 s, aiohttp 15 s, Go and hyper 90 s, OkHttp 300 s).
+**The client.** If the client's library is known, the finding names its option. The command of the process shows the library, or `User-Agent`, or the idle time after which it closes. The idle times are 4 s (undici), 15 s (aiohttp), 90 s (Go and hyper) and 300 s (OkHttp).
 
 `--require 'findings.RULE == 0'` requires that a run has no finding of a rule; `--fail-on warning` and `--fail-on error` cover all rules.
 ",

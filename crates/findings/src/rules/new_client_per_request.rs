@@ -8,7 +8,7 @@ use crate::unobserved::Evidence;
 pub(super) static DOC: Doc = Doc {
     id: "new-client-per-request",
     what: "The program opens a connection although it has an idle one to the same destination. It has several pools, usually because it makes a client, session or agent per call.",
-    evidence: "An older connection of the same process (or, in a capture, the same client address) to the same destination that was open, had carried a complete response, and was idle at that moment.",
+    evidence: "An older connection to the same destination. It was of the same process (in a capture: the same client address), open and idle at that moment, and had carried a complete response.",
     threshold: "Two avoidable openings: some clients alternate between two connections by design. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "Separate pools on purpose (per tenant, per credential, a browser's partitions). In a capture, several programs behind one address look like one.",
     fix: "Make one client for the life of the program and give it to every call",
