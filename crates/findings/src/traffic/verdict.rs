@@ -283,7 +283,10 @@ fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
 /// The sentence for a run without connections and requests. The results of `unseen` lookups were not seen.
 fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> String {
     let totals = &facts.totals;
-    let elsewhere = facts.caveats.iter().find(|one| one.id == Caveat::UNIX_SOCKETS);
+    let elsewhere = facts
+        .caveats
+        .iter()
+        .find(|one| one.id == Caveat::UNIX_SOCKETS);
     let failures = &totals.connections.failed;
     let lookups = &totals.lookups;
     match (failures.values().sum(), missing) {

@@ -212,15 +212,18 @@ except FileNotFoundError:
     let socket = folder.path().join("service");
     let socket = socket.to_str().unwrap();
     let gate = ["--require", "avoidable == 0"];
-    let out = intact(&[
-        &["watch"][..],
-        &gate,
-        &["--", "python3", "-c", script, socket],
-    ]
-    .concat());
+    let out = intact(
+        &[
+            &["watch"][..],
+            &gate,
+            &["--", "python3", "-c", script, socket],
+        ]
+        .concat(),
+    );
     let page = String::from_utf8_lossy(&out.stderr);
     let (page, socket) = (page.replace(char::is_whitespace, ""), socket);
-    let words = format!("NoTCPconnectionwasopened;connectionstoUnixsocketsarenotwatched:{socket}(3)");
+    let words =
+        format!("NoTCPconnectionwasopened;connectionstoUnixsocketsarenotwatched:{socket}(3)");
     assert!(page.contains(&words), "{page}");
     assert_eq!(out.status.code(), Some(1), "{page}");
 }
