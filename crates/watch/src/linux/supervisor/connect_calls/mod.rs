@@ -3,6 +3,7 @@
 //! [`Supervisor`](super::Supervisor) hands in calls, arrivals and deadlines; `stages` advances each call.
 
 mod call;
+mod far_hosts;
 mod local_listener;
 mod pending_listener;
 mod stages;
@@ -13,6 +14,7 @@ use super::lookups::Lookups;
 use super::passthrough::Passthrough;
 use crate::Unwatched;
 use call::{CallStage, ConnectCall, Dial, HOLD};
+use far_hosts::FarHosts;
 use intact_sys::address::unmapped;
 use intact_sys::credentials;
 use intact_sys::seccomp::{Notification, NotificationResponse};
@@ -41,6 +43,7 @@ pub(super) struct ConnectCalls {
     pending_listeners: PendingListeners,
     /// The round trip that is added to each connection.
     round_trip: Duration,
+    far_hosts: FarHosts,
 }
 
 impl ConnectCalls {
@@ -57,6 +60,7 @@ impl ConnectCalls {
             ],
             pending_listeners: PendingListeners::default(),
             round_trip,
+            far_hosts: FarHosts::default(),
         }
     }
 
@@ -168,6 +172,8 @@ impl ConnectCalls {
         let is_decided = dial.look(now).is_some();
         let until = if dial.blocking && !is_decided {
             socket::patience(&socket).map(|patience| now + patience)
+        } else if !is_decided && self.is_far(&dial) {
+            Some(now)
         } else {
             Some(now + HOLD)
         };
@@ -177,6 +183,20 @@ impl ConnectCalls {
         let stage = CallStage::Held { socket, until };
         self.calls.insert(number, ConnectCall { dial, stage });
         self.advance(number, passthrough, cx);
+    }
+
+    /// Whether the destination cannot respond, or did not respond last time, within the time that a non-blocking connect is held.
+    fn is_far(&self, dial: &Dial) -> bool {
+        let is_far = |peer: SocketAddr| self.far_hosts.contains(peer.ip());
+        self.round_trip >= HOLD || dial.about.peer.is_some_and(is_far)
+    }
+
+    /// Remembers how long the destination has taken so far.
+    fn learn(&mut self, dial: &Dial, now: Instant) {
+        if let Some(peer) = dial.about.peer {
+            let began = dial.not_before - self.round_trip;
+            self.far_hosts.took(peer.ip(), now - began);
+        }
     }
 
     /// Something happened at one of a call's sockets.

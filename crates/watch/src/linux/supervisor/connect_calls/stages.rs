@@ -91,11 +91,13 @@ impl ConnectCalls {
             // with the listener gone, the kernel refuses the program's next SYN
             (CallStage::Pending { .. }, Some(Err(error))) => Next::Fail(error),
             (CallStage::Held { socket, .. }, Some(Ok(()))) => {
+                self.learn(dial, now);
                 self.set_deadline(number, dial, None);
                 let landed = self.land(number, dial, socket, cx);
                 landed.map_or(Next::LeaveToKernel, Next::Land)
             }
             (CallStage::Pending { listener, child }, Some(Ok(()))) => {
+                self.learn(dial, now);
                 self.set_deadline(number, dial, None);
                 self.complete(number, dial, listener, child, cx)
             }
