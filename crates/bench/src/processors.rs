@@ -132,6 +132,24 @@ mod tests {
     }
 
     #[test]
+    fn niced_loops_of_other_processes_fill_a_second_of_two_processors() {
+        let text = |nice, idle, micros| {
+            let stat =
+                format!("cpu 100 {nice} 20 {idle} 40 3 2 7 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\n");
+            let pressure = format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={micros}\n");
+            Counts::of(Some(&stat), Some(&pressure)).unwrap()
+        };
+        let second = Nanos(1_000_000_000);
+        let busy = ProcessorCounts(vec![
+            (Nanos(0), text(10, 500, 4_000)),
+            (second, text(210, 500, 904_000)),
+        ]);
+        let busy = busy.between(Span::new(Nanos(0), second)).unwrap();
+        assert_eq!((busy.cpus, busy.busy), (2, Some(2 * second.0)));
+        assert_eq!((busy.steal, busy.waited), (Some(0), Some(900_000_000)));
+    }
+
+    #[test]
     fn a_window_gets_its_part_of_the_time_between_two_counts() {
         let count = |busy, waited| Counts {
             cpus: 2,

@@ -2,6 +2,7 @@
 //! head and its tally; the same for a live run and for a stored ledger. Must not choose steps: [`intact_experiment::RateSearch`] does.
 
 mod conditions;
+mod cut_off;
 mod judge;
 mod metrics;
 mod recovery;
@@ -17,7 +18,7 @@ use crate::bench::{PortLimit, VariantFacts};
 use crate::figures::{TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
-use intact_experiment::{Ceiling, RateInterval, RateSearch, StepOutcome};
+use intact_experiment::{Ceiling, RateInterval, RateSearch};
 use intact_ledger::{Caveat, Cell, LoadPurpose, Run, Sockets, Tally};
 use intact_units::number::{per_second, whole_percent};
 use serde::Serialize;
@@ -250,14 +251,21 @@ impl VariantCapacity {
             }
             search.found()
         });
-        let interval = match found {
-            Some(found) if found.is_confirmed => found.low.map(|low| CapacityInterval {
-                value: low,
-                low,
-                high: found.high,
-            }),
-            Some(_) => so_far(&steps),
-            None => None,
+        let (interval, bounded_by) = match found {
+            Some(found) if found.is_confirmed => {
+                let interval = found.low.map(|low| CapacityInterval {
+                    value: low,
+                    low,
+                    high: found.high,
+                });
+                (interval, bound(found))
+            }
+            Some(found) => {
+                let interval = cut_off::so_far(&steps);
+                let limit = cut_off::limit(&steps, interval);
+                (interval, limit.unwrap_or(bound(found)))
+            }
+            None => (None, "unknown"),
         };
         let at_capacity = steps
             .iter()
@@ -275,7 +283,7 @@ impl VariantCapacity {
             keepalive: axis("keepalive") == Some("on"),
             concurrency: axis("c").and_then(|c| c.parse().ok()).unwrap_or(1),
             capacity_per_s: interval,
-            bounded_by: bound(found),
+            bounded_by,
             confirmed: found.is_some_and(|found| found.is_confirmed),
             fresh_at_low: fresh(found.map(|found| found.at_low)),
             fresh_at_high: fresh(found.map(|found| found.at_high)),
@@ -340,31 +348,8 @@ fn unobserved(one: &VariantCapacity) -> Option<Caveat> {
     ))
 }
 
-/// What the steps of a search that ended early show: the highest rate that met the conditions below all that missed them.
-fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
-    let lowest = |of: fn(&StepFigures) -> bool| {
-        let rates = steps.iter().filter(|step| of(step));
-        rates.map(|step| step.rate_per_s).reduce(f64::min)
-    };
-    let unmet = lowest(|step| !step.is_met());
-    let below = |rate: &f64| unmet.is_none_or(|unmet| *rate < unmet);
-    // a limit of the client or its machine is no upper end
-    let high = lowest(|step| step.step_outcome() == StepOutcome::Missed);
-    let met = steps.iter().filter(|step| step.is_met());
-    let low = met
-        .map(|step| step.rate_per_s)
-        .filter(below)
-        .reduce(f64::max)?;
-    Some(CapacityInterval {
-        value: low,
-        low,
-        high,
-    })
-}
-
-fn bound(found: Option<RateInterval>) -> &'static str {
-    let bound = found.and_then(|found| found.ceiling);
-    bound.map_or("unknown", ceiling)
+fn bound(found: RateInterval) -> &'static str {
+    found.ceiling.map_or("unknown", ceiling)
 }
 
 /// The word for what bounds a rate from above.

@@ -303,6 +303,65 @@ fn no_rate_on_a_busy_machine_is_not_the_servers_either() {
     let kept = &facts.variants[0];
     assert!(!kept.confirmed);
     assert_eq!(kept.capacity_per_s.unwrap().high, None);
+    assert_eq!(kept.bounded_by, "machine");
+    let sentence = &facts.verdict[0];
+    for words in ["not confirmed", "the machine was the limit"] {
+        assert!(sentence.contains(words), "{sentence}");
+    }
+}
+
+#[test]
+fn a_search_that_was_cut_off_names_the_limit_of_the_lowest_step_that_missed() {
+    // 100, 200, 400, 800 and 1,600 requests/s: the machine is busy at one of them only
+    let with_busy = |busy: f64, most| {
+        let (run, tally) = searched_on(
+            most,
+            |rate| if rate == busy { BUSY } else { QUIET },
+            |rate, one, nth| {
+                if rate > 480.0 || rate == busy {
+                    slow(one, nth);
+                }
+            },
+        );
+        CapacityFacts::new(&run, &tally)
+    };
+    let rates = |facts: &CapacityFacts| -> Vec<f64> {
+        let steps = facts.variants[0].steps.iter();
+        steps.map(|step| step.rate_per_s).collect()
+    };
+    // once is no bound for the search, but what is known is the machine's
+    let facts = with_busy(rates(&with_busy(0.0, 4))[3], 4);
+    let kept = &facts.variants[0];
+    assert_eq!(kept.bounded_by, "machine", "{:?}", rates(&facts));
+    // at a quiet machine it is the server's
+    let facts = with_busy(0.0, 4);
+    assert_eq!(facts.variants[0].bounded_by, "server");
+    assert!(!facts.verdict[0].contains("machine"), "{:?}", facts.verdict);
+}
+
+#[test]
+fn a_step_that_others_disturbed_does_not_lower_the_rate_that_was_found() {
+    let steps = std::cell::Cell::new(0);
+    let is_disturbed = std::cell::Cell::new(false);
+    let (run, tally) = searched_on(
+        3,
+        |_| {
+            steps.set(steps.get() + 1);
+            is_disturbed.set(steps.get() == 1);
+            if is_disturbed.get() { BUSY } else { QUIET }
+        },
+        |_, one, nth| {
+            if is_disturbed.get() {
+                slow(one, nth);
+            }
+        },
+    );
+    let facts = CapacityFacts::new(&run, &tally);
+    let kept = &facts.variants[0];
+    let rates: Vec<f64> = kept.steps.iter().map(|step| step.rate_per_s).collect();
+    assert_eq!(rates[0], rates[1], "it is tried again");
+    assert_eq!(kept.capacity_per_s.unwrap().low, rates[2]);
+    assert_eq!(kept.bounded_by, "unknown");
 }
 
 #[test]

@@ -58,8 +58,17 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
     };
     if !one.confirmed {
         let missed = high.map_or_else(String::new, |high| format!(", {} once did not", rate(high)));
+        let limit = match one.bounded_by {
+            "client" => {
+                "; above it our client was late or busy, so the server may carry more".to_owned()
+            }
+            "machine" => format!(
+                "; above it the machine was the limit: {SHARED}, and the server alone may carry more"
+            ),
+            _ => String::new(),
+        };
         return format!(
-            "{name}: not confirmed: {} met {conditions}{missed}, and the search ended before enough fresh runs.",
+            "{name}: not confirmed: {} met {conditions}{missed}, and the search ended before enough fresh runs{limit}.",
             rate(low)
         );
     }

@@ -152,3 +152,73 @@ fn what_cannot_be_searched_is_refused_with_the_remedy() {
         "p99",
     );
 }
+
+/// Elsewhere what all processes do is not counted.
+#[cfg(target_os = "linux")]
+mod busy_machine {
+    use super::{json, text};
+    use crate::program::{Server, intact};
+    use std::process::{Child, Command};
+
+    /// Processes that use every processor, until this value ends.
+    struct BusyProcessors(Vec<Child>);
+
+    impl BusyProcessors {
+        fn start() -> BusyProcessors {
+            let all = std::thread::available_parallelism().map_or(1, usize::from) + 1;
+            // nice, so that other tests wait less; limited, so that none outlives a test that was killed
+            let start = |_| {
+                Command::new("nice")
+                    .args(["-n", "19", "sh", "-c", "ulimit -t 60; while :; do :; done"])
+                    .spawn()
+                    .unwrap()
+            };
+            BusyProcessors((0..all).map(start).collect())
+        }
+    }
+
+    impl Drop for BusyProcessors {
+        fn drop(&mut self) {
+            for child in &mut self.0 {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+
+    /// No server meets the condition, and on a quiet machine that would be its own limit.
+    #[test]
+    fn the_server_is_not_blamed_while_others_use_the_processors() {
+        let server = Server::start(&[]);
+        let busy = BusyProcessors::start();
+        let out = intact(&[
+            "bench",
+            &format!("http://127.0.0.1:{}/", server.plain_port()),
+            "--find-max",
+            "p50 < 1us",
+            "--keepalive",
+            "on",
+            "-c",
+            "4",
+            "--step",
+            "600ms",
+            "-z",
+            "4s",
+            "--json",
+        ]);
+        drop(busy);
+        let document = json(&out);
+        let kept = &document["variants"][0];
+        let steps = kept["steps"].as_array().unwrap();
+        assert!(!steps.is_empty(), "{}", text(&out.stderr));
+        for step in steps {
+            let outcome = step["outcome"].as_str().unwrap();
+            assert!(outcome.ends_with("-limit"), "{step}");
+        }
+        assert_ne!(kept["bounded_by"], "server", "{kept}");
+        let sentence = document["verdict"][0].as_str().unwrap();
+        let is_named = ["the machine is the limit", "the client's limit"];
+        let is_named = is_named.iter().any(|words| sentence.contains(words));
+        assert!(is_named, "{sentence}");
+    }
+}

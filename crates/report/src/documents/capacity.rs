@@ -90,6 +90,10 @@ fn headline(facts: &CapacityFacts) -> Option<Headline> {
     if let Some((variant, best)) = best {
         let name = &variant.name;
         let caption = match (variant.bounded_by, best.high) {
+            ("machine", _) if !variant.confirmed => text!(
+                "met the conditions ({}); no fresh runs confirmed it, and above it the machine was the limit",
+                name
+            ),
             _ if !variant.confirmed => {
                 text!("met the conditions ({}); no fresh runs confirmed it", name)
             }
