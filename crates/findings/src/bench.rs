@@ -34,7 +34,7 @@ pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;
 pub use saturation::Saturation;
-pub use service::ServiceFacts;
+pub use service::{OutgoingRound, ServiceFacts};
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };

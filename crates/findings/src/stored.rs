@@ -1,6 +1,6 @@
 //! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed. Must not print: the caller does.
 
-use crate::bench::{self, BenchFacts};
+use crate::bench::{self, BenchFacts, OutgoingRound};
 use crate::capacity::CapacityFacts;
 use crate::check::CheckFacts;
 use crate::compare::{CompareFacts, Comparison};
@@ -11,7 +11,7 @@ use crate::scenario::ScenarioFacts;
 use crate::timeline::Timeline;
 use crate::traffic::{self, ObservedFacts, TrafficAnalysis};
 use intact_experiment::AxisError;
-use intact_ledger::store::{Reader, StoreError};
+use intact_ledger::store::{self, Reader, StoreError};
 use intact_ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -197,12 +197,38 @@ fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError
         timeline,
     } = bench_record(reader)?;
     let run = reader.run().clone();
-    let facts = BenchFacts::new(&run, &tally, &first).map_err(|source| StoredError::Axis {
+    let mut facts = BenchFacts::new(&run, &tally, &first).map_err(|source| StoredError::Axis {
         folder: folder.to_owned(),
         source,
     })?;
+    if BenchFacts::is_of_services(&run) {
+        add_services(&mut facts, folder)?;
+    }
     let charts = bench::Charts::new(&run, &tally, &facts, &timeline);
     Ok(StoredBench { run, facts, charts })
+}
+
+/// Adds what the services of a bench sent and opened, as far as their ledgers can be read: a run that was killed left some unfinished.
+fn add_services(facts: &mut BenchFacts, folder: &Path) -> Result<(), StoredError> {
+    let read = |one: &store::Outgoing| -> Result<ObservedFacts, StoredError> {
+        Ok(traffic(&Reader::open(&one.folder(folder))?)?.facts())
+    };
+    let mut rounds = Vec::new();
+    for place in store::outgoing(folder)? {
+        match read(&place) {
+            Ok(traffic) => rounds.push(OutgoingRound {
+                ledger: Some(place.name()),
+                place,
+                traffic,
+            }),
+            Err(error) => facts.caveats.push(Caveat::incomplete(
+                "service-not-observed",
+                format!("{}: {error}", place.name()),
+            )),
+        }
+    }
+    facts.add_services(&rounds);
+    Ok(())
 }
 
 fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {

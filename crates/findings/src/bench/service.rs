@@ -6,7 +6,8 @@ use crate::figures::{ObservedCounts, share};
 use crate::finding::Finding;
 use crate::stats::{Confidence, Interval, NoInterval, paired_share_saved};
 use crate::traffic::ObservedFacts;
-use intact_ledger::Caveat;
+use intact_ledger::store::Outgoing;
+use intact_ledger::{Caveat, Run};
 use intact_units::number::{per_second, signed_percent, whole_percent};
 use serde::Serialize;
 
@@ -29,26 +30,53 @@ pub struct ServiceFacts {
     pub no_interval_reason: Option<NoInterval>,
     /// What stands out in its outgoing traffic, each rule once, of the last round that had it.
     pub findings: Vec<Finding>,
+    /// The ledgers of its outgoing traffic, one for each round: folders inside the run's ledger. Empty where none was kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ledgers: Vec<String>,
+}
+
+/// What a service sent and opened in one round.
+pub struct OutgoingRound {
+    /// Which service and round.
+    pub place: Outgoing,
+    /// The folder of its ledger inside the run's, if one was kept.
+    pub ledger: Option<String>,
+    /// Its outgoing traffic.
+    pub traffic: ObservedFacts,
 }
 
 impl BenchFacts {
-    /// Adds what services did while they were benched; `outgoing` has a list for each variant, with the traffic of each round.
-    pub fn add_services(&mut self, outgoing: &[Vec<ObservedFacts>]) {
+    /// Whether the variants of a run are services.
+    pub fn is_of_services(run: &Run) -> bool {
+        run.varied.iter().any(|axis| axis == "service")
+    }
+
+    /// Adds what services did while they were benched, in the order of the rounds.
+    pub fn add_services(&mut self, outgoing: &[OutgoingRound]) {
         let rates = |variant: &VariantFacts| -> Vec<f64> {
             let rounds = variant.rounds.iter();
             rounds.filter_map(|round| round.rate_per_s).collect()
         };
         let first = self.variants.first().map(rates).unwrap_or_default();
         let mut services = Vec::new();
-        for (nth, (variant, rounds)) in self.variants.iter().zip(outgoing).enumerate() {
+        for (nth, variant) in (0u32..).zip(&self.variants) {
+            let rounds = outgoing.iter().filter(|one| one.place.variant == nth);
+            let rounds: Vec<&OutgoingRound> = rounds.collect();
             let own = rates(variant);
-            let counts = rounds.iter().map(|one| &one.totals.counts);
+            let counts = rounds.iter().map(|one| &one.traffic.totals.counts);
             let counts = ObservedCounts::sum(counts);
             let gain = (nth > 0).then(|| gain(&first, &own));
             let mut findings: Vec<Finding> = Vec::new();
-            for finding in rounds.iter().rev().flat_map(|one| &one.findings) {
+            for finding in rounds.iter().rev().flat_map(|one| &one.traffic.findings) {
                 if !findings.iter().any(|one| one.rule == finding.rule) {
                     findings.push(finding.clone());
+                }
+            }
+            for caveat in rounds.iter().flat_map(|one| &one.traffic.caveats) {
+                let words = format!("{}, outgoing: {}", variant.name, caveat.message);
+                let of_service = Caveat::new(&*caveat.id, words);
+                if !self.caveats.contains(&of_service) {
+                    self.caveats.push(of_service);
                 }
             }
             services.push(ServiceFacts {
@@ -59,17 +87,13 @@ impl BenchFacts {
                 no_interval_reason: gain.and_then(Result::err),
                 findings,
                 outgoing: counts,
+                ledgers: rounds.iter().filter_map(|one| one.ledger.clone()).collect(),
             });
         }
-        for (variant, rounds) in self.variants.iter().zip(outgoing) {
-            for caveat in rounds.iter().flat_map(|one| &one.caveats) {
-                let words = format!("{}, outgoing: {}", variant.name, caveat.message);
-                let of_service = Caveat::new(&*caveat.id, words);
-                if !self.caveats.contains(&of_service) {
-                    self.caveats.push(of_service);
-                }
-            }
-        }
+        self.caveats.push(Caveat::new(
+            "service-watched",
+            "the services ran under `watch`, which carries their outgoing connections: each call costs them more than without it",
+        ));
         let sentences = services.iter().filter_map(|one| sentence(one, &services));
         let sentences: Vec<String> = sentences.collect();
         self.verdict.splice(0..0, sentences);

@@ -41,9 +41,13 @@ fn both_sides_of_two_services_are_reported() {
         let script = script.display();
         format!("python3 {script} {port} {} {kind}", upstream.plain_port())
     };
+    let ledger = folder.path().join("ledger");
+    let ledger = ledger.to_str().unwrap();
     let out = intact(&[
         "bench",
         &format!("http://127.0.0.1:{port}/"),
+        "--ledger",
+        ledger,
         "--service",
         &service("each"),
         "--service",
@@ -82,6 +86,37 @@ fn both_sides_of_two_services_are_reported() {
     // two rounds give no interval, so no requirement passes
     assert!(kept["throughput_gain"].is_null());
     assert_eq!(out.status.code(), Some(1), "{stderr}");
+    // one record has both sides: the same document, and the outgoing side of each round as one of its own
+    let stored = |folder: &str| -> Value {
+        let out = intact(&["report", folder, "--json"]);
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{folder}: {stderr}"))
+    };
+    let again = stored(ledger);
+    for key in ["services", "verdict", "variants", "caveats"] {
+        assert_eq!(again[key], document[key], "{key}");
+    }
+    let sum = |service: &Value| -> u64 {
+        let ledgers = service["ledgers"].as_array().unwrap();
+        assert_eq!(ledgers.len(), 2);
+        let requests = ledgers.iter().map(|name| {
+            let round = stored(&format!("{ledger}/{}", name.as_str().unwrap()));
+            Schema::named("traffic").check(&round);
+            round["requests"]["total"].as_u64().unwrap()
+        });
+        requests.sum()
+    };
+    for service in services {
+        assert_eq!(service["requests"]["total"], sum(service), "{service}");
+    }
+    // a round whose record was lost is named, and the others still count
+    std::fs::remove_file(format!("{ledger}/outgoing/service-1-round-2/run.json")).unwrap();
+    let less = stored(ledger);
+    let outgoing = |one: &Value| one["services"][0]["requests"]["total"].as_u64().unwrap();
+    assert!(outgoing(&less) < outgoing(&document));
+    let caveats = less["caveats"].as_array().unwrap();
+    let is_named = |one: &Value| one["id"] == "service-not-observed";
+    assert!(caveats.iter().any(is_named), "{caveats:?}");
 }
 
 #[test]

@@ -3,11 +3,14 @@
 //! Events are appended in compressed frames, each complete in itself. After a `kill -9` the file
 //! can be read up to its last complete line. `tally.json` is replaced atomically. A check also has
 //! a `server-profile.json`, replaced in the same way after every probe. `end.json` is written last:
-//! a ledger without it belongs to a run that did not end.
+//! a ledger without it belongs to a run that did not end. A bench of services also has a folder
+//! `outgoing` with a ledger for each service and round.
 
+mod outgoing;
 mod reader;
 mod writer;
 
+pub use outgoing::{Outgoing, outgoing};
 pub use reader::{Events, Reader};
 pub use writer::Writer;
 

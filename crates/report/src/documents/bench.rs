@@ -113,6 +113,14 @@ fn services(services: &[ServiceFacts]) -> Option<Section> {
             section = section.full(text!("{}: {}", &one.variant, finding.claim.to_string()));
         }
     }
+    let ledgers: Vec<&String> = services.iter().flat_map(|one| &one.ledgers).collect();
+    if let (Some(first), Some(last)) = (ledgers.first(), ledgers.last()) {
+        section = section.summary(note(text!(
+            "the outgoing side of each service and round is a ledger inside the run's, for `intact report`: {} to {}",
+            *first,
+            *last
+        )));
+    }
     Some(section)
 }
 

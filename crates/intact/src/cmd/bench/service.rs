@@ -15,9 +15,9 @@ use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Position};
 use intact_client::{Clock, ServerUrl};
 use intact_experiment::order;
-use intact_findings::bench::{BenchFacts, Charts};
+use intact_findings::bench::{BenchFacts, Charts, OutgoingRound};
 use intact_findings::requirement::Document;
-use intact_findings::traffic::ObservedFacts;
+use intact_ledger::store::Outgoing;
 use intact_ledger::{
     Caveat, Cell, ConnectionId, Producer, Round, Row, Tally, Vantage, Variant, redact,
 };
@@ -25,7 +25,7 @@ use intact_report::documents::{BenchRun, Source};
 use intact_units::foreign_text::escape;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -104,8 +104,9 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
         clock: Clock::start(),
         recording,
         tally: Tally::new(),
-        outgoing: vec![Vec::new(); services.len()],
-        scratch: Scratch::new()?,
+        services: services.len(),
+        outgoing: Vec::new(),
+        ledgers: Ledgers::of(args.ledger.as_deref())?,
         interrupt: interrupt.clone(),
         turns: (0, rounds * services.len() as u32),
     };
@@ -120,10 +121,6 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
     let recorded = recording.finish();
     let run = &recorded.run;
     tally.caveats.extend(recorded.caveats);
-    tally.caveats.push(Caveat::new(
-        "service-watched",
-        "the services ran under `watch`, which carries their outgoing connections: each call costs them more than without it",
-    ));
     let mut facts =
         BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
     facts.add_services(&outgoing);
@@ -193,22 +190,37 @@ fn variants(base: &Variant, services: &[String]) -> Vec<Variant> {
     variants
 }
 
-/// A private folder for the ledgers of the services, which ends with this value.
-struct Scratch(PathBuf);
+/// The folder for the ledgers of the services: that of the run's ledger, so that one record has both sides; else one that ends with
+/// this value.
+struct Ledgers {
+    folder: PathBuf,
+    are_kept: bool,
+}
 
-impl Scratch {
-    fn new() -> anyhow::Result<Scratch> {
+impl Ledgers {
+    fn of(ledger: Option<&Path>) -> anyhow::Result<Ledgers> {
+        if let Some(ledger) = ledger {
+            return Ok(Ledgers {
+                folder: ledger.to_owned(),
+                are_kept: true,
+            });
+        }
         let name = format!("intact-{:032x}", run_header::id());
         let folder = std::env::temp_dir().join(name);
         let made = intact_ledger::private_file::create_folder(&folder);
         made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        Ok(Scratch(folder))
+        Ok(Ledgers {
+            folder,
+            are_kept: false,
+        })
     }
 }
 
-impl Drop for Scratch {
+impl Drop for Ledgers {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        if !self.are_kept {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
@@ -220,22 +232,23 @@ struct ServiceRounds<'a> {
     clock: Clock,
     recording: Recording,
     tally: Tally,
-    /// What each service sent and opened, round by round.
-    outgoing: Vec<Vec<ObservedFacts>>,
-    scratch: Scratch,
+    services: usize,
+    /// What they sent and opened, round by round.
+    outgoing: Vec<OutgoingRound>,
+    ledgers: Ledgers,
     interrupt: Interrupt,
     turns: (u32, u32),
 }
 
 impl ServiceRounds<'_> {
     fn all(&mut self, rounds: u32, seed: u64) -> Result<(), Failed> {
-        let services = self.outgoing.len();
-        let orders = order::balanced(services, rounds as usize, seed);
+        let orders = order::balanced(self.services, rounds as usize, seed);
         for (nth, order) in (1u32..).zip(orders) {
             for service in order {
                 if self.interrupt.signal().is_some() {
                     let words = format!("the run was interrupted in round {nth} of {rounds}");
                     self.tally.caveats.push(Caveat::new("interrupted", words));
+                    self.recording.round_over(&self.tally);
                     return Ok(());
                 }
                 self.one(service, nth, rounds)?;
@@ -251,11 +264,14 @@ impl ServiceRounds<'_> {
         let line = &options.service[service];
         self.recording
             .describe(format!("round {round} of {rounds}, {}", escape(line)));
-        let folder = self.scratch.0.join(format!("{service}-{round}"));
+        let outgoing = Outgoing {
+            variant: service as u32,
+            round,
+        };
         let job = ServiceJob {
             command: line.clone(),
             round_trip: options.service_rtt.unwrap_or_default(),
-            ledger: folder,
+            ledger: outgoing.folder(&self.ledgers.folder),
         };
         let running = WatchedService::start(job, self.address)?;
         let warm = intact_bench::Config {
@@ -278,9 +294,12 @@ impl ServiceRounds<'_> {
         let bench = Bench::new(self.bench.clone()).map_err(usage_or_own)?;
         let tally = bench.run(self.clock, &mut placed).map_err(usage_or_own)?;
         self.add(tally, place);
-        self.recording.round_over(&self.tally);
         match running.end() {
-            Ok(facts) => self.outgoing[service].push(facts),
+            Ok(traffic) => self.outgoing.push(OutgoingRound {
+                ledger: self.ledgers.are_kept.then(|| outgoing.name()),
+                place: outgoing,
+                traffic,
+            }),
             Err(error) => {
                 console::note(&format!("intact: {error:#}"));
                 let words = format!("round {round}: {error:#}");
@@ -289,6 +308,7 @@ impl ServiceRounds<'_> {
                     .push(Caveat::new("service-not-observed", words));
             }
         }
+        self.recording.round_over(&self.tally);
         Ok(())
     }
 
