@@ -144,6 +144,10 @@ fn explain(words: String) -> String {
     if words.ends_with("out of memory") {
         return format!("{words}: a definition has {} MiB", MEMORY >> 20);
     }
+    // of a browser, of Node, or of a load-testing service
+    if words.starts_with("ReferenceError") {
+        return format!("{words}; docs/reference/scenarios.md lists what is supported");
+    }
     match words.ends_with("Maximum call stack size exceeded") {
         true => format!("{words}: a function calls itself without an end"),
         false => words,

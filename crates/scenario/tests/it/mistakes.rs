@@ -119,6 +119,20 @@ definition.setArivalPhases([]);";
 }
 
 #[test]
+fn a_function_of_other_programs_is_named_with_where_to_look() {
+    let words = "fetch is not defined; docs/reference/scenarios.md";
+    refused_step("fetch('/');", words);
+}
+
+#[test]
+fn loops_in_one_line_are_one_mistake() {
+    refused_step(
+        "session.times(1e6, (a) => a.times(1e6, (b) => b.times(1e6, (c) => c.get('/'))));",
+        "repeat less",
+    );
+}
+
+#[test]
 fn an_endless_loop_is_stopped_and_named() {
     // the engine knows the lines of calls, not of loops
     refused(
