@@ -97,6 +97,9 @@ impl Crew {
                 .name(format!("engine-{thread}"))
                 .spawn(move || {
                     machine::sharpen_timer();
+                    if task.pace.is_open() {
+                        machine::wake_promptly();
+                    }
                     let done = engine.run(task);
                     (engine, done)
                 })?;

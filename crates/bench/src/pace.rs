@@ -41,6 +41,11 @@ pub(crate) enum Pace {
 }
 
 impl Pace {
+    /// Whether exchanges are due by a schedule.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Pace::Open(_))
+    }
+
     /// Whether an exchange may start at `now`; [`Start::Now`] and [`Start::Due`] count it as started.
     #[inline]
     pub(crate) fn next(&mut self, now: Nanos, next: NextExchange) -> Start {

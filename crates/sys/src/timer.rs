@@ -26,6 +26,34 @@ pub fn wait_readable(descriptor: &impl AsRawFd, limit: Duration) -> io::Result<b
     Ok(checked(ready)? > 0)
 }
 
+/// Has the calling thread run soon after it wakes up, before threads whose slices are longer: its own is `slice` from now on (0.1 to 100
+/// ms). Its class and its share of the processor stay. Without effect on real-time threads, and before Linux 6.12.
+///
+/// # Errors
+/// Those of sched_getattr(2) and sched_setattr(2).
+pub fn shorten_slice(slice: Duration) -> io::Result<()> {
+    let mut attributes = attributes()?;
+    // a real-time thread keeps what it has, and a deadline's runtime is another thing
+    if attributes.sched_policy != libc::SCHED_OTHER as u32 {
+        return Ok(());
+    }
+    attributes.sched_runtime = slice.as_nanos() as u64;
+    // SAFETY: thread 0 is the calling one, and the kernel reads a structure that knows its size and outlives the call.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    checked(done).map(drop)
+}
+
+/// How the calling thread is scheduled.
+fn attributes() -> io::Result<libc::sched_attr> {
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: a sched_attr of zeroes is valid.
+    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let place = &raw mut attributes;
+    // SAFETY: thread 0 is the calling one, and the kernel writes at most `size` bytes to the structure.
+    checked(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, place, size as u32, 0) })?;
+    Ok(attributes)
+}
+
 /// One alarm; its descriptor is readable from the set time on.
 pub struct Timer {
     descriptor: OwnedFd,
@@ -104,5 +132,19 @@ mod tests {
         assert!(begun.elapsed() >= limit);
         writer.write_all(b"x").unwrap();
         assert!(wait_readable(&reader, Duration::from_secs(60)).unwrap());
+    }
+
+    #[test]
+    fn a_thread_with_a_short_slice_keeps_its_class_and_its_nice_value() {
+        let slice = Duration::from_micros(200);
+        let before = attributes().unwrap();
+        shorten_slice(slice).unwrap();
+        let after = attributes().unwrap();
+        assert_eq!(after.sched_policy, before.sched_policy);
+        assert_eq!(after.sched_nice, before.sched_nice);
+        // before Linux 6.12 there is none
+        if before.sched_policy == libc::SCHED_OTHER as u32 && before.sched_runtime > 0 {
+            assert_eq!(u128::from(after.sched_runtime), slice.as_nanos());
+        }
     }
 }
