@@ -208,7 +208,7 @@ fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError
     Ok(StoredBench { run, facts, charts })
 }
 
-/// Adds what the services of a bench sent and opened, as far as their ledgers can be read: a run that was killed left some unfinished.
+/// Adds what the services of a bench sent and opened, where their ledgers can be read: a run that was killed left some unfinished.
 fn add_services(facts: &mut BenchFacts, folder: &Path) -> Result<(), StoredError> {
     let read = |one: &store::Outgoing| -> Result<ObservedFacts, StoredError> {
         Ok(traffic(&Reader::open(&one.folder(folder))?)?.facts())
