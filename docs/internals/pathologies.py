@@ -1,6 +1,6 @@
 """Which load generators find the latency of a server that is slow at set times.
 
-    python3 docs/internals/pathologies.py INTACT [RUNS [PEER_RUNS]]
+    python3 docs/internals/pathologies.py INTACT [RUNS [PEER_RUNS [SERVER,... [PEER,...]]]]
 
 Each of five servers is `intact serve --script`, a process of its own. The truth is what it wrote of each request: from when it came
 to when its response left, computed here, not by `intact`. The generators send 200 requests/s for 12 s to loopback (wrk and hey as
@@ -20,13 +20,20 @@ PEER_RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
 RATE, SECONDS, CONNECTIONS = 200, 12, 300
 WAY_MS = 2.0
 REAL_TIME = ["chrt", "-f", "10"]
-SCRIPTS = {
+ALL_SCRIPTS = {
     "pause": "pause=1s/10s",
     "every 100th": "slow=200ms/100",
     "ramp": "ramp=200ms/10s",
     "stalled connection": "stall=3s@4s",
     "resets": "reset=1s@5s",
 }
+ASKED = sys.argv[4].split(",") if len(sys.argv) > 4 else list(ALL_SCRIPTS)
+SCRIPTS = {name: ALL_SCRIPTS[name] for name in ASKED}
+PEERS = sys.argv[5].split(",") if len(sys.argv) > 5 else ["wrk", "h2load", "hey", "oha", "k6"]
+K6 = """import http from 'k6/http';
+export const options = { scenarios: { one: { executor: 'constant-arrival-rate', rate: %d, timeUnit: '1s', duration: '%ds',
+ preAllocatedVUs: 10, maxVUs: 10 } } };
+export default function () { http.get('http://127.0.0.1:%s/'); }"""
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
@@ -128,13 +135,32 @@ def hey(port):
     return {float(key) / 100: float(value) * 1e3 for key, value in found}
 
 
+def oha(port):
+    out = subprocess.run(REAL_TIME + ["oha", "--no-tui", "--output-format", "json", "-z", f"{SECONDS}s", "-c", "10", "-q", str(RATE),
+                         "--latency-correction", f"http://127.0.0.1:{port}/"], capture_output=True, text=True).stdout
+    times = json.loads(out)["latencyPercentiles"]
+    return {q: times[f"p{100 * q:g}"] * 1e3 for q in QUANTILES if times.get(f"p{100 * q:g}") is not None}
+
+
+def k6(port):
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/load.js", "w") as file:
+            file.write(K6 % (RATE, SECONDS, port))
+        subprocess.run(REAL_TIME + ["k6", "run", "--quiet", "--no-usage-report", "--summary-trend-stats", "p(50),p(90),p(99),p(99.9)",
+                        f"--summary-export={folder}/k6.json", f"{folder}/load.js"], capture_output=True)
+        with open(f"{folder}/k6.json") as file:
+            times = json.load(file)["metrics"]["http_req_duration"]
+    return {q: times[f"p({100 * q:g})"] for q in QUANTILES}
+
+
 def is_near(value, truth):
     return abs(value - truth) <= 0.1 * truth + WAY_MS
 
 
 def main():
-    peers = {name: run for name, run in (("wrk", wrk), ("h2load --rps", h2load), ("hey -q", hey))
-             if shutil.which(name.split()[0])}
+    peers = {name: run for name, run in (("wrk", wrk), ("h2load --rps", h2load), ("hey -q", hey),
+                                     ("oha -q --latency-correction", oha), ("k6 constant-arrival-rate", k6))
+             if name.split()[0] in PEERS and shutil.which(name.split()[0])}
     print("| server | generator | " + " | ".join(f"p{100 * q:g} right" for q in QUANTILES) + " | p99, ms: truth, found | width of p99 | failed |")
     print("| --- | --- |" + " --: |" * (len(QUANTILES) + 3), flush=True)
     for name, script in SCRIPTS.items():
