@@ -34,24 +34,10 @@ pub(crate) fn judge(exchange: &mut Exchange, expect: Option<ExpectedStatus>, is_
     }
 }
 
-/// Sets the outcome of a complete response of gRPC: only the status 0 is ok. A response without a status comes from a server that does
-/// not speak gRPC there.
-pub(crate) fn judge_grpc(exchange: &mut Exchange) {
-    let call = *exchange.grpc.get_or_insert_default();
-    if exchange.outcome.is_ok() && !call.is_ok() {
-        exchange.outcome = Outcome::Failed(Failure::GrpcStatus);
-        let words = match (call.status, exchange.status) {
-            (None, Some(status)) => format!("{}, HTTP status {status}", call.words()),
-            _ => call.words(),
-        };
-        exchange.detail = Some(words.into());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_ledger::{GrpcCall, Nanos};
+    use intact_ledger::Nanos;
 
     #[test]
     fn the_words_of_servers_show_a_tls_port() {
@@ -62,27 +48,6 @@ mod tests {
         ));
         assert!(!names_tls_port(b"<title>400 Bad Request</title>"));
         assert!(!names_tls_port(b""));
-    }
-
-    #[test]
-    fn only_the_grpc_status_0_is_ok() {
-        let outcome = |status| {
-            let mut exchange = Exchange::new(1, Nanos(0));
-            exchange.status = Some(200);
-            exchange.grpc = Some(GrpcCall { status });
-            judge_grpc(&mut exchange);
-            (exchange.outcome, exchange.detail)
-        };
-        let failed = Outcome::Failed(Failure::GrpcStatus);
-        assert_eq!(outcome(Some(0)), (Outcome::Ok, None));
-        assert_eq!(
-            outcome(Some(5)),
-            (failed, Some("grpc-status 5 (NOT_FOUND)".into()))
-        );
-        assert_eq!(
-            outcome(None),
-            (failed, Some("no grpc-status, HTTP status 200".into()))
-        );
     }
 
     #[test]

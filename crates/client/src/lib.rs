@@ -46,6 +46,6 @@ pub use socket_settings::{
 };
 pub use stream::Stream;
 
-pub(crate) use judge::{judge, judge_grpc, names_tls_port};
+pub(crate) use judge::{judge, names_tls_port};
 pub(crate) use response_error::{ResponseError, is_tls_alert};
 pub(crate) use stopwatch::{Arrival, Stopwatch};

@@ -10,7 +10,7 @@ use std::fmt;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// A complete response with any status.
+    /// A complete response with any status; to a call of gRPC, with the `grpc-status` 0.
     #[default]
     Ok,
     /// No complete response, for this reason.

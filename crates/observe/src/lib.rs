@@ -31,6 +31,9 @@
 //!   causes: the run was stopped, or a capture ended while the client retransmitted a request.
 //!   [`intact_ledger::UnansweredRequest`] decides whether an unanswered request is `stale`, `reset`
 //!   or `closed`. A response whose end was not observed did not fail; its outcome is inferred.
+//! * **gRPC**: the outcome of a complete call follows from `grpc-status`, as in every producer
+//!   ([`intact_ledger::Exchange::judge_grpc`]). A call whose end was not observed did not fail; its
+//!   outcome is inferred.
 //! * **Body**: `body.read` has the bytes that passed the point of observation on the way to the
 //!   client; absent if unknown.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent if a part was

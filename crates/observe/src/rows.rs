@@ -248,6 +248,10 @@ impl Rows {
         row.outcome = judgement.outcome;
         row.certainty = judgement.certainty;
         row.detail = judgement.detail.map(Arc::from);
+        // of a response whose end was not observed, the status is unknown
+        if row.certainty.is_exact() {
+            row.judge_grpc();
+        }
         if let (Some(request), Some(fingerprint)) = (&seen.request, open.fingerprint)
             && request.ended_at.is_some()
             && fingerprint.body_len() == request.body_len

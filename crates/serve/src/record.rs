@@ -265,6 +265,7 @@ impl OpenExchange {
         let exchange = &mut self.exchange;
         exchange.end = self.record.now();
         exchange.outcome = outcome;
+        exchange.judge_grpc();
         if let Some(fault) = self.fault {
             exchange.outcome = fault
                 .failure(self.version)

@@ -523,8 +523,32 @@ fn a_lost_request_after_an_announced_end_has_the_time_of_the_announcement() {
     assert_eq!(announced(&cut), [None]);
 }
 
-/// HTTP/2 frames: GET / on a stream, and GOAWAY.
+/// HTTP/2 frames: GET / on a stream, a call of gRPC, its response, and GOAWAY.
 mod h2 {
+    fn headers(stream: u8, block: &[&[u8]]) -> Vec<u8> {
+        let block = block.concat();
+        let head = [0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream];
+        [&head[..], &block].concat()
+    }
+
+    /// POST / with `Content-Type: application/grpc`.
+    pub(super) fn call(stream: u8) -> Vec<u8> {
+        let kind = b"\x0f\x10\x10application/grpc";
+        headers(stream, &[&[0x83, 0x84, 0x86], kind])
+    }
+
+    /// The status 200 and a `grpc-status`, alone.
+    pub(super) fn call_status(stream: u8, status: &str) -> Vec<u8> {
+        let length = [status.len() as u8];
+        let field = [b"\0\x0bgrpc-status", &length[..], status.as_bytes()].concat();
+        headers(stream, &[&[0x88], &field])
+    }
+
+    /// The status 200 alone.
+    pub(super) fn ok(stream: u8) -> Vec<u8> {
+        headers(stream, &[&[0x88]])
+    }
+
     pub(super) fn get(stream: u8) -> [u8; 12] {
         [0, 0, 3, 1, 5, 0, 0, 0, stream, 0x82, 0x84, 0x86]
     }
@@ -578,6 +602,53 @@ fn lost_streams_after_a_goaway_have_its_time_unless_it_was_an_error() {
     );
     // ENHANCE_YOUR_CALM
     assert!(lost(11).iter().all(|(_, when)| when.is_none()));
+}
+
+#[test]
+fn a_call_of_grpc_is_ok_with_the_status_0_only() {
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let calls = [h2::call(1), h2::call(3), h2::call(5), h2::get(7).to_vec()].concat();
+    let opening = [&intact_wire::h2::PREFACE[..], &settings, &calls].concat();
+    let responses = [
+        h2::call_status(1, "0"),
+        h2::call_status(3, "5"),
+        h2::ok(5),
+        h2::call_status(7, "5"),
+    ];
+    let one = Observed::new().client(3, &opening).server(4, &settings);
+    let one = one.server(5, &responses.concat());
+    let one = one.end(Client, CloseKind::Fin, 9);
+    let one = one.finish(9, Ending::Observed);
+    let outcomes: Vec<_> = one.exchanges.iter().map(|one| one.outcome).collect();
+    let failed = Outcome::Failed(Failure::GrpcStatus);
+    assert_eq!(outcomes, [Outcome::Ok, failed, failed, Outcome::Ok]);
+    let details: Vec<_> = one
+        .exchanges
+        .iter()
+        .map(|one| one.detail.as_deref())
+        .collect();
+    let expected = [
+        None,
+        Some("grpc-status 5 (NOT_FOUND)"),
+        Some("no grpc-status, HTTP status 200"),
+        None,
+    ];
+    assert_eq!(details, expected);
+}
+
+#[test]
+fn a_call_whose_end_was_not_observed_did_not_fail_by_its_status() {
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let opening = [&intact_wire::h2::PREFACE[..], &settings, &h2::call(1)].concat();
+    let mut one = Observed::new().client(3, &opening).server(4, &settings);
+    one.connection
+        .lose(Server, 100, Nanos(5 * MS), &mut one.run);
+    let one = one.finish(9, Ending::Unobserved);
+    let outcomes = one
+        .exchanges
+        .iter()
+        .map(|one| (one.outcome, one.certainty.is_exact()));
+    assert_eq!(outcomes.collect::<Vec<_>>(), [(Outcome::Ok, false)]);
 }
 
 #[test]

@@ -185,9 +185,7 @@ impl Listener for Exchanges<'_> {
             let mut exchange = record.begin(at, Protocol::Http2, &head.method, &head.path);
             exchange.stream = Some(u64::from(stream));
             exchange.bytes.request_head = bytes;
-            exchange.grpc = plan.answer.grpc.map(|status| GrpcCall {
-                status: Some(status),
-            });
+            exchange.grpc = head.is_grpc.then(GrpcCall::default);
             exchange.fault = plan.fault;
             exchange.disturbed = std::mem::take(&mut plan.disturbed);
             self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);

@@ -325,6 +325,9 @@ impl Http2Connection<'_> {
             .head(id, fields, !follows, &mut self.channel.out);
         if let Some(pending) = &mut exchanging.pending {
             pending.status = Some(answer.status);
+            if let Some(call) = &mut pending.grpc {
+                call.status = answer.grpc;
+            }
             pending.bytes.head += written;
             pending.bytes.body = if follows { len } else { 0 };
         }

@@ -1,7 +1,7 @@
 //! The end of exchanges, complete or not, and of a connection that violated RFC 9113.
 
 use super::Http2;
-use crate::{Arrival, ResponseError, Stopwatch, judge, judge_grpc};
+use crate::{Arrival, ResponseError, Stopwatch, judge};
 use intact_ledger::{ClosePoint, Event, Failure, Nanos, Sink};
 use intact_wire::http1::Kind;
 
@@ -28,7 +28,8 @@ impl Http2 {
         stream.watch.complete(exchange, arrival);
         judge(exchange, stream.request.expected(exchange.status), false);
         if stream.request.is_grpc {
-            judge_grpc(exchange);
+            exchange.grpc.get_or_insert_default();
+            exchange.judge_grpc();
         }
         self.answered = true;
         self.free(place);

@@ -155,10 +155,13 @@ def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
-def headers(stream, path):
+def block(method, path):
     authority = f"127.0.0.1:{plain}".encode()
-    block = b"\x82\x86\x04" + bytes([len(path)]) + path + b"\x01" + bytes([len(authority)]) + authority
-    return frame(1, 5, stream, block)
+    return method + b"\x86\x04" + bytes([len(path)]) + path + b"\x01" + bytes([len(authority)]) + authority
+
+
+def headers(stream, path):
+    return frame(1, 5, stream, block(b"\x82", path))
 
 
 def read_streams(one, wanted):
@@ -186,6 +189,21 @@ one.sendall(headers(7, b"/delay/4000"))
 time.sleep(0.3)
 one.sendall(frame(3, 0, 7, struct.pack(">I", 8)))
 time.sleep(0.1)
+one.sendall(frame(7, 0, 0, struct.pack(">II", 0, 0)))
+one.close()
+
+# gRPC: a method that the server has, and one that it does not have
+def call(stream, path):
+    kind = b"application/grpc"
+    fields = b"\x0f\x10" + bytes([len(kind)]) + kind
+    return frame(1, 5, stream, block(b"\x83", path) + fields)
+
+
+one = dial()
+one.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + call(1, b"/grpc.health.v1.Health/Check"))
+read_streams(one, {1})
+one.sendall(call(3, b"/intact.Test/None"))
+read_streams(one, {3})
 one.sendall(frame(7, 0, 0, struct.pack(">II", 0, 0)))
 one.close()
 
