@@ -45,7 +45,7 @@ pub(crate) use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
 pub use client::{Client, Remedy};
 pub(crate) use server::{Server, ServerLimit};
-pub(crate) use server_closes_early::WHY_RESET;
+pub(crate) use server_closes_early::{AGE_LIMIT, WHY_RESET};
 
 use crate::finding::Finding;
 use crate::traffic::Context;

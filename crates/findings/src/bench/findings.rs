@@ -19,6 +19,9 @@ const ONE_REQUEST: f64 = 1.5;
 /// The remedy where the server ends connections in order.
 const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
 
+/// The remedy where the connections carried very different numbers of requests.
+const NO_REQUEST_LIMIT: &str = "look for a maximum age at the server (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`), for an idle limit below the pauses of this run, or for restarts";
+
 /// The remedy where other connections lived longer.
 const SINGLE_CLOSES: &str = "look for a restart, a limit of time or of memory at the server at that moment, and have the client retry requests that are safe to repeat";
 
@@ -116,7 +119,12 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     );
     let (cost_ms, cost_share) = avoidable_cost(variant);
     let carried = requests(after.round() as u64);
-    let (severity, claim, fix) = match variant.carried_beyond_closes {
+    let between = variant.server_closed_between;
+    // requests under way at a GOAWAY come on top of a limit
+    let different = between.filter(|(least, most)| {
+        after >= ONE_REQUEST && most.saturating_sub(*least) > (least / 2).max(2)
+    });
+    let (severity, claim, fix) = match (variant.carried_beyond_closes, different) {
         _ if are_resets => (
             Severity::Warning,
             statement!(
@@ -125,7 +133,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
             WHY_RESET,
         ),
-        Some(most) => (
+        (Some(most), _) => (
             Severity::Info,
             statement!(
                 "the server ended {closed} that others outlived: these carried up to {most}",
@@ -134,7 +142,16 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
             SINGLE_CLOSES,
         ),
-        None => (
+        (None, Some((least, most))) => (
+            Severity::Warning,
+            statement!(
+                "the server closes connections after {least} to {most} requests: no limit of requests explains that",
+                least = Value::Number(least),
+                most = Value::Number(most)
+            ),
+            NO_REQUEST_LIMIT,
+        ),
+        (None, None) => (
             Severity::Warning,
             statement!(
                 "the server closes connections after {carried}",

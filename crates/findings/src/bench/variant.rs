@@ -193,6 +193,9 @@ pub struct VariantFacts {
     pub requests_per_connection: Option<f64>,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
+    /// The fewest and the most exchanges on connections that the server ended; absent when it ended none.
+    #[serde(skip)]
+    pub server_closed_between: Option<(u64, u64)>,
     /// The most exchanges on a connection, where that is more than on any that the server ended: it has no limit of requests that
     /// explains their end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -322,6 +325,10 @@ impl VariantFacts {
             churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
             requests_per_connection: all.connections.exchanges.mean(),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
+            server_closed_between: {
+                let carried = &all.connections.exchanges_until_server_closed;
+                carried.min().zip(carried.max())
+            },
             carried_beyond_closes: carried_beyond_closes(all),
             typical_ms: measured.typical_ms(),
             latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),

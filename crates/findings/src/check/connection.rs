@@ -3,7 +3,7 @@
 use super::{CheckFacts, Target, drain, finding};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::finding::{Finding, Severity};
-use crate::rules::{ServerLimit, WHY_RESET};
+use crate::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
 use crate::statement::{Statement, Value, statement, text};
 use intact_ledger::{CloseKind, Failure};
 use intact_units::number::{time, timer, whole_percent};
@@ -258,14 +258,26 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     } else {
         "not announced"
     };
-    let claim = statement!(
-        "a connection ends after {requests}",
-        requests = Value::Count(measured.into(), "request")
-    );
+    // a connection that was used now and then ended with fewer requests: they are not what is limited
+    let aged = facts.max_age.as_ref();
+    let aged = aged.filter(|age| age.answered < measured && max.announced.is_none());
+    let age = aged.and_then(|age| Some((age.measured_s?, age.answered)));
+    let carried = Value::Count(measured.into(), "request");
+    let claim = match age {
+        Some((age_s, answered)) => statement!(
+            "a connection ends at an age: after {requests}, and after {age} with {fewer}",
+            requests = carried,
+            age = Value::Timer(age_s * 1e3),
+            fewer = Value::Count(answered.into(), "request")
+        ),
+        None => statement!("a connection ends after {requests}", requests = carried),
+    };
     Some(Finding {
         evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),
         fix: if is_reset {
             WHY_RESET.into()
+        } else if age.is_some() {
+            AGE_LIMIT.into()
         } else {
             let line = facts.server_advice(ServerLimit::Requests);
             Statement::text(format!("raise the limit: {}", line.as_deref().unwrap_or(REQUESTS)))

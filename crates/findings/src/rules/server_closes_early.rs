@@ -1,19 +1,19 @@
-//! `server-closes-early`: the server's cap on requests, or its idle limit, ends connections that are still wanted.
+//! `server-closes-early`: the server's cap on requests, its maximum age or its idle limit ends connections that are still wanted.
 
 use super::attribution::ClaimedOpenings;
 use super::{Attribution, Doc, Fold, Remedy, ServerLimit};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, nanos, requests, statement, timer_nanos};
-use crate::traffic::{Context, OpenReason, server_limit};
+use crate::traffic::{Context, OpenConnection, OpenReason, server_limit};
 use crate::unobserved::Evidence;
 use intact_ledger::{ClosePoint, Event, Nanos, Side};
 use std::collections::BTreeMap;
 
 pub(super) static DOC: Doc = Doc {
     id: "server-closes-early",
-    what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), or its idle limit is shorter than the client's pauses.",
-    evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried, `Keep-Alive: max=`, the idle limit.",
-    threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on. Informational where one end was announced only, and where several connections ended within 2 s although they differ in requests or idle times: a restart or drain.",
+    what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), ends connections at an age (`MAX_CONNECTION_AGE` of gRPC, `keepalive_time`), or its idle limit is shorter than the client's pauses.",
+    evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the one that varies less is the limit.",
+    threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on. Informational where one end was announced only, where the ends are of one age, and where several connections ended within 2 s although they differ in requests or idle times: a restart or drain.",
     false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
     fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`), or raise its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
     risk: "A longer idle limit costs the server memory and a socket per silent client. Keep it above the idle limit of the proxy in front of the server",
@@ -23,6 +23,13 @@ pub(super) static DOC: Doc = Doc {
 
 /// The remedy where a server resets connections, which no request limit does.
 pub(crate) const WHY_RESET: &str = "find out why the server resets connections: a request limit ends them with FIN. Look for a crash or restart of the server, a worker that is killed, an overload, a close with unread bytes, or a firewall between";
+
+/// The remedy for a maximum age.
+pub(crate) const AGE_LIMIT: &str = "Nothing, if the age is wanted: it lets balancers distribute connections again. Else raise it (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`)";
+/// The remedy where neither requests nor age explain the ends.
+const EITHER_LIMIT: &str = "Find out which limit of the server ends them: of requests (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or of age (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`)";
+/// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at random.
+const SAME_AGE: f64 = 0.25;
 
 /// Nanoseconds within which a server that is restarted or drained ends its connections.
 const RESTART: u64 = 2_000_000_000;
@@ -42,38 +49,93 @@ const IDLE: &str = "Raise the server's idle limit (nginx `keepalive_timeout`, Ap
 const IDLE_OF_KNOWN: &str =
     "Raise the server's idle limit above the client's pauses, or set the client's below it";
 
+/// Least and most of what a limit would count.
+#[derive(Clone, Copy)]
+struct Extent {
+    least: u64,
+    most: u64,
+}
+
+impl Extent {
+    fn of(measure: u64) -> Extent {
+        Extent {
+            least: measure,
+            most: measure,
+        }
+    }
+
+    fn add(&mut self, measure: u64) {
+        self.least = self.least.min(measure);
+        self.most = self.most.max(measure);
+    }
+
+    /// How much the most exceeds the least, as a share of the least.
+    fn spread(self) -> f64 {
+        (self.most - self.least) as f64 / self.least.max(1) as f64
+    }
+}
+
+/// What explains the announced ends at a destination.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Requests,
+    Age,
+    Unknown,
+}
+
 /// The ends of one kind at a destination.
 #[derive(Clone, Copy)]
 struct Ends {
     count: u64,
     first: Nanos,
     last: Nanos,
-    /// Least and most of what the limit would count: exchanges, or idle nanoseconds.
-    least: u64,
-    most: u64,
+    /// Exchanges, or idle nanoseconds.
+    measure: Extent,
+    /// Nanoseconds since the connections were opened; absent where that was not observed of each.
+    age: Option<Extent>,
 }
 
 impl Ends {
-    fn add(ends: &mut BTreeMap<usize, Ends>, destination: usize, at: Nanos, measure: u64) {
+    fn add(
+        ends: &mut BTreeMap<usize, Ends>,
+        destination: usize,
+        at: Nanos,
+        measure: u64,
+        age: Option<u64>,
+    ) {
         let first = Ends {
             count: 0,
             first: at,
             last: at,
-            least: measure,
-            most: measure,
+            measure: Extent::of(measure),
+            age: age.map(Extent::of),
         };
         let known = ends.entry(destination).or_insert(first);
         known.count += 1;
         known.first = known.first.min(at);
         known.last = known.last.max(at);
-        known.least = known.least.min(measure);
-        known.most = known.most.max(measure);
+        known.measure.add(measure);
+        match (&mut known.age, age) {
+            (Some(ages), Some(age)) => ages.add(age),
+            (ages, _) => *ages = None,
+        }
     }
 
     /// Whether several connections ended at one moment although they differ in what a limit counts.
     fn are_restart(self) -> bool {
         let is_moment = self.last.since(self.first) <= RESTART;
-        self.count > 1 && is_moment && self.most as f64 > self.least as f64 * 1.5
+        self.count > 1 && is_moment && self.measure.spread() > 0.5
+    }
+
+    /// What the server counts: of requests and age, the one that varies less.
+    fn limit(self) -> Limit {
+        let requests = self.measure.spread();
+        match self.age.map(Extent::spread) {
+            _ if self.count == 1 || requests == 0.0 => Limit::Requests,
+            Some(age) if age <= SAME_AGE && age * 2.0 < requests => Limit::Age,
+            Some(age) if requests * 2.0 > age => Limit::Unknown,
+            _ => Limit::Requests,
+        }
     }
 
     fn restart(self) -> Statement {
@@ -100,14 +162,23 @@ impl Fold for ServerClosesEarly {
             Event::Exchange(exchange)
                 if exchange.close_sent_by == Some(Side::Server) && live.exchanges > 1 =>
             {
-                let at = exchange.end;
-                Ends::add(&mut self.announced, live.destination, at, live.exchanges);
+                self.announce(live, exchange.end);
+            }
+            // GOAWAY is part of no exchange
+            Event::Closed(closed)
+                if closed.close.announced_by == Some(Side::Server) && live.exchanges > 1 =>
+            {
+                let last = live.last.as_ref();
+                if last.and_then(|last| last.close_sent_by).is_none() {
+                    self.announce(live, closed.close.at);
+                }
             }
             Event::Closed(closed) if closed.close.by == Some(Side::Server) => {
                 let is_idle = closed.close.moment == Some(ClosePoint::Idle);
                 if let (true, Some(last)) = (is_idle, &live.last) {
                     let at = closed.close.at;
-                    Ends::add(&mut self.idle, live.destination, at, at.since(last.end));
+                    let idle = at.since(last.end);
+                    Ends::add(&mut self.idle, live.destination, at, idle, None);
                 }
             }
             _ => {}
@@ -122,7 +193,14 @@ impl Fold for ServerClosesEarly {
 }
 
 impl ServerClosesEarly {
-    /// Ends after a number of requests.
+    fn announce(&mut self, live: &OpenConnection, at: Nanos) {
+        let connection = &live.connection;
+        let age = connection.setup.ready().map(|_| at.since(connection.at));
+        let ends = &mut self.announced;
+        Ends::add(ends, live.destination, at, live.exchanges, age);
+    }
+
+    /// Ends that the server announced: after a number of requests, or at an age.
     fn request_limits(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         let claims = bill.claim_by(OpenReason::ServerLimit, 1);
         let found = claims.iter().map(|one| {
@@ -130,27 +208,32 @@ impl ServerClosesEarly {
             if let Some(ends) = ends.filter(|ends| ends.are_restart()) {
                 return restarted(one, ends);
             }
-            let evidence = match ends {
-                Some(Ends { least, most, .. }) if least == most => statement!(
-                    "it announced the end after {requests}",
-                    requests = requests(least)
-                ),
-                Some(Ends { least, most, .. }) => statement!(
-                    "it announced the end after {least} to {most} requests",
-                    least = Value::Number(least),
-                    most = Value::Number(most)
-                ),
-                None => "it announced the end after several requests".into(),
-            };
             let is_once = ends.is_some_and(|ends| ends.count == 1);
-            let said = if is_once {
-                one.opened("because the server ended the last one, as it had announced")
-            } else {
-                one.opened("because the server ends connections after a number of requests")
+            let limit = ends.map_or(Limit::Requests, Ends::limit);
+            let said = match limit {
+                Limit::Requests if !is_once => {
+                    "because the server ends connections after a number of requests"
+                }
+                Limit::Age => "because the server ends connections at an age",
+                _ => "because the server ended the last one, as it had announced",
             };
+            let evidence = ends.map_or_else(
+                || "it announced the end after several requests".into(),
+                |ends| announced(ends, limit),
+            );
+            let said = one.opened(said);
             let mut finding = one.finding(&DOC, said, evidence);
-            finding.fix = one.server_fix(ServerLimit::Requests, REQUESTS, REQUESTS_OF_KNOWN);
+            finding.fix = match limit {
+                Limit::Requests => {
+                    one.server_fix(ServerLimit::Requests, REQUESTS, REQUESTS_OF_KNOWN)
+                }
+                Limit::Age => AGE_LIMIT.into(),
+                Limit::Unknown => EITHER_LIMIT.into(),
+            };
             finding.risk = Some(BALANCE.into());
+            if limit == Limit::Age {
+                finding.severity = Severity::Info;
+            }
             if is_once {
                 finding.severity = Severity::Info;
                 finding.evidence = finding
@@ -185,6 +268,30 @@ impl ServerClosesEarly {
             finding.in_words_of(one.client, Remedy::ShortenIdle)
         });
         found.collect()
+    }
+}
+
+/// What the server announced, by requests and, where it explains more than they do, by age.
+fn announced(ends: Ends, limit: Limit) -> Statement {
+    let Extent { least, most } = ends.measure;
+    let after = match least == most {
+        true => statement!(
+            "it announced the end after {requests}",
+            requests = requests(least)
+        ),
+        false => statement!(
+            "it announced the end after {least} to {most} requests",
+            least = Value::Number(least),
+            most = Value::Number(most)
+        ),
+    };
+    match ends.age {
+        Some(Extent { least, most }) if limit != Limit::Requests => after.and(statement!(
+            "the connections were {youngest} to {oldest} old",
+            youngest = timer_nanos(least),
+            oldest = timer_nanos(most)
+        )),
+        _ => after,
     }
 }
 

@@ -150,6 +150,21 @@ fn a_close_that_other_connections_outlive_is_no_request_limit() {
 }
 
 #[test]
+fn ends_after_very_different_numbers_of_requests_are_no_request_limit() {
+    let fin = Some(CloseKind::Fin);
+    let aged = closed(&[(10, fin, 60), (10, fin, 240)]);
+    assert_eq!(
+        &*aged.claim,
+        "the server closes connections after 60 to 240 requests: no limit of requests explains that"
+    );
+    assert!(aged.fix.contains("`MAX_CONNECTION_AGE`"), "{}", aged.fix);
+    assert!(!aged.fix.contains("keepalive_requests"), "{}", aged.fix);
+    // requests under way at a GOAWAY come on top of a limit
+    let limit = closed(&[(10, fin, 100), (10, fin, 108)]);
+    assert!(limit.fix.contains("`keepalive_requests`"), "{}", limit.fix);
+}
+
+#[test]
 fn a_server_that_keeps_no_connection_has_no_request_limit_to_raise() {
     let at_once = ended(CloseKind::Fin, 1);
     let claim = "the server closes connections after 1 request";

@@ -192,6 +192,50 @@ fn the_sentences_of_each_rule_are_those_of_the_list() {
     assert_eq!(written, kept, "INTACT_UPDATE=1 writes the list");
 }
 
+/// Connections that a server ends: of requests and age, the one that varies less is the limit.
+#[test]
+fn a_maximum_age_is_not_called_a_limit_of_requests() {
+    for (kind, claim, evidence, fix) in [
+        (
+            "fires",
+            "because the server ends connections after a number of requests",
+            "it announced the end after 3 requests",
+            "keepalive_requests",
+        ),
+        (
+            "age",
+            "because the server ends connections at an age",
+            "after 4 to 20 requests; the connections were 9.2 s to 10.7 s old",
+            "MAX_CONNECTION_AGE",
+        ),
+        (
+            "requests-vary",
+            "because the server ends connections after a number of requests",
+            "it announced the end after 10 to 11 requests",
+            "keepalive_requests",
+        ),
+        (
+            "neither",
+            "because the server ended the last one, as it had announced",
+            "after 5 to 15 requests; the connections were 2 s to 6 s old",
+            "Find out which limit",
+        ),
+    ] {
+        let name = format!("server-closes-early/{kind}.jsonl");
+        let (head, facts) = replay(&golden().join(name));
+        let found: Vec<Expected> = facts.findings.iter().map(as_expected).collect();
+        assert_eq!(found, head.finds, "{}: {:#?}", head.case, facts.findings);
+        let finding = &facts.findings[0];
+        assert!(finding.claim.contains(claim), "{kind}: {:?}", finding.claim);
+        assert!(
+            finding.evidence.contains(evidence),
+            "{kind}: {:?}",
+            finding.evidence
+        );
+        assert!(finding.fix.contains(fix), "{kind}: {:?}", finding.fix);
+    }
+}
+
 #[test]
 fn no_golden_ledger_belongs_to_a_rule_that_is_gone() {
     let known: BTreeSet<String> = rules::all()
