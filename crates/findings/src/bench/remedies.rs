@@ -102,9 +102,9 @@ const REMEDIES: [Remedy; 14] = [
     ),
     remedy(
         "dns",
-        Some("once"),
-        "one lookup",
-        "pins the client to an address: it does not follow a failover",
+        Some("cached"),
+        "cached lookups",
+        "the client follows a failover only after the TTL",
     ),
     remedy(
         "congestion",
@@ -318,7 +318,7 @@ mod tests {
             ("resume", "on"),
             ("early-data", "on"),
             ("tcp-fastopen", "on"),
-            ("dns", "once"),
+            ("dns", intact_experiment::NameLookup::Cached.as_str()),
             ("congestion", "bbr"),
             ("tcp-keepalive", "5s"),
             ("ping", "5s"),
