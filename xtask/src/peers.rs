@@ -91,8 +91,8 @@ pub(crate) const PEERS: &[Peer] = &[
         source: Source::Debian("runc"),
     },
     Peer {
-        program: "grpc-health-peer",
-        source: Source::GoModule("fixtures/grpc-health-peer"),
+        program: "grpc-peer",
+        source: Source::GoModule("fixtures/grpc-peer"),
     },
     Peer {
         program: "h2spec",

@@ -10,6 +10,7 @@ mod crew;
 mod default_length;
 mod endpoint;
 mod engine;
+mod inquiry;
 mod io_backend;
 mod load_steps;
 mod open_loop;
@@ -26,6 +27,7 @@ pub mod machine;
 
 pub use config::{Coalesce, Config, ConfigError, Length, Target};
 pub use engine::{Gauge, Progress, Pulse};
+pub use inquiry::{Inquiry, InquiryError, InquiryReply};
 pub use io_backend::{IoChoice, IoUnavailable};
 pub use load_steps::{LoadObserver, LoadTurn, LoadWindow};
 pub use recorder::RowPolicy;

@@ -380,6 +380,17 @@ impl HttpConnection {
         each!(&mut self.0, open => open.take_response())
     }
 
+    /// Keeps the content of responses of HTTP/2, for a caller with one exchange in flight. A
+    /// response with more than `most` bytes fails.
+    pub fn keep_content(&mut self, most: usize) {
+        stream_only!(&mut self.0, open => open.keep_content(most), ());
+    }
+
+    /// The content since the last call; empty without [`HttpConnection::keep_content`].
+    pub fn take_content(&mut self) -> Vec<u8> {
+        stream_only!(&mut self.0, open => open.take_content(), Vec::new())
+    }
+
     /// Whether a FIN of the server is expected: it announced the close, or has sent close_notify.
     pub fn awaits_fin(&self) -> bool {
         stream_only!(&self.0, open => open.awaits_fin(), false)

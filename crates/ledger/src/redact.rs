@@ -14,6 +14,7 @@ const SECRETS: &[&str] = &[
     "--data-raw",
     "--data-binary",
     "--data-urlencode",
+    "--grpc-json",
     "--body",
     "--post-data",
     "--event",

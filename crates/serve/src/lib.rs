@@ -24,6 +24,8 @@ mod name_server;
 mod named_variants;
 mod read_buffers;
 mod record;
+#[cfg(feature = "reflection")]
+mod reflection;
 mod response;
 mod server;
 mod server_tally;

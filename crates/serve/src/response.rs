@@ -3,6 +3,8 @@
 use crate::config::Config;
 use crate::delay::Delay;
 use crate::fault::Fault;
+#[cfg(feature = "reflection")]
+use crate::reflection;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -17,6 +19,9 @@ const ADMIN: &[u8] = b"/.intact/";
 
 /// A message of gRPC: `HealthCheckResponse { status: SERVING }`, not compressed, two bytes long.
 const SERVING: [u8; 7] = [0, 0, 0, 0, 2, 8, 1];
+/// The status of a message that cannot be read.
+#[cfg(feature = "reflection")]
+const INVALID_ARGUMENT: u16 = 3;
 /// The status of a method that the server does not have.
 const UNIMPLEMENTED: u16 = 12;
 
@@ -31,6 +36,9 @@ pub(crate) enum Body {
     Given(Vec<u8>),
     /// The request's own.
     Echo,
+    /// The descriptors that the request asks for.
+    #[cfg(feature = "reflection")]
+    Reflection,
 }
 
 impl Body {
@@ -38,8 +46,13 @@ impl Body {
         match self {
             Body::Filler(len) => *len,
             Body::Given(bytes) => bytes.len() as u64,
-            Body::Echo => 0,
+            _ => 0,
         }
+    }
+
+    /// Whether it is made of the request's body.
+    pub(crate) fn takes_request(&self) -> bool {
+        !matches!(self, Body::Filler(_) | Body::Given(_))
     }
 
     /// Up to `most` bytes from `at` on, at least one while there are any.
@@ -49,7 +62,7 @@ impl Body {
         match self {
             Body::Filler(_) => &FILLER[..most.min(FILLER.len())],
             Body::Given(bytes) => &bytes[bytes.len() - left..][..most],
-            Body::Echo => &[],
+            _ => &[],
         }
     }
 }
@@ -93,12 +106,14 @@ impl Response {
         }
     }
 
-    /// The response to a call of gRPC: the health service, and every method that is called `Echo`. The usual delay and the path's
-    /// stay.
+    /// The response to a call of gRPC: the health service, server reflection, and every method that is called `Echo`. The usual
+    /// delay and the path's stay.
     pub(crate) fn for_call(self, path: &[u8]) -> Response {
         let (body, status) = match path {
             b"/grpc.health.v1.Health/Check" => (Body::Given(SERVING.to_vec()), 0),
             path if path.ends_with(b"/Echo") => (Body::Echo, 0),
+            #[cfg(feature = "reflection")]
+            path if reflection::is_reflection(path) => (Body::Reflection, 0),
             _ => (Body::Filler(0), UNIMPLEMENTED),
         };
         Response {
@@ -108,6 +123,23 @@ impl Response {
             grpc: Some(status),
             body,
             ..self
+        }
+    }
+
+    /// The body of the request is complete: a response that is made of it has its own now.
+    pub(crate) fn take_request(&mut self, request: Vec<u8>) {
+        match self.body {
+            Body::Echo => self.body = Body::Given(request),
+            #[cfg(feature = "reflection")]
+            Body::Reflection => match reflection::reply(&request) {
+                Some(reply) => self.body = Body::Given(reply),
+                None => {
+                    self.body = Body::Filler(0);
+                    self.unannounced = false;
+                    self.grpc = Some(INVALID_ARGUMENT);
+                }
+            },
+            Body::Filler(_) | Body::Given(_) => {}
         }
     }
 

@@ -8,6 +8,7 @@
 pub mod dns;
 mod error_codes;
 pub mod exchange;
+pub mod grpc;
 pub mod h2;
 pub mod h3;
 pub mod http1;

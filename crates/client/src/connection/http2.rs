@@ -8,7 +8,7 @@ mod receive;
 
 use super::transport_end::TransportEnd;
 use super::{Detail, ResponseInfo, State, exchange_record};
-use crate::{Due, Request, Stopwatch};
+use crate::{Due, Request, ResponseError, Stopwatch};
 use intact_ledger::{
     ClosePoint, Exchange, ExchangeBytes, Failure, KeepAliveTerms, Nanos, Setup, Side, Sink,
 };
@@ -94,6 +94,26 @@ pub(super) struct Http2 {
     pub(super) response: Option<Box<ResponseInfo>>,
     /// The server's settings as sent, with [`Detail::Fields`].
     pub(super) settings: Vec<(u16, u32)>,
+    /// The content of responses, where the caller keeps it.
+    pub(super) content: Option<Box<KeptContent>>,
+}
+
+/// The content of the response in flight.
+pub(super) struct KeptContent {
+    pub(super) bytes: Vec<u8>,
+    /// Its limit in bytes.
+    pub(super) most: usize,
+}
+
+impl KeptContent {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ResponseError> {
+        if self.bytes.len() + bytes.len() > self.most {
+            let words = format!("more than {} bytes of content", self.most);
+            return Err(ResponseError::too_large(words));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
 }
 
 impl Http2 {
@@ -140,6 +160,7 @@ impl Http2 {
             moment: ClosePoint::Unused,
             response,
             settings: Vec::new(),
+            content: None,
         }
     }
 

@@ -7,7 +7,7 @@
 mod tests;
 
 use super::http1::Http1;
-use super::http2::Http2;
+use super::http2::{Http2, KeptContent};
 use super::transport_end::TransportEnd;
 use super::{Detail, Ended, Received, ResponseInfo, State};
 use crate::channel::{Channel, ReadResult};
@@ -543,6 +543,27 @@ impl StreamConnection {
         self.http
             .response()
             .map_or_else(ResponseInfo::default, std::mem::take)
+    }
+
+    /// See [`super::HttpConnection::keep_content`].
+    pub(super) fn keep_content(&mut self, most: usize) {
+        if let HttpState::Http2(http2) = &mut self.http {
+            http2.content = Some(Box::new(KeptContent {
+                bytes: Vec::new(),
+                most,
+            }));
+        }
+    }
+
+    /// See [`super::HttpConnection::take_content`].
+    pub(super) fn take_content(&mut self) -> Vec<u8> {
+        match &mut self.http {
+            HttpState::Http2(http2) => {
+                let content = http2.content.as_deref_mut();
+                content.map_or_else(Vec::new, |content| std::mem::take(&mut content.bytes))
+            }
+            HttpState::Http1(_) => Vec::new(),
+        }
     }
 
     /// Whether a FIN of the server is expected: it announced the close, or has sent close_notify.

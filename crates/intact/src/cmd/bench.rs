@@ -8,6 +8,7 @@ mod flame;
 #[cfg(not(feature = "profile"))]
 #[path = "bench/no_flame.rs"]
 mod flame;
+mod grpc;
 #[cfg(not(all(feature = "live", unix)))]
 mod no_view;
 mod scenario;
@@ -48,7 +49,6 @@ use intact_units::plural::counted;
 #[cfg(not(all(feature = "live", unix)))]
 pub(super) use no_view::{BenchView, Shown};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 #[cfg(all(feature = "live", unix))]
@@ -259,14 +259,8 @@ fn bench_config(
     let otherwise = builtin.map_or(Verify::System, |ready| Verify::Roots(ready.roots()));
     let kind = args.request.content_type.iter();
     let kind = kind.map(|kind| format!("Content-Type: {kind}"));
-    let grpc = args.request.grpc.as_deref();
-    // a server of gRPC may refuse a client that does not accept trailers
-    let of_grpc = ["Content-Type: application/grpc", "TE: trailers"].map(str::to_owned);
-    let of_grpc = of_grpc.into_iter().filter(|_| grpc.is_some());
-    let url = match grpc {
-        Some(method) => grpc_url(&url, method)?,
-        None => url,
-    };
+    let grpc = &args.request.grpc;
+    let url = grpc.url(url)?;
     let axes = axes(args, url.starts_with("https://"));
     check_ports(args, &axes, &url)?;
     let mut config = intact_bench::Config {
@@ -291,9 +285,9 @@ fn bench_config(
             .iter()
             .cloned()
             .chain(kind)
-            .chain(of_grpc)
+            .chain(grpc.fields())
             .collect(),
-        body: body(args)?,
+        body: Vec::new(),
         user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
         expect: args.request.expect.expect,
         credentials: args.reach.credentials(otherwise)?,
@@ -313,6 +307,7 @@ fn bench_config(
         keep: row_policy(args),
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
     };
+    config.body = grpc.body(&config, given_body(args)?)?;
     if args.scenario.scenario.is_some() {
         config.axes.keepalive = vec![true];
     } else if let Some(time) = args.time {
@@ -355,48 +350,14 @@ fn check_ports(args: &Args, axes: &Axes, url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The URL of a gRPC method on the server of `url`.
-fn grpc_url(url: &str, method: &str) -> Result<String, Failed> {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    if !path.is_empty() {
-        return Err(Failed::usage(anyhow!(
-            "--grpc {}: the URL has a path, /{path}; name the server alone, such as {scheme}://{authority}/",
-            method.trim_start_matches('/')
-        )));
-    }
-    Ok(format!("{scheme}://{authority}{method}"))
-}
-
-/// A message as gRPC sends it: not compressed, after its length (gRPC `doc/PROTOCOL-HTTP2.md`).
-fn grpc_message(message: &[u8]) -> Result<Vec<u8>, Failed> {
-    let length = u32::try_from(message.len())
-        .map_err(|_| Failed::usage(anyhow!("--grpc: a message has at most 4 GiB")))?;
-    Ok([&[0], &length.to_be_bytes()[..], message].concat())
-}
-
-fn body(args: &Args) -> Result<Vec<u8>, Failed> {
-    let body = given_body(args)?;
-    match args.request.grpc {
-        Some(_) => grpc_message(&body),
-        None => Ok(body),
-    }
-}
-
 fn given_body(args: &Args) -> Result<Vec<u8>, Failed> {
-    let read = |path: &Path, option: &str| {
-        std::fs::read(path)
-            .with_context(|| format!("{option}{}", path.display()))
-            .map_err(Failed::usage)
-    };
-    let Some(data) = &args.request.data else {
-        let file = args.request.body_file.as_deref();
-        return file.map_or_else(|| Ok(Vec::new()), |path| read(path, "--body-file "));
-    };
-    match data.strip_prefix('@') {
-        None => Ok(data.clone().into_bytes()),
-        Some("-") => read(Path::new("/dev/stdin"), "--data @- "),
-        Some(path) => read(Path::new(path), "--data @"),
+    let request = &args.request;
+    match (&request.data, &request.body_file) {
+        (Some(data), _) => grpc::text_or_file(data, "--data"),
+        (None, Some(path)) => std::fs::read(path)
+            .with_context(|| format!("--body-file {}", path.display()))
+            .map_err(Failed::usage),
+        (None, None) => Ok(Vec::new()),
     }
 }
 
@@ -439,7 +400,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         false => on(given),
     };
     let http = match (args.axes.http.is_empty(), args.axes.remedies && has_tls) {
-        _ if args.request.grpc.is_some() => vec![Protocol::Http2],
+        _ if args.request.grpc.is_any() => vec![Protocol::Http2],
         (true, true) => vec![Protocol::Http11, Protocol::Http2],
         (true, false) => vec![Protocol::Http11],
         (false, _) => args.axes.http.clone(),

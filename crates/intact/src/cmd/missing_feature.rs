@@ -50,6 +50,14 @@ pub(crate) fn http3() -> Result<(), String> {
     }
 }
 
+/// Whether this build has messages of gRPC as JSON; the error names the remedy.
+pub(crate) fn grpc_json() -> Result<(), String> {
+    match cfg!(feature = "grpc-json") {
+        true => Ok(()),
+        false => Err(remedy("grpc-json")),
+    }
+}
+
 #[cfg(not(all(feature = "prometheus", feature = "otlp")))]
 fn refuse(feature: &str) -> Result<String, String> {
     Err(remedy(feature))

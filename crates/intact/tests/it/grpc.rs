@@ -39,17 +39,36 @@ fn a_call_with_status_0_is_ok_and_any_other_is_a_failure_of_its_own() {
     );
 }
 
-#[test]
-fn the_health_service_of_go_is_called_and_its_status_is_the_outcome() {
-    let Some(peer) = program("grpc-health-peer", "bench --grpc against Go") else {
-        return;
-    };
-    let mut peer = Command::new(peer).stdout(Stdio::piped()).spawn().unwrap();
+/// Starts the server of Go with these options; it and its URL.
+fn go_server(test: &str, options: &[&str]) -> Option<(Peer, String)> {
+    let peer = program("grpc-peer", test)?;
+    let mut peer = Command::new(peer);
+    let mut peer = peer.args(options).stdout(Stdio::piped()).spawn().unwrap();
     let mut address = String::new();
     let printed = peer.stdout.take().unwrap();
-    let _peer = Peer(peer);
+    let peer = Peer(peer);
     BufReader::new(printed).read_line(&mut address).unwrap();
-    let url = format!("http://{}/", address.trim());
+    Some((peer, format!("http://{}/", address.trim())))
+}
+
+const CHECK: &str = "grpc.health.v1.Health/Check";
+/// The reason of Go's health service for a service that is not registered.
+const NOT_FOUND: &str = "grpc-status 5 (NOT_FOUND)";
+
+/// The variants of a bench of the health service.
+fn variants(url: &str, options: &[&str]) -> Vec<Value> {
+    let words = ["bench", url, "--grpc", CHECK, "--json", "-n", "20"];
+    let out = intact(&[&words[..], options].concat());
+    let document: Value = serde_json::from_slice(&out.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&out.stderr)));
+    document["variants"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_health_service_of_go_is_called_and_its_status_is_the_outcome() {
+    let Some((_peer, url)) = go_server("bench --grpc against Go", &[]) else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let (csv, message) = (
         folder.path().join("calls.csv"),
@@ -58,14 +77,7 @@ fn the_health_service_of_go_is_called_and_its_status_is_the_outcome() {
     // HealthCheckRequest { service: "x" }, which is not registered
     std::fs::write(&message, b"\x0a\x01x").unwrap();
     let message = format!("@{}", message.display());
-    let method = "grpc.health.v1.Health/Check";
-    let call = |options: &[&str]| {
-        let words = ["bench", &url, "--grpc", method, "--json", "-n", "20"];
-        let out = intact(&[&words[..], options].concat());
-        let document: Value = serde_json::from_slice(&out.stdout).unwrap();
-        document["variants"].as_array().unwrap().clone()
-    };
-    for variant in call(&[]) {
+    for variant in variants(&url, &[]) {
         assert_eq!(variant["requests"]["ok"], 20, "{variant:#}");
         let opened = variant["connections"]["opened"].as_u64().unwrap();
         match variant["keepalive"].as_bool().unwrap() {
@@ -74,12 +86,162 @@ fn the_health_service_of_go_is_called_and_its_status_is_the_outcome() {
         }
     }
     let csv = csv.to_str().unwrap();
-    call(&["-d", &message, "--keepalive", "on", "--csv", csv]);
+    variants(&url, &["-d", &message, "--keepalive", "on", "--csv", csv]);
     let rows = std::fs::read_to_string(csv).unwrap();
     let failed = rows.lines().filter(|row| row.contains(",grpc-status,"));
     // the last column is NOT_FOUND
     let codes: Vec<bool> = failed.map(|row| row.ends_with(",5")).collect();
     assert!(!codes.is_empty() && codes.iter().all(|one| *one), "{rows}");
+}
+
+#[test]
+fn a_message_in_json_has_the_types_of_go_s_reflection() {
+    for version in ["-reflection", "-v1alpha"] {
+        let Some((_peer, url)) = go_server("bench --grpc-json against Go", &[version]) else {
+            return;
+        };
+        let keep = ["--keepalive", "on", "--grpc-json"];
+        for variant in variants(&url, &[&keep[..], &["{}"]].concat()) {
+            assert_eq!(variant["requests"]["ok"], 20, "{variant:#}");
+        }
+        // only a server that reads the name does not know it
+        let out = intact(&[
+            "bench",
+            &url,
+            "--grpc",
+            CHECK,
+            "-n",
+            "20",
+            "--keepalive",
+            "on",
+            "--grpc-json",
+            r#"{"service":"x"}"#,
+        ]);
+        assert_eq!(out.status.code(), Some(3), "{version}");
+        let page = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(page.contains(NOT_FOUND), "{page}");
+        let words = [
+            "bench",
+            &url,
+            "--grpc",
+            "grpc.health.v1.Health/Watch",
+            "--grpc-json",
+            "{}",
+        ];
+        let out = intact(&words);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains("streams its responses"), "{said}");
+    }
+}
+
+#[test]
+fn a_server_of_go_without_reflection_is_called_with_descriptors() {
+    let Some((_peer, url)) = go_server("bench --descriptors against Go", &[]) else {
+        return;
+    };
+    let words = ["bench", &url, "--grpc", CHECK, "--grpc-json", "{}"];
+    let out = intact(&words);
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let reason = "the server has no reflection (grpc-status 12 (UNIMPLEMENTED))";
+    assert!(
+        said.contains(reason) && said.contains("--descriptors FILE"),
+        "{said}"
+    );
+    // the method of the descriptors is not there: the call is made, and refused by the server
+    let (set, method) = (
+        shop(),
+        ["--grpc", "shop.Cart/Add", "-n", "10", "--keepalive", "on"],
+    );
+    let json = ["--grpc-json", r#"{"name":"x"}"#, "--descriptors", &set];
+    let out = intact(&[&["bench", &url][..], &method, &json].concat());
+    let page = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(page.contains("grpc-status 12 (UNIMPLEMENTED)"), "{page}");
+}
+
+/// The descriptor set of `fixtures/grpc/shop.proto`.
+fn shop() -> String {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/grpc/shop.binpb"
+    );
+    folder.to_owned()
+}
+
+#[test]
+fn a_message_in_json_is_echoed_by_serve_with_the_types_of_its_reflection() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("message.json");
+    std::fs::write(&file, r#"{"text":"s3cret","number":"7"}"#).unwrap();
+    let csv = folder.path().join("calls.csv");
+    let (file, csv) = (format!("@{}", file.display()), csv.to_str().unwrap());
+    let options = ["--keepalive", "on", "--csv", csv, "--grpc-json", &file];
+    let (code, document) = bench(&server, "intact.Test/Echo", &options);
+    assert_eq!(code, Some(0), "{document:#}");
+    assert_eq!(document["variants"][0]["requests"]["ok"], 20);
+    // text and number with their tags: 8 + 2 bytes, after 5 of the length
+    let rows = std::fs::read_to_string(csv).unwrap();
+    let names: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+    let column = names.iter().position(|name| *name == "body_bytes").unwrap();
+    let body = |row: &str| row.split(',').nth(column).unwrap().parse::<u64>().unwrap();
+    // the frame of HTTP/2 counts, too
+    let sizes: Vec<u64> = rows.lines().skip(1).map(body).collect();
+    assert!(
+        !sizes.is_empty() && sizes.iter().all(|size| *size == 24),
+        "{sizes:?}"
+    );
+    let options = ["--keepalive", "on", "--grpc-json", r#"{"text":"s3cret"}"#];
+    let (_, document) = bench(&server, "intact.Test/Echo", &options);
+    assert!(!document.to_string().contains("s3cret"), "{document:#}");
+}
+
+#[test]
+fn a_message_that_cannot_be_made_is_refused_before_anything_is_sent() {
+    let server = Server::start(&[]);
+    let url = server.plain();
+    let set = shop();
+    let missing = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    for (words, remedy) in [
+        (
+            &["shop.Cart/Add"][..],
+            "no service shop.Cart; the types have grpc.health.v1.Health, intact.Test",
+        ),
+        (
+            &["intact.Test/Ecco"],
+            "intact.Test has no method Ecco; it has Echo",
+        ),
+        (&["intact.Test/Echo"], "unrecognized field name 'nam'"),
+        (
+            &["intact.Test/Echo"],
+            "intact.EchoMessage has text, number, data, words",
+        ),
+        (
+            &["shop.Cart/Watch", "--descriptors", &set],
+            "shop.Cart/Watch streams its responses",
+        ),
+        (
+            &["shop.Cart/Add", "--descriptors", missing],
+            "no descriptor set",
+        ),
+        (
+            &["shop.Cart/Add", "--descriptors", "/nowhere"],
+            "--descriptors /nowhere",
+        ),
+        (&["shop.Cart/Add", "-d", "x"], "cannot be used with"),
+    ] {
+        let all = ["bench", &url, "--grpc-json", r#"{"nam":"x"}"#, "--grpc"];
+        let out = intact(&[&all[..], words].concat());
+        assert_eq!(out.status.code(), Some(2), "{words:?}");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains(remedy), "{words:?}: {said}");
+    }
+    let out = intact(&["bench", &url, "--grpc-json", "{}"]);
+    assert_eq!(out.status.code(), Some(2), "it needs a method");
+    let free = crate::peers::free_address();
+    let url = format!("http://{free}/");
+    let out = intact(&["bench", &url, "--grpc", "a.B/C", "--grpc-json", "{}"]);
+    assert_eq!(out.status.code(), Some(3), "nothing listens");
 }
 
 #[test]

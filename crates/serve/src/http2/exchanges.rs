@@ -5,7 +5,7 @@ use super::session::Listener;
 use crate::config::Close;
 use crate::host;
 use crate::record::{OpenExchange, Record};
-use crate::response::{Body, LARGEST_ECHO, Response};
+use crate::response::{LARGEST_ECHO, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use intact_ledger::{Failure, GrpcCall, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -213,7 +213,7 @@ impl Listener for Exchanges<'_> {
         if let Some(pending) = &mut exchanging.pending {
             pending.bytes.request_body += piece.len() as u64;
         }
-        if exchanging.plan.answer.body != Body::Echo {
+        if !exchanging.plan.answer.body.takes_request() {
             return;
         }
         let length = exchanging.held + piece.len();
@@ -237,9 +237,8 @@ impl Listener for Exchanges<'_> {
         if let Some(pending) = &mut exchanging.pending {
             pending.received();
         }
-        if exchanging.plan.answer.body == Body::Echo {
-            exchanging.plan.answer.body = Body::Given(std::mem::take(&mut exchanging.body));
-        }
+        let body = std::mem::take(&mut exchanging.body);
+        exchanging.plan.answer.take_request(body);
         let Some(upstream) = self.host.upstream(&exchanging.plan) else {
             return self.take_called((stream, 0, 0));
         };

@@ -235,6 +235,9 @@ impl Http2 {
         if !data.bytes.is_empty() {
             stream.watch.body(arrival);
         }
+        if let Some(content) = &mut self.content {
+            content.take(data.bytes)?;
+        }
         *exchange.body.read.get_or_insert(0) += data.bytes.len() as u64;
         exchange.bytes.body += u64::from(data.flow);
         if data.complete {

@@ -1,6 +1,7 @@
 //! The options of `intact bench`.
 
 use super::capacity_options::CapacityOptions;
+use super::grpc::GrpcOptions;
 use super::service::ServiceOptions;
 use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
@@ -322,9 +323,8 @@ pub(crate) struct RequestOptions {
     /// Body from a file, as it is
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(in crate::cmd) body_file: Option<PathBuf>,
-    /// Call this gRPC method over HTTP/2, as package.Service/Method; -d @FILE is the message in binary form (none: an empty one), and a grpc-status other than 0 is a failure
-    #[arg(long, value_name = "SERVICE/METHOD", value_parser = grpc_method, conflicts_with_all = ["method", "content_type", "http", "scenario"])]
-    pub(in crate::cmd) grpc: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cmd) grpc: GrpcOptions,
     /// Content-Type of the body
     #[arg(short = 'T', long, value_name = "TYPE")]
     pub(in crate::cmd) content_type: Option<String>,
@@ -338,7 +338,7 @@ pub(crate) struct RequestOptions {
 impl RequestOptions {
     /// The method; without one by whether there is a body.
     pub(in crate::cmd) fn method(&self) -> &str {
-        let has_body = self.grpc.is_some() || self.data.is_some() || self.body_file.is_some();
+        let has_body = self.grpc.is_any() || self.data.is_some() || self.body_file.is_some();
         let default = if has_body { "POST" } else { "GET" };
         self.method.as_deref().unwrap_or(default)
     }
@@ -346,21 +346,6 @@ impl RequestOptions {
     /// Whether a server may execute the request twice.
     pub(in crate::cmd) fn is_repeatable(&self) -> bool {
         matches!(self.method(), "GET" | "HEAD")
-    }
-}
-
-/// The path of a gRPC method: a service with its package, and a method.
-fn grpc_method(text: &str) -> Result<String, String> {
-    let is_name = |name: &str| {
-        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        !name.is_empty() && name.chars().all(is_letter)
-    };
-    let parts = text.trim_start_matches('/').split_once('/');
-    match parts {
-        Some((service, method)) if service.split('.').all(is_name) && is_name(method) => {
-            Ok(format!("/{service}/{method}"))
-        }
-        _ => Err("write package.Service/Method, such as grpc.health.v1.Health/Check".to_owned()),
     }
 }
 
@@ -379,6 +364,7 @@ const EXAMPLES: &str = "Examples:
   intact bench http://localhost:8080/ --rate 500/s --holds 'p99 < 100ms' --overload 1.2x --keepalive on
   intact bench http://127.0.0.1:3000/ --service 'node before.js' --service 'node after.js'    both sides of your own service
   intact bench http://localhost:50051/ --grpc grpc.health.v1.Health/Check    calls of gRPC, a kept channel against one per call
+  intact bench http://localhost:50051/ --grpc shop.Cart/Add --grpc-json @item.json    the message as JSON, its types from the server
   intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
   intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
   intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html

@@ -1,0 +1,241 @@
+//! Calls of gRPC before a run: what the server responds decides what the run sends.
+//!
+//! One connection over HTTP/2, opened as the first variant opens its own, with one request at a
+//! time. Must not measure, and must not know what the messages mean.
+
+use crate::config::{Config, ConfigError};
+use intact_client::clock::TimestampConverter;
+use intact_client::tls::Trust;
+use intact_client::{
+    Clock, Detail, Dial, HttpConnection, Plan, Progress, Received, Request, Resolver,
+};
+use intact_experiment::ConnectionSettings;
+use intact_ledger::{
+    Connection, ConnectionId, Event, Exchange, Failure, GrpcCall, Nanos, Outcome, Protocol, Sink,
+};
+use mio::{Events, Poll, Token, Waker};
+use std::io;
+use std::sync::Arc;
+
+/// The token of the resolver's waker.
+const RESOLVER: Token = Token(0);
+/// The token of the connection.
+const SOCKET: Token = Token(1);
+/// Bytes of a read.
+const BUFFER: usize = 64 * 1024;
+
+/// Why a server could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum InquiryError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The event loop failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] io::Error),
+    /// The connection or a call failed.
+    #[error("{}{}", .kind.words(), more(.detail.as_deref()))]
+    Failed {
+        /// How.
+        kind: Failure,
+        /// More about it.
+        detail: Option<Arc<str>>,
+    },
+}
+
+fn more(detail: Option<&str>) -> String {
+    detail.map_or_else(String::new, |words| format!(": {words}"))
+}
+
+/// The response to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InquiryReply {
+    /// The call; its status is absent if the server speaks no gRPC there.
+    pub call: GrpcCall,
+    /// The outcome in words.
+    pub words: String,
+    /// The content.
+    pub body: Vec<u8>,
+}
+
+/// A connection for calls before a run.
+pub struct Inquiry<'a> {
+    config: &'a Config,
+    trust: Trust,
+    clock: Clock,
+    poll: Poll,
+    events: Events,
+    http: Option<HttpConnection>,
+    most: usize,
+}
+
+/// Stores the exchange that ended.
+#[derive(Default)]
+struct LastExchange(Option<Exchange>);
+
+impl Sink for LastExchange {
+    fn record(&mut self, event: Event<'_>) {
+        if let Event::Exchange(exchange) = event {
+            self.0 = Some(exchange.clone());
+        }
+    }
+}
+
+impl<'a> Inquiry<'a> {
+    /// A connection by `config`, not opened yet, for responses of at most `most` bytes. Each dial
+    /// and each call has the timeout of `config`.
+    ///
+    /// # Errors
+    /// If there is no trust for TLS, or no event loop.
+    pub fn new(config: &'a Config, most: usize) -> Result<Inquiry<'a>, InquiryError> {
+        let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
+        Ok(Inquiry {
+            config,
+            trust,
+            clock: Clock::start(),
+            poll: Poll::new()?,
+            events: Events::with_capacity(16),
+            http: None,
+            most,
+        })
+    }
+
+    /// Calls the method at `path` with a body of messages, and waits for the end of the response.
+    ///
+    /// # Errors
+    /// If the configuration cannot be used, or there is no complete response.
+    pub fn call(&mut self, path: &str, body: Vec<u8>) -> Result<InquiryReply, InquiryError> {
+        let (plan, request) = self.recipe(path, body)?;
+        let mut http = match self.http.take() {
+            Some(http) if http.ended().is_none() && http.goaway_at().is_none() => http,
+            _ => self.open(&plan)?,
+        };
+        let exchange = self.exchange(&mut http, &request)?;
+        let body = http.take_content();
+        self.http = Some(http);
+        match exchange.outcome {
+            Outcome::Ok | Outcome::Failed(Failure::GrpcStatus) => {
+                let call = exchange.grpc.unwrap_or_default();
+                let words = match exchange.detail {
+                    Some(detail) => detail.to_string(),
+                    None => call.words(),
+                };
+                Ok(InquiryReply { call, words, body })
+            }
+            Outcome::Failed(kind) => Err(InquiryError::Failed {
+                kind,
+                detail: exchange.detail,
+            }),
+        }
+    }
+
+    /// The way of the first variant, and the request.
+    fn recipe(&self, path: &str, body: Vec<u8>) -> Result<(Arc<Plan>, Arc<Request>), InquiryError> {
+        let mut config = self.config.clone();
+        let address = config.address()?;
+        let (scheme, authority) = (address.scheme.as_str(), address.authority());
+        config.target.url = format!("{scheme}://{authority}{path}");
+        config.body = body;
+        config.expect = None;
+        let mut choices = config.axes.choices();
+        let mut choice = choices.swap_remove(0);
+        choice.http = Protocol::Http2;
+        choice.keepalive = true;
+        choice.early_data = None;
+        choice.connection = ConnectionSettings::default();
+        let recipe = config.recipe(0, &choice, &self.trust, false)?;
+        Ok((recipe.plan, recipe.request))
+    }
+
+    fn open(&mut self, plan: &Arc<Plan>) -> Result<HttpConnection, InquiryError> {
+        let waker = Waker::new(self.poll.registry(), RESOLVER)?;
+        let mut resolver = Resolver::new(waker);
+        let deadline = self.deadline();
+        let (mut dial, mut progress) = Dial::start(
+            plan,
+            ConnectionId(1),
+            1,
+            SOCKET,
+            &mut resolver,
+            self.poll.registry(),
+            &self.clock,
+        );
+        loop {
+            match progress {
+                Progress::Pending => {}
+                Progress::Failed(connection) => return Err(dial_failure(&connection)),
+                Progress::Established(established) => {
+                    let blank = Exchange::new(0, Nanos(0));
+                    let (http2, detail) = (Protocol::Http2, Detail::Outcome);
+                    let mut http = HttpConnection::new(*established, http2, detail, 1, blank);
+                    http.keep_content(self.most);
+                    return Ok(http);
+                }
+            }
+            if self.clock.now() >= deadline {
+                return Err(dial_failure(&dial.give_up(&self.clock, Failure::Timeout)));
+            }
+            self.wait(deadline)?;
+            progress = if let Some(answer) = resolver.answer() {
+                dial.resolved(answer, self.poll.registry(), &self.clock)
+            } else if self.events.iter().any(|event| event.token() == SOCKET) {
+                dial.ready(self.poll.registry(), &self.clock)
+            } else {
+                Progress::Pending
+            };
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        http: &mut HttpConnection,
+        request: &Arc<Request>,
+    ) -> Result<Exchange, InquiryError> {
+        let deadline = self.deadline();
+        let mut buffer = vec![0; BUFFER];
+        let mut last = LastExchange::default();
+        let id = http.exchanges() + 1;
+        http.begin(request, id, self.clock.now(), false);
+        // an error shows in the next read, after what the server sent before
+        let _ = http.send(&self.clock);
+        loop {
+            http.flush();
+            http.receive_buffered(&self.clock, &mut last);
+            let timestamps = TimestampConverter::read(&self.clock);
+            let received = http.receive(&mut buffer, &self.clock, &timestamps, &mut last);
+            let _ = http.send(&self.clock);
+            if http.ended().is_some() {
+                http.give_up(None, self.clock.now(), &mut last);
+            } else if self.clock.now() >= deadline {
+                http.give_up(Some(Failure::Timeout), self.clock.now(), &mut last);
+            }
+            if let Some(exchange) = last.0.take() {
+                return Ok(exchange);
+            }
+            if !matches!(received, Received::Bytes { .. }) {
+                self.wait(deadline)?;
+            }
+        }
+    }
+
+    fn deadline(&self) -> Nanos {
+        let timeout = u64::try_from(self.config.timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.clock.now().after(timeout)
+    }
+
+    fn wait(&mut self, deadline: Nanos) -> Result<(), InquiryError> {
+        let timeout = self.clock.until(deadline);
+        match self.poll.poll(&mut self.events, Some(timeout)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn dial_failure(connection: &Connection) -> InquiryError {
+    let failed = connection.failed.as_ref();
+    InquiryError::Failed {
+        kind: failed.map_or(Failure::Unreachable, |failed| failed.kind),
+        detail: failed.and_then(|failed| failed.detail.clone()),
+    }
+}
