@@ -212,6 +212,47 @@ def differential():
         yield b"\x05" + b"".join(b"\x16\x03\x01" + struct.pack(">H", len(part)) + part for part in parts if part)
 
 
+def grpc_types():
+    """A descriptor set with a message in JSON, and its files as responses of reflection, together and one by one."""
+    shop = (ROOT / "fixtures/grpc/shop.binpb").read_bytes()
+
+    def varint(number):
+        low = bytes([number & 0x7F | (0x80 if number > 0x7F else 0)])
+        return low + varint(number >> 7) if number > 0x7F else low
+
+    def field(number, value):
+        return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+    def files(at):
+        while at < len(shop):
+            length, shift, at = 0, 0, at + 1
+            while True:
+                length, shift, at = length | (shop[at] & 0x7F) << shift, shift + 7, at + 1
+                if shop[at - 1] < 0x80:
+                    break
+            yield shop[at : at + length]
+            at += length
+
+    yield b"\x00" + shop + b'\x1e{"name":"x","prices":{"a":1},"shelves":[1],"addedAt":"1970-01-01T00:00:01Z"}'
+    yield b"\x00" + shop + b'\x1e{"city":"x","gift":true,"picture":"AP8=","colour":"RED"}'
+    both = list(files(0))
+    yield b"\x01" + field(4, b"".join(field(1, file) for file in both))
+    yield b"\x01" + b"\x1e".join(field(4, field(1, file)) for file in reversed(both))
+    yield b"\x01" + field(7, b"\x08\x05" + field(2, b"no")) + b"\x1e" + field(6, field(1, field(1, b"shop.Cart")))
+    question = field(4, b"shop.Cart")
+    yield b"\x02" + b"\0" + struct.pack(">I", len(question)) + question
+
+
+def quic_parameters():
+    """A server's parameters: limits, a retry, a preferred address, a reserved one."""
+    idle, streams = bytes([1, 4, 0x80, 0, 0x75, 0x30]), bytes([8, 2, 0x40, 0x64])
+    data = b"".join(bytes([number, 4, 0x80, 0x10, 0, 0]) for number in (4, 5, 6, 7))
+    ids = bytes([0, 8]) + bytes(8) + bytes([15, 8]) + bytes(8)
+    yield idle + streams + data + ids
+    yield ids + bytes([16, 8]) + bytes(8) + bytes([2, 16]) + bytes(16) + bytes([12, 0, 0x1B, 3, 1, 2, 3])
+    yield ids + bytes([13, 41]) + bytes(24) + bytes([0]) + bytes(16) + idle
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -220,6 +261,7 @@ def main():
         "ledger": ledgers([Path(name) for name in sys.argv[2:]]), "model": chains(), "lambda_api": runtime_clients(),
         "perf_map": name_lists(), "elf": images(), "check_conversation": conversations(),
         "differential": differential(), "observe": observed(), "timers": timer_configurations(),
+        "grpc_types": grpc_types(), "quic_parameters": quic_parameters(),
     }
     for target, seeds in made.items():
         folder = corpus / target
