@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 pub(super) static DOC: Doc = Doc {
     id: "server-closes-early",
-    what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), ends connections at an age (`MAX_CONNECTION_AGE` of gRPC, `keepalive_time`), or its idle limit is shorter than the client's pauses.",
+    what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), ends them at an age (`MAX_CONNECTION_AGE`), or its idle limit is shorter than the client's pauses.",
     evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the one that varies less is the limit.",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on. Informational where one end was announced only, where the ends are of one age, and where several connections ended within 2 s although they differ in requests or idle times: a restart or drain.",
     false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
