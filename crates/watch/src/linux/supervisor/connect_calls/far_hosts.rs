@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Hosts that are remembered; then it starts anew.
+/// Hosts that are remembered; then all are forgotten.
 const MAX_HOSTS: usize = 4_096;
 
 /// The hosts whose last response to a SYN came later than a connect is held.
