@@ -197,7 +197,7 @@ mod tests {
         let error = fast_open_allows("1", TcpEnd::Server).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "net.ipv4.tcp_fastopen is 1 here, without the bit 2 of a server: `sysctl -w net.ipv4.tcp_fastopen=3`, or use --link, whose namespaces have it"
+            "net.ipv4.tcp_fastopen is 1 here, but a server needs bit 2: run `sysctl -w net.ipv4.tcp_fastopen=3`, or use --link, whose namespaces set it"
         );
         assert!(fast_open_allows("unknown", TcpEnd::Client).is_err());
     }

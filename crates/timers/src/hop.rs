@@ -264,7 +264,7 @@ mod tests {
         assert!(error("=60s").contains("NAME=LIMIT"));
         assert!(error("gateway").contains("write gateway=LIMIT"));
         assert!(error("app=60").contains("app=nginx:60"));
-        assert!(error("app=alb:/x").contains("neither a limit"));
+        assert!(error("app=alb:/x").contains("not a limit"));
     }
 
     proptest! {

@@ -186,7 +186,7 @@ fn settings_without_effect_are_refused_with_the_reason() {
             config.axes.connection.tcp_keepalive = vec![every(1500)];
             config.axes.connection.idle = vec![Duration::from_secs(3)];
         }),
-        ("--congestion", "it has", &|config| {
+        ("--congestion", "only", &|config| {
             config.axes.connection.congestion = vec!["nonesuch".into()];
         }),
         ("--congestion", "Unix socket", &|config| {

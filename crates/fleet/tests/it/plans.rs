@@ -458,7 +458,7 @@ fn the_whole_budget_of_each_check_counts_towards_the_limit() {
     let few = CHECKED.replace("requests = 4000", &format!("requests = {}", all - 1));
     let said = refused(&few);
     assert!(said.contains("limits.requests"), "{said}");
-    assert!(said.contains(&format!("takes {all}")), "{said}");
+    assert!(said.contains(&format!("need a limit of {all}")), "{said}");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn exit_codes_name_what_happened() {
     for (words, expected, wanted) in [
         (&[capture.as_str()][..], 0, ""),
         (&[&empty], 5, "is empty"),
-        (&[&text], 5, "none of the formats"),
+        (&[&text], 5, "no format that audit reads"),
         (&[&bomb], 5, "compressed"),
         (&[folder], 5, "is empty"),
         (&[&missing], 5, "No such file"),

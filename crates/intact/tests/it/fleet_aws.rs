@@ -151,7 +151,7 @@ fn a_bucket_that_is_not_there_stops_a_campaign_before_anything_is_sent() {
         &[&words[..], &["--store", "s3://nowhere"]].concat(),
     ));
     assert_eq!(exit, Some(2), "{said}");
-    assert!(said.contains("make it, or name another"), "{said}");
+    assert!(said.contains("create it or name another one"), "{said}");
     let out = run(&url, &["status", "--queue", &queue, "--json"]);
     let status: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(status["queue"]["waiting"], 0);

@@ -13,7 +13,7 @@ const QUESTIONS: [(&str, &str, &str, &str); 12] = [
         "502s at low traffic",
         GUIDE,
         "docs/guide/502-after-idle.md",
-        "The proxy's idle timeout must be the shorter one",
+        "make the proxy's idle timeout shorter than the server's",
     ),
     (
         "socket hang up, ECONNRESET",

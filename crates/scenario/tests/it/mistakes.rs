@@ -143,7 +143,7 @@ fn an_endless_loop_is_stopped_and_named() {
     refused(
         "function f() {\n  while (true) g();\n}\nfunction g() {}\nf();",
         2,
-        "in this line or after it",
+        "at or after this line",
     );
     // a loop that defines steps ends at the limit of steps
     refused_step("for (;;) session.get('/');", "more than 10,000 steps");
