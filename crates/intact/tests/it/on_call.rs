@@ -43,13 +43,13 @@ const QUESTIONS: [(&str, &str, &str, &str); 12] = [
         "p99 is ten times p50",
         GUIDE,
         "docs/guide/second-peak.md",
-        "Find out who ends the connections",
+        "Find the side that ends connections",
     ),
     (
         "which timeout do I set where",
         GUIDE,
         "docs/guide/which-timeout-where.md",
-        "the side that sends requests has the shorter idle timeout",
+        "give the side that sends requests the shorter idle timeout",
     ),
     (
         "does this program reuse connections",
@@ -67,7 +67,7 @@ const QUESTIONS: [(&str, &str, &str, &str); 12] = [
         "how do I stop this from coming back",
         GUIDE,
         "docs/guide/gate-in-ci.md",
-        "`--require` states what must hold",
+        "`--require` states a requirement",
     ),
     (
         "how is reuse turned on in my client",
