@@ -72,6 +72,11 @@ pub(super) struct Dial {
 }
 
 impl Dial {
+    /// When the program called, where this round trip is added.
+    pub(super) fn began_at(&self, round_trip: Duration) -> Instant {
+        self.not_before - round_trip
+    }
+
     /// Checks whether the destination has responded; returns what may show by now.
     pub(super) fn look(&mut self, now: Instant) -> Option<Result<(), i32>> {
         if self.decided.is_none() {

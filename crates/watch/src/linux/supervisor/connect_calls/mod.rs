@@ -194,8 +194,8 @@ impl ConnectCalls {
     /// Remembers how long the destination has taken so far.
     fn learn(&mut self, dial: &Dial, now: Instant) {
         if let Some(peer) = dial.about.peer {
-            let began = dial.not_before - self.round_trip;
-            self.far_hosts.took(peer.ip(), now - began);
+            let time = now - dial.began_at(self.round_trip);
+            self.far_hosts.took(peer.ip(), time);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The stages of a `connect` that we make, from the held call to the relayed connection.
 
-use super::call::{CallStage, ConnectCall, Dial, LOOK};
+use super::call::{CallStage, ConnectCall, Dial, HOLD, LOOK};
 use super::local_listener::LocalListener;
 use super::pending_listener::{PendingListener, begin};
 use super::{CallContext, ConnectCalls, Passthrough};
@@ -104,6 +104,10 @@ impl ConnectCalls {
             (CallStage::Held { socket, until }, None) => {
                 let interrupted = dial.blocking && !cx.notifications.is_valid(dial.notice.id);
                 let response = if interrupted || until.is_some_and(|until| now >= until) {
+                    // the next connects of a burst need not wait for the first response
+                    if now - dial.began_at(self.round_trip) >= HOLD {
+                        self.learn(dial, now);
+                    }
                     NotificationResponse::Error(libc::EINPROGRESS)
                 } else if dial.blocking && has_signal(dial.notice.thread) {
                     // the kernel continues the connect that is under way, and delivers the signal
