@@ -92,7 +92,7 @@ impl BenchFacts {
         }
         self.caveats.push(Caveat::new(
             "service-watched",
-            "the services ran under `watch`, which carries their outgoing connections: each call costs them more than without it, and new connections over a link most of all, so a gain by reuse is larger than without it",
+            "the services ran under `watch`, which carries their outgoing connections: a new connection costs them more than without it, so a gain by reuse is somewhat larger",
         ));
         let sentences = services.iter().filter_map(|one| sentence(one, &services));
         let sentences: Vec<String> = sentences.collect();
