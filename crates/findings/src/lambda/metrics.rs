@@ -56,16 +56,12 @@ impl MetricSource for LambdaFacts {
                 uncompared(&self.comparisons, &variant.name),
             )
             .map(Measured::exactly),
-            Metric::Findings(selector) => {
-                let observed = observed?;
-                observed.totals.answered()?;
-                selector.count(&observed.findings, &observed.totals.unobserved)
-            }
             Metric::Latency(statistic) => variant
                 .warm_ms
                 .nanos(*statistic, answered)
                 .map(Measured::exactly),
             Metric::Traffic(_)
+            | Metric::Findings(_)
             | Metric::WithoutSetup(_)
             | Metric::Phase(..)
             | Metric::Load(_)
@@ -76,7 +72,8 @@ impl MetricSource for LambdaFacts {
             | Metric::Chain(_)
             | Metric::Unlike
             | Metric::Fault(_)
-            | Metric::MaxRequests => observed?.totals.value(metric),
+            // the first subject is the whole
+            | Metric::MaxRequests => observed?.value(0, metric),
         }
     }
 

@@ -100,10 +100,7 @@ impl Destination {
     }
 
     fn has_traffic(&self) -> bool {
-        let connections = &self.figures.connections;
-        connections.opened + self.figures.open_before > 0
-            || self.figures.requests.total > 0
-            || !connections.failed.is_empty()
+        !self.figures.is_empty() || self.figures.open_before > 0
     }
 
     /// Who opened its connections: processes, or what clients call themselves where processes cannot be seen.

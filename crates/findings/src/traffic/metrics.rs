@@ -52,10 +52,13 @@ impl MetricSource for ObservedFacts {
             Some(at) => Some(self.destinations.get(at).ok_or(NoData::NothingHappened)?),
         };
         let figures = destination.map_or(&self.totals, |one| &one.figures);
+        // a count of what did not work is no figure
+        if let Some(reason) = figures.no_response() {
+            return Err(NoData::CannotSee(reason));
+        }
         let Metric::Findings(selector) = metric else {
             return figures.value(metric);
         };
-        figures.answered()?;
         let findings = self.findings.iter();
         let of_subject =
             findings.filter(|one| destination.is_none_or(|place| one.is_about(&place.origin)));
@@ -72,15 +75,8 @@ impl MetricSource for ObservedFacts {
 }
 
 impl Figures {
-    /// Whether a response was received, or none was asked for: a count of what did not work is no figure.
-    pub(crate) fn answered(&self) -> Result<(), NoData> {
-        self.no_response()
-            .map_or(Ok(()), |reason| Err(NoData::CannotSee(reason)))
-    }
-
     /// A metric of the whole or of one destination; findings are counted by the caller.
-    pub(crate) fn value(&self, metric: &Metric) -> Result<Measured, NoData> {
-        self.answered()?;
+    fn value(&self, metric: &Metric) -> Result<Measured, NoData> {
         let ok = self.requests.ok;
         let value = match metric {
             Metric::Traffic(metric) => return self.traffic(*metric),

@@ -301,11 +301,10 @@ fn latency_by_rate(facts: &CapacityFacts) -> Chart {
         "latency-by-rate",
         "Latency by rate",
         lines,
-        if has_p99 {
-            "The 99th percentile of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions."
-        } else {
-            "The median of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions."
-        },
+        text!(
+            "The {} of the steps at each rate (of several the median) against requests a second; the mark is the highest rate that met the conditions.",
+            if has_p99 { "99th percentile" } else { "median" }
+        ),
     )
 }
 
