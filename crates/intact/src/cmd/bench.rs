@@ -49,6 +49,7 @@ use intact_units::plural::counted;
 #[cfg(not(all(feature = "live", unix)))]
 pub(super) use no_view::{BenchView, Shown};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 #[cfg(all(feature = "live", unix))]
@@ -350,10 +351,22 @@ fn check_ports(args: &Args, axes: &Axes, url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The value of an option, or the content of the file that it names after `@`.
+fn text_or_file(text: &str, option: &str) -> Result<Vec<u8>, Failed> {
+    let path = match text.strip_prefix('@') {
+        None => return Ok(text.as_bytes().to_vec()),
+        Some("-") => Path::new("/dev/stdin"),
+        Some(path) => Path::new(path),
+    };
+    std::fs::read(path)
+        .with_context(|| format!("{option} @{}", path.display()))
+        .map_err(Failed::usage)
+}
+
 fn given_body(args: &Args) -> Result<Vec<u8>, Failed> {
     let request = &args.request;
     match (&request.data, &request.body_file) {
-        (Some(data), _) => grpc::text_or_file(data, "--data"),
+        (Some(data), _) => text_or_file(data, "--data"),
         (None, Some(path)) => std::fs::read(path)
             .with_context(|| format!("--body-file {}", path.display()))
             .map_err(Failed::usage),

@@ -650,16 +650,16 @@ fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is
         .args([&rig.path(""), env!("CARGO_BIN_EXE_intact")])
         .output()
         .unwrap();
-    let told = words(&out.stderr);
-    if out.status.code() != Some(0) && !told.contains("first ") {
-        return crate::peers::skip("store-full", &told);
+    let errors = words(&out.stderr);
+    if out.status.code() != Some(0) && !errors.contains("first ") {
+        return crate::peers::skip("store-full", &errors);
     }
     assert!(
-        told.contains("full: ") && told.contains("free some space"),
-        "{told}"
+        errors.contains("full: ") && errors.contains("free some space"),
+        "{errors}"
     );
-    assert!(told.contains("first 70"), "{told}");
-    assert_eq!(out.status.code(), Some(0), "{told}");
+    assert!(errors.contains("first 70"), "{errors}");
+    assert_eq!(out.status.code(), Some(0), "{errors}");
     let messages = &document(&out)["messages"];
     assert_eq!(
         (&messages["finished"], &messages["missing"]),

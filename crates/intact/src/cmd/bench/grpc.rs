@@ -4,7 +4,7 @@ use crate::cmd::missing_feature;
 use crate::exit::Failed;
 use anyhow::{Context, anyhow};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The method that every exchange calls, and the types of its message.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl GrpcOptions {
             (None, _) => Ok(message),
             (Some(_), None) => framed(&message),
             (Some(method), Some(json)) => {
-                let json = text_or_file(json, "--grpc-json")?;
+                let json = super::text_or_file(json, "--grpc-json")?;
                 let json = String::from_utf8(json)
                     .map_err(|_| Failed::usage(anyhow!("--grpc-json: the file is not UTF-8")))?;
                 framed(&self.message(method, &json, config)?)
@@ -130,21 +130,9 @@ fn framed(message: &[u8]) -> Result<Vec<u8>, Failed> {
     framed.map_err(Failed::usage)
 }
 
-/// The value of an option, or the content of the file that it names after `@`.
-pub(super) fn text_or_file(text: &str, option: &str) -> Result<Vec<u8>, Failed> {
-    let path = match text.strip_prefix('@') {
-        None => return Ok(text.as_bytes().to_vec()),
-        Some("-") => Path::new("/dev/stdin"),
-        Some(path) => Path::new(path),
-    };
-    std::fs::read(path)
-        .with_context(|| format!("{option} @{}", path.display()))
-        .map_err(Failed::usage)
-}
-
 /// The content of a descriptor set; one byte above the limit is enough to refuse it.
 #[cfg(feature = "grpc-json")]
-fn read_set(file: &Path) -> std::io::Result<Vec<u8>> {
+fn read_set(file: &std::path::Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
     let most = intact_grpc::MOST_DESCRIPTOR_BYTES as u64 + 1;

@@ -220,8 +220,7 @@ except FileNotFoundError:
         ]
         .concat(),
     );
-    let page = String::from_utf8_lossy(&out.stderr);
-    let (page, socket) = (page.replace(char::is_whitespace, ""), socket);
+    let page = String::from_utf8_lossy(&out.stderr).replace(char::is_whitespace, "");
     let words =
         format!("NoTCPconnectionwasopened;connectionstoUnixsocketsarenotwatched:{socket}(3)");
     assert!(page.contains(&words), "{page}");
