@@ -143,8 +143,9 @@ fn a_family_is_kept_to() {
         }
     });
     assert!(TcpStream::connect(("::1", port)).is_ok());
+    // no other test listens on 127.9.9.9; 127.0.0.1 may have a listener on the same port
     let mut six = config(&format!("http://intact.example:{port}/"));
-    six.route.resolve = vec![format!("intact.example:{port}:127.0.0.1,[::1]")];
+    six.route.resolve = vec![format!("intact.example:{port}:127.9.9.9,[::1]")];
     six.route.family = Family::V6;
     let (ok, failed) = run(six.clone()).outcomes();
     assert!(ok > 0 && failed.is_empty(), "{failed:?}");

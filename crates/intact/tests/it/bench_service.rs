@@ -1,8 +1,8 @@
 //! `intact bench --service`: both sides of services that call another server, and what it refuses.
 
+use crate::peers::{CLOSED, free_port};
 use crate::program::{Schema, Server, intact};
 use serde_json::Value;
-use std::net::TcpListener;
 
 /// A service that calls another server for each request, on a connection of its own or on one that it keeps.
 const SERVICE: &str = "
@@ -24,11 +24,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 http.server.HTTPServer(('127.0.0.1', port), Handler).serve_forever()
 ";
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
 
 #[test]
 fn both_sides_of_two_services_are_reported() {
@@ -130,7 +125,7 @@ fn what_cannot_be_started_is_refused_with_the_remedy() {
     let taken = Server::start(&[]);
     let url = format!("http://127.0.0.1:{}/", taken.plain_port());
     refused(&["bench", &url, "--service", "true"], "name another port");
-    let free = format!("http://127.0.0.1:{}/", free_port());
+    let free = format!("http://{CLOSED}/");
     refused(
         &["bench", &free, "--service", "sh -c 'exit 3'"],
         "exit code 3",

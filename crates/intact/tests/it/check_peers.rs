@@ -1,7 +1,7 @@
 //! `intact check` against peers that are no use, or do what no option of `serve` does.
 
 use crate::check::check;
-use crate::peers::free_address;
+use crate::peers::CLOSED;
 use crate::program::{Schema, Server, intact};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -72,8 +72,7 @@ fn useless(words: &[&str], kind: &str, said: &str) {
 
 #[test]
 fn a_peer_that_is_no_use_is_named_with_the_remedy() {
-    let free = free_address();
-    useless(&[&format!("http://{free}/")], "refused", "host and port");
+    useless(&[CLOSED], "refused", "host and port");
     useless(
         &["http://no-such-host.invalid/"],
         "lookup",
@@ -365,7 +364,7 @@ fn the_document_of_a_check_is_what_its_schema_says() {
     server.write_ca(&ca);
     let ca = ca.to_str().unwrap();
     let secure = format!("https://127.0.0.1:{}/", server.tls_port());
-    let refused = format!("http://{}/", free_address());
+    let refused = format!("http://{CLOSED}/");
     let named = server.plain().replace("127.0.0.1", "localhost");
     for words in [
         &[&*secure, "--cacert", ca, "--idle-limit", "2s", "--thorough"][..],

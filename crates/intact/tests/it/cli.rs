@@ -1,6 +1,6 @@
 //! Exit codes and messages.
 
-use crate::peers::free_address;
+use crate::peers::CLOSED;
 use crate::program::{Schema, Server, intact};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -188,8 +188,7 @@ fn no_argument_ends_its_line_on_the_wire() {
 
 #[test]
 fn a_target_that_never_answers_exits_3() {
-    let free = free_address();
-    let out = intact(&["bench", &format!("http://{free}/"), "-n", "10"]);
+    let out = intact(&["bench", &format!("http://{CLOSED}/"), "-n", "10"]);
     assert_eq!(code(&out), 3, "{}", said(&out));
     assert!(String::from_utf8_lossy(&out.stdout).contains("refused"));
 }
@@ -307,7 +306,6 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
 fn the_document_is_what_its_schema_says() {
     let schema = Schema::named("bench");
     let server = Server::start(&["--max-requests", "7"]);
-    let free = free_address();
     for words in [
         &[
             server.plain().as_str(),
@@ -319,7 +317,7 @@ fn the_document_is_what_its_schema_says() {
             "8",
         ][..],
         &[server.plain().as_str(), "-n", "6", "--rounds", "2"],
-        &[&format!("http://{free}/"), "-n", "4"],
+        &[&format!("http://{CLOSED}/"), "-n", "4"],
     ] {
         let document = crate::program::bench(words);
         schema.check(&document);
@@ -334,8 +332,7 @@ fn a_url_in_the_place_of_a_command_is_a_short_check_and_a_short_bench() {
     let page = String::from_utf8(out.stdout).unwrap();
     assert!(page.contains("Keeps connections"), "{page}");
     assert!(page.contains("keepalive=off"), "{page}");
-    let free = free_address();
-    let out = intact(&[&free.to_string()]);
+    let out = intact(&[CLOSED]);
     assert_eq!(code(&out), 3, "{}", said(&out));
     assert!(!String::from_utf8(out.stdout).unwrap().contains("Variants"));
 }
@@ -391,15 +388,10 @@ fn a_bench_has_the_gates_of_the_other_commands() {
 #[test]
 fn a_run_that_measured_nothing_does_not_pass_fail_on() {
     let dir = tempfile::tempdir().unwrap();
-    let free = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
     for command in ["bench", "check"] {
         let ledger = dir.path().join(command);
         let ledger = ledger.to_str().unwrap();
-        let out = intact(&[command, &free, "--ledger", ledger, "--fail-on", "error"]);
+        let out = intact(&[command, CLOSED, "--ledger", ledger, "--fail-on", "error"]);
         assert_eq!(code(&out), 3, "{command}: {}", said(&out));
         let out = intact(&["report", ledger, "--fail-on", "error"]);
         assert_eq!(code(&out), 1, "{command}: {}", said(&out));

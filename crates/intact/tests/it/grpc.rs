@@ -238,9 +238,14 @@ fn a_message_that_cannot_be_made_is_refused_before_anything_is_sent() {
     }
     let out = intact(&["bench", &url, "--grpc-json", "{}"]);
     assert_eq!(out.status.code(), Some(2), "it needs a method");
-    let free = crate::peers::free_address();
-    let url = format!("http://{free}/");
-    let out = intact(&["bench", &url, "--grpc", "a.B/C", "--grpc-json", "{}"]);
+    let out = intact(&[
+        "bench",
+        crate::peers::CLOSED,
+        "--grpc",
+        "a.B/C",
+        "--grpc-json",
+        "{}",
+    ]);
     assert_eq!(out.status.code(), Some(3), "nothing listens");
 }
 

@@ -1,7 +1,7 @@
 //! `--otlp` and `--prometheus`: what leaves is compared with the page's own figures, by readers that are not ours.
 
 use crate::observed::store;
-use crate::peers::program;
+use crate::peers::{CLOSED, program};
 use crate::program::intact;
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
@@ -328,10 +328,11 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
 #[test]
 fn a_collector_that_is_away_or_never_answers_ends_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("--otlp=http://{}", closed.local_addr().unwrap());
-    drop(closed);
-    let told = not_written(&audit(&dir.path().join("away"), &[&url], &[]));
+    let told = not_written(&audit(
+        &dir.path().join("away"),
+        &[&format!("--otlp=http://{CLOSED}")],
+        &[],
+    ));
     assert!(
         told[0].contains("is a collector listening there?"),
         "{told:?}"
@@ -383,10 +384,7 @@ fn headers_of_the_environment_are_sent_only_to_its_endpoint() {
 fn proxies_of_the_environment_are_not_asked() {
     let dir = tempfile::tempdir().unwrap();
     let collector = Collector::taking();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let proxy = format!("http://{}", closed.local_addr().unwrap());
-    drop(closed);
-    let environment = ["ALL_PROXY", "HTTP_PROXY", "http_proxy"].map(|name| (name, proxy.as_str()));
+    let environment = ["ALL_PROXY", "HTTP_PROXY", "http_proxy"].map(|name| (name, CLOSED));
     let to = format!("--otlp={}", collector.url);
     let out = audit(dir.path(), &[&to], &environment);
     assert_eq!(not_written(&out), [] as [&str; 0]);

@@ -7,9 +7,10 @@ pub(crate) use crate::skip::skip;
 use crate::program::bench;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 /// A server that ends with the test.
@@ -41,14 +42,18 @@ pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
     found
 }
 
-/// An address at which nothing listens.
-pub(crate) fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
+/// An address at which nothing listens. A free port of the ephemeral range may go to another test.
+pub(crate) const CLOSED: &str = "127.0.0.1:9";
 
+/// A port for a server that cannot choose its own: below the ephemeral range, so that no connection of another test takes it first.
 pub(crate) fn free_port() -> u16 {
-    free_address().port()
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("0.0.0.0", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Waits until something listens.
