@@ -82,7 +82,7 @@ pub(super) fn repeats(
             .map(|&(one, two)| (&rows.requests[one], &rows.requests[two]));
         let is_parallel = both.any(|(one, two)| are_parallel(one, two));
         let is_whole = matches!(identity, Identity::Whole(_));
-        // the program has one such request only
+        // no further request of this kind
         let is_only_one = is_whole && !is_parallel && equal.len() <= pairs.len() + 1;
         match decide(is_only_one, equal.len(), pairs.len(), before) {
             Decision::AreNew => {}
@@ -132,15 +132,15 @@ enum Decision {
 }
 
 /// Whether the later ones of `equal` requests are repeats: `pairs` of them may be, and `before` were sent without a fault.
+///
+/// One equal request after the failure can be the program's next one as well; only the run without a fault shows it.
 fn decide(is_only_one: bool, equal: usize, pairs: usize, before: Option<usize>) -> Decision {
-    let before = before.filter(|&before| before > 0);
-    if is_only_one {
-        return Decision::AreRepeats(None);
-    }
     match before {
         None => Decision::AreRepeats(Some(NO_COMPARISON)),
-        Some(before) if equal == before + pairs => Decision::AreRepeats(None),
+        // such as a request with the time in its target
+        Some(0) if is_only_one => Decision::AreRepeats(None),
         Some(before) if equal == before => Decision::AreNew,
+        Some(before @ 1..) if equal == before + pairs => Decision::AreRepeats(None),
         Some(_) => Decision::AreRepeats(Some(OTHER_COUNT)),
     }
 }

@@ -1,6 +1,6 @@
-"""Sends requests over a kept connection: faults.py HOST COUNT METHOD [retry] [keep-going] [swallow] [leak] [fresh] [idle=S] [timeout=S].
+"""Sends requests over a kept connection: faults.py HOST COUNT METHOD [retry] [keep-going] [swallow] [leak] [fresh] [equal] [idle=S] [timeout=S].
 
-Targets are /0, /1, ...; a request that fails is sent again where `retry` is given."""
+Targets are /0, /1, ...; with `equal`, all after /0 are /1. A request that fails is sent again where `retry` is given."""
 
 import http.client
 import sys
@@ -37,11 +37,12 @@ for nth in range(count):
         connection = connect()
     if "fresh" in words:
         connection.close()
+    target = f"/{min(nth, 1) if 'equal' in words else nth}"
     try:
-        once(connection, f"/{nth}")
+        once(connection, target)
     except (OSError, http.client.HTTPException):
         connection.close()
         if "retry" in words:
-            once(connection, f"/{nth}")
+            once(connection, target)
         elif "keep-going" not in words:
             sys.exit(1)

@@ -91,7 +91,7 @@ fn read(path: &Path, out: &Output) -> Card {
 fn a_request_that_is_sent_again_in_time_is_recovered_and_reaches_the_server_once() {
     let options = [
         "--fault",
-        "black-hole",
+        "none,black-hole",
         "--require",
         "fault: duplicated == 0",
     ];
@@ -108,7 +108,8 @@ fn a_request_that_is_sent_again_in_time_is_recovered_and_reaches_the_server_once
         cell.hung_ms.unwrap() >= 400.0 && !cell.hung_at_least,
         "{cell:?}"
     );
-    assert_eq!((cell.sent, faulted.served), (4, 3), "{cell:?}");
+    // three without the fault, and three of the four with it
+    assert_eq!((cell.sent, faulted.served), (4, 3 + 3), "{cell:?}");
     assert_eq!(cell.reached, Bounds { least: 3, most: 3 });
     assert_eq!(faulted.out.status.code(), Some(0), "{}", faulted.text());
     let verdict = &faulted.card.verdict[0];
@@ -169,7 +170,7 @@ fn a_hang_that_no_timeout_ends_is_a_lower_bound_and_opens_no_gate() {
 fn a_post_whose_response_was_cut_and_that_is_sent_again_reaches_the_server_twice() {
     let options = [
         "--fault",
-        "reset-mid-response",
+        "none,reset-mid-response",
         "--require",
         "fault: duplicated == 0",
     ];
@@ -183,8 +184,8 @@ fn a_post_whose_response_was_cut_and_that_is_sent_again_reaches_the_server_twice
         "{:?}",
         faulted.card
     );
-    // both attempts are in the server's own count
-    assert_eq!((cell.sent, faulted.served), (4, 4), "{cell:?}");
+    // both attempts are in the server's own count, after three requests without the fault
+    assert_eq!((cell.sent, faulted.served), (4, 3 + 4), "{cell:?}");
     assert_eq!(cell.reached, Bounds { least: 4, most: 4 });
     assert_eq!(faulted.out.status.code(), Some(1), "{}", faulted.text());
     let verdict = &faulted.card.verdict[0];
@@ -197,6 +198,38 @@ fn a_post_whose_response_was_cut_and_that_is_sent_again_reaches_the_server_twice
         (&*cell.outcome, cell.duplicated),
         ("recovered", NONE),
         "a GET may be repeated"
+    );
+}
+
+#[test]
+fn the_second_of_two_equal_requests_is_no_retry() {
+    let client = ["3", "POST", "keep-going", "equal"];
+    let kind = "early-close-after-headers";
+    let Some(compared) = run(&["--fault", &format!("none,{kind}")], &client) else {
+        return;
+    };
+    let cell = compared.cell();
+    assert_eq!(
+        (&*cell.outcome, cell.failed, cell.duplicated),
+        ("truncated", ONE, NONE),
+        "{:?}",
+        compared.card
+    );
+    let Some(alone) = run(&["--fault", kind], &client) else {
+        return;
+    };
+    let cell = alone.cell();
+    let either = Bounds { least: 0, most: 1 };
+    assert_eq!(
+        (&*cell.outcome, cell.failed, cell.duplicated),
+        ("possibly-duplicated", either, either),
+        "{:?}",
+        alone.card
+    );
+    assert!(
+        alone.text().contains("--fault none,KIND"),
+        "{}",
+        alone.text()
     );
 }
 
@@ -233,7 +266,8 @@ fn a_connection_that_the_server_closed_and_the_program_keeps_is_left_open() {
         "{:?}",
         faulted.card
     );
-    let Some(closed) = run(&["--fault", "stale"], &["4", "GET", "retry", "idle=0.1"]) else {
+    let options = ["--fault", "none,stale"];
+    let Some(closed) = run(&options, &["4", "GET", "retry", "idle=0.1"]) else {
         return;
     };
     let cell = closed.cell();
