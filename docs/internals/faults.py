@@ -4,13 +4,14 @@
     cargo build -p intact && docs/internals/faults.py target/debug/intact
     docs/internals/faults.py target/debug/intact --count 1000 --seed 7
 
-Each run draws a program (Python http.client, Node fetch, Node http2, Go net/http), HTTP or HTTPS, a kind, a seed of the fault and how the program behaves: requests, pauses,
-methods, whether it repeats a failed request, whether it has a timeout. Then three sources are compared: what the program saw, what the
+Each run draws a program (Python http.client, Node fetch, Node http2, Go net/http), HTTP or HTTPS, a kind, a seed of the fault, whether a
+run without a fault goes before it, and how the program behaves: requests, pauses, methods, whether some requests are equal, whether it
+repeats a failed request, whether it has a timeout. Then three sources are compared: what the program saw, what the
 card states, and what the server's ledger holds. Ends with 1 if one of these differs in any run:
 
 - requests of the run in the server's ledger, and `reached` of the card;
 - requests that failed in the end for the program, and `failed` of the card;
-- POSTs that the server's ledger holds twice, and `duplicated` of the card;
+- POSTs that the server's ledger holds twice, and `duplicated` of the card; where requests are equal, a program that repeats none;
 - a body that the program took for complete and that was cut, and `truncated` of the card;
 - the longest request of the program, where it is 1 s longer than the card's `hung_ms` and the first request, which none strikes.
 
@@ -47,7 +48,7 @@ for number, (method, pause) in enumerate(plan["requests"]):
         try:
             if kept.sock:
                 kept.sock.settimeout(kept.timeout)
-            kept.request(method, f"{prefix}/{number}", body=b"x" * 40 if method == "POST" else None)
+            kept.request(method, f"{prefix}/{min(number, plan['last'])}", body=b"x" * 40 if method == "POST" else None)
             size = len(kept.getresponse().read())
             break
         except http.client.IncompleteRead as error:
@@ -71,7 +72,7 @@ for (const [number, [method, pause]] of plan.requests.entries()) {
   for (let attempt = 0; attempt <= plan.retries && size === null; attempt++) {
     try {
       const limit = number ? plan.timeout : null;
-      size = await ask(method, `${prefix}/${number}`, method === 'POST' ? 'x'.repeat(40) : undefined, limit);
+      size = await ask(method, `${prefix}/${Math.min(number, plan.last)}`, method === 'POST' ? 'x'.repeat(40) : undefined, limit);
     } catch {}
   }
   console.log(JSON.stringify([method, size, (performance.now() - begin) / 1000]));
@@ -118,6 +119,7 @@ type plan struct {
 	Retries  int
 	Timeout  *float64
 	Swallows bool
+	Last     int
 }
 
 func main() {
@@ -133,7 +135,7 @@ func main() {
 		for attempt := 0; attempt <= given.Retries && size == nil; attempt++ {
 			var body io.Reader
 			if method == "POST" { body = bytes.NewReader(bytes.Repeat([]byte("x"), 40)) }
-			request, _ := http.NewRequest(method, fmt.Sprintf("%s%s/%d", os.Args[1], os.Args[2], number), body)
+			request, _ := http.NewRequest(method, fmt.Sprintf("%s%s/%d", os.Args[1], os.Args[2], min(number, given.Last)), body)
 			response, err := client.Do(request)
 			if err != nil { continue }
 			read, err := io.ReadAll(response.Body)
@@ -171,8 +173,11 @@ def draw(chance):
         "retries": chance.choice([0, 0, 1]),
         "timeout": chance.choice([None, LIMIT]),
         "swallows": chance.random() < 0.2,
+        # all requests from this one on have the same target
+        "last": chance.choice([count, count, 1]),
     }
-    options = ["--fault", chance.choice(KINDS), "--fault-seed", str(chance.choice([0, chance.randint(1, 99)]))]
+    kind = chance.choice(["", "none,"]) + chance.choice(KINDS)
+    options = ["--fault", kind, "--fault-seed", str(chance.choice([0, chance.randint(1, 99)])), "--show-output"]
     return chance.choice(MIXED), options, plan
 
 
@@ -186,13 +191,26 @@ def run(intact, server, folder, number, one):
     out = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env=os.environ | trust)
     if not os.path.exists(path):
         sys.exit(f"run {number}: no card: {out.stderr}")
+    seen = [json.loads(line) for line in out.stdout.splitlines()]
+    if is_compared(options):
+        # the run without a fault came first
+        seen = seen[len(plan["requests"]):]
     with open(path) as card:
-        return [json.loads(line) for line in out.stdout.splitlines()], json.load(card), out.returncode
+        return seen, json.load(card), out.returncode
 
 
-def differences(seen, card, status, plan, served):
+def is_compared(options):
+    return options[1].startswith("none,")
+
+
+def differences(one, seen, card, status, served):
     """What the sources do not agree on."""
+    (program, _), options, plan = one
     cells = card["cells"]
+    if is_compared(options):
+        prefix = next(iter(served))[1].rsplit("/", 1)[0]
+        sent = ((method, f"{prefix}/{min(number, plan['last'])}") for number, (method, _) in enumerate(plan["requests"]))
+        served = served - collections.Counter(sent)
 
     def between(name, value):
         least, most = (sum(cell[name][bound] for cell in cells) for bound in ("least", "most"))
@@ -207,7 +225,11 @@ def differences(seen, card, status, plan, served):
         # the card claims nothing
         return
     yield from between("failed", sum(size is None for _, size, _ in seen) + sum(size not in (None, BODY) for _, size, _ in seen))
-    yield from between("duplicated", sum(count - 1 for (method, _), count in served.items() if method == "POST"))
+    is_equal = plan["last"] < len(plan["requests"])
+    if not is_equal:
+        yield from between("duplicated", sum(count - 1 for (method, _), count in served.items() if method == "POST"))
+    elif program == "python" and not plan["retries"]:
+        yield from between("duplicated", 0)
     cut = sum(size not in (None, BODY) for _, size, _ in seen)
     if cut > sum(cell["truncated"]["most"] for cell in cells):
         yield f"truncated: the program took {cut} cut bodies for complete"
@@ -249,10 +271,11 @@ def main():
             if row["event"] == "exchange":
                 served[row["target"].split("/")[1]][row["method"], row["target"]] += 1
     outcomes, wrong = collections.Counter(), 0
-    for number, ((program, scheme), options, plan), seen, card, status in runs:
+    for number, one, seen, card, status in runs:
+        (program, scheme), options, plan = one
         for cell in card["cells"]:
             outcomes[cell["kind"], cell["outcome"]] += 1
-        for difference in differences(seen, card, status, plan, served[f"run-{number}"]):
+        for difference in differences(one, seen, card, status, served[f"run-{number}"]):
             wrong += 1
             print(f"run {number}: {program} {scheme} {' '.join(options)} {json.dumps(plan)}\n  {difference}\n  {seen}")
     for (kind, outcome), count in sorted(outcomes.items()):
