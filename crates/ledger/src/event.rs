@@ -116,6 +116,8 @@ pub struct Caveat {
 impl Caveat {
     /// The id where programs connected to Unix sockets, which `watch` leaves alone.
     pub const UNIX_SOCKETS: &str = "unix-sockets";
+    /// The id where programs exchanged datagrams, which `watch` leaves alone.
+    pub const UDP: &str = "udp";
 
     /// A caveat on figures that are complete.
     pub fn new(id: impl Into<String>, words: impl Into<String>) -> Caveat {

@@ -286,23 +286,30 @@ fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> Strin
     let elsewhere = facts
         .caveats
         .iter()
-        .find(|one| one.id == Caveat::UNIX_SOCKETS);
+        .filter(|one| [Caveat::UNIX_SOCKETS, Caveat::UDP].contains(&&*one.id));
+    let elsewhere: Vec<_> = elsewhere.map(|one| &*one.message).collect();
     let failures = &totals.connections.failed;
     let lookups = &totals.lookups;
     match (failures.values().sum(), missing) {
         (0, _) if lookups.failed > 0 => {
             let (failed, kinds) = (counted(lookups.failed, "lookup"), kinds(&lookups.errors));
-            format!("No connection could be opened: {failed} failed ({kinds})")
+            match elsewhere[..] {
+                [] => format!("No connection could be opened: {failed} failed ({kinds})"),
+                _ => format!(
+                    "No TCP connection was opened: {failed} failed ({kinds}); {}",
+                    elsewhere.join("; ")
+                ),
+            }
         }
         (0, Some(reason)) => format!("Nothing was observed: {reason}"),
         (0, None) if unseen > 0 => {
             let results = counted(unseen, "lookup");
             format!("No connection was opened. What {results} found was not seen")
         }
-        (0, None) => match elsewhere {
-            Some(caveat) => format!("No TCP connection was opened; {}", caveat.message),
-            None => "No connection was opened, so nothing was measured".to_owned(),
-        },
+        (0, None) if elsewhere.is_empty() => {
+            "No connection was opened, so nothing was measured".to_owned()
+        }
+        (0, None) => format!("No TCP connection was opened; {}", elsewhere.join("; ")),
         (failed, _) => {
             let attempts = counted(failed, "attempt");
             let kinds = kinds(failures);

@@ -227,6 +227,34 @@ except FileNotFoundError:
     assert_eq!(out.status.code(), Some(1), "{page}");
 }
 
+#[test]
+fn datagrams_are_named_and_never_read_as_no_traffic() {
+    if program("python3", "watch of UDP").is_none() {
+        return;
+    }
+    let script = "
+import socket, sys
+peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+peer.bind(('127.0.0.1', 0))
+print(peer.getsockname()[1])
+for size in 1200, 0, 1200:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(peer.getsockname())
+        if size:
+            client.send(b'x' * size)
+            peer.sendto(b'y', peer.recvfrom(2000)[1])
+            client.recv(2000)
+";
+    let gate = ["watch", "--require", "avoidable == 0", "--"];
+    let out = intact(&[&gate[..], &["python3", "-c", script]].concat());
+    let page = String::from_utf8_lossy(&out.stderr).replace(char::is_whitespace, "");
+    let port = String::from_utf8_lossy(&out.stdout).trim().to_owned();
+    let words =
+        format!("NoTCPconnectionwasopened;UDPisnotwatched,andHTTP/3usesit:127.0.0.1:{port}(2)");
+    assert!(page.contains(&words), "{page}");
+    assert_eq!(out.status.code(), Some(1), "{page}");
+}
+
 /// The program itself succeeds, so the exit code is that of the gate.
 #[test]
 fn no_gate_passes_where_no_connection_could_be_opened_or_none_was_wanted() {

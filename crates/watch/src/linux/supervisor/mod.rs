@@ -19,6 +19,7 @@ mod notifications;
 mod own_rules;
 mod passthrough;
 mod run_record;
+mod udp_peers;
 mod unix_sockets;
 mod unseen_scan;
 mod watched_program;
@@ -148,6 +149,7 @@ impl Supervisor {
                 self.exits.deadline(),
                 self.unseen.due(),
                 self.cx.notifications.due(),
+                self.cx.record.udp_peers.due(),
             ];
             self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
@@ -166,6 +168,7 @@ impl Supervisor {
             self.unseen.begin(&mut self.passthrough, cx);
             self.lookups.settle(false, cx);
             cx.notifications.sweep();
+            cx.record.udp_peers.look();
         }
         self.finish()
     }

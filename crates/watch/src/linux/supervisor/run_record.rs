@@ -2,6 +2,7 @@
 //!
 //! Makes the rows of failed connects and of lookups. Knows no process and no socket but by its cookie.
 
+use super::udp_peers::UdpPeers;
 use super::unix_sockets::UnixSockets;
 use crate::platform::relay_command::{RelaySender, RelayedConnection};
 use crate::{Clock, Config, Numbers, RunPosition, Unwatched};
@@ -31,6 +32,8 @@ pub(crate) struct RunRecord {
     unwatched_sockets: HashSet<u64>,
     /// Connections to Unix sockets.
     pub(super) unix_sockets: UnixSockets,
+    /// Peers of UDP sockets.
+    pub(super) udp_peers: UdpPeers,
 }
 
 impl RunRecord {
@@ -46,6 +49,7 @@ impl RunRecord {
             followed: BTreeMap::new(),
             unwatched_sockets: HashSet::new(),
             unix_sockets: UnixSockets::new(ours.collect()),
+            udp_peers: UdpPeers::default(),
         }
     }
 
@@ -156,8 +160,9 @@ impl RunRecord {
                 self.row(Row::Caveat(caveat));
             }
         }
-        if let Some(caveat) = self.unix_sockets.caveat() {
-            self.row(Row::Caveat(caveat));
+        let elsewhere = [self.unix_sockets.caveat(), self.udp_peers.caveat()];
+        for caveat in elsewhere.into_iter().flatten() {
+            self.relay.record(Row::Caveat(caveat));
         }
         self.unwatched
     }

@@ -130,6 +130,7 @@ impl Lookups {
         self.release(cookie, cx);
         if server.port() != PORT {
             cx.notifications.release(cookie);
+            cx.record.udp_peers.connect(cookie, copy, server);
             return NotificationResponse::Continue;
         }
         self.follow(notice, cookie, copy, server, cx);
