@@ -133,21 +133,63 @@ fn tcp_info<const LEN: usize>(socket: &impl AsFd) -> Option<[u8; LEN]> {
     (len == LEN).then_some(info)
 }
 
-/// Idle time in seconds before the first TCP keep-alive probe; `None` where probes are off.
-pub fn probe_interval(socket: &impl AsFd) -> Option<u32> {
-    let on: i32 = socket_option::read(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE).ok()?;
-    if on == 0 {
-        return None;
-    }
-    let idle: i32 = socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE).ok()?;
-    u32::try_from(idle).ok()
+/// How the kernel finds out that the peer of a TCP socket is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerChecks {
+    /// Keep-alive probes; absent where they are off.
+    pub probes: Option<KeepAliveProbes>,
+    /// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); absent where none is
+    /// set.
+    pub user_timeout_ms: Option<u32>,
 }
 
-/// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); `None` where the program
-/// set none.
-pub fn user_timeout(socket: &impl AsFd) -> Option<u32> {
-    let limit: u32 = socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT).ok()?;
-    Some(limit).filter(|&limit| limit > 0)
+/// The keep-alive probes of a TCP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAliveProbes {
+    /// Idle time before the first probe, in seconds.
+    pub idle_s: u32,
+    /// Time between probes, in seconds.
+    pub interval_s: u32,
+    /// Probes without a response that end the connection.
+    pub count: u32,
+}
+
+impl PeerChecks {
+    /// The options of a socket.
+    pub fn of(socket: &impl AsFd) -> PeerChecks {
+        let tcp = |name| socket_option::read::<u32>(socket, libc::IPPROTO_TCP, name).ok();
+        let is_on: io::Result<u32> =
+            socket_option::read(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE);
+        let probes = || {
+            Some(KeepAliveProbes {
+                idle_s: tcp(libc::TCP_KEEPIDLE)?,
+                interval_s: tcp(libc::TCP_KEEPINTVL)?,
+                count: tcp(libc::TCP_KEEPCNT)?,
+            })
+        };
+        PeerChecks {
+            probes: is_on.is_ok_and(|on| on != 0).then(probes).flatten(),
+            user_timeout_ms: tcp(libc::TCP_USER_TIMEOUT).filter(|&limit| limit > 0),
+        }
+    }
+
+    /// Sets the options that are present on another socket.
+    ///
+    /// # Errors
+    /// Those of setsockopt(2).
+    pub fn set(&self, socket: &impl AsFd) -> io::Result<()> {
+        let tcp = |name, value: u32| socket_option::set(socket, libc::IPPROTO_TCP, name, &value);
+        if let Some(probes) = self.probes {
+            tcp(libc::TCP_KEEPIDLE, probes.idle_s)?;
+            tcp(libc::TCP_KEEPINTVL, probes.interval_s)?;
+            tcp(libc::TCP_KEEPCNT, probes.count)?;
+            socket_option::set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1u32)?;
+        }
+        match self.user_timeout_ms {
+            Some(limit) => tcp(libc::TCP_USER_TIMEOUT, limit),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What connect(2) of a non-blocking socket reports while the handshake is under way.

@@ -268,11 +268,16 @@ fn server(args: &Args) -> Server {
     }
 }
 
+/// By default each round has an invocation after each time of `--idle`, besides the cold one.
 fn rounds(args: &Args, variants: usize) -> u32 {
+    let at_most = |each: u64| u32::try_from(args.invocations / each.max(1)).unwrap_or(u32::MAX);
     let is_compared = variants > 1 && !args.faults.is_any();
-    let default = if is_compared { 10 } else { 1 };
-    let most = u32::try_from(args.invocations).unwrap_or(u32::MAX);
-    args.rounds.unwrap_or(default).min(most)
+    let whole = (1 + args.idle.len() as u64).saturating_mul(args.concurrency);
+    match args.rounds {
+        Some(rounds) => rounds.min(at_most(1)),
+        None if is_compared => at_most(whole).clamp(1, 10),
+        None => 1,
+    }
 }
 
 fn plan(args: &Args) -> Result<Plan, Failed> {

@@ -87,7 +87,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
     pub(super) variants: Vec<String>,
     /// Rounds over which the invocations of each variant are spread, the variants in turn; from 8 on differences have intervals
-    /// [default: 1, with several variants 10]
+    /// [default: 1, with several variants 10, or fewer so that each has an invocation after each --idle]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Comparing")]
     pub(super) rounds: Option<u32>,
     /// Seed of the order of the variants

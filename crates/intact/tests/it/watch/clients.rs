@@ -495,6 +495,34 @@ for before, after in (30, None), (None, 77), (None, None):
 }
 
 #[test]
+fn the_connection_to_the_destination_has_the_probes_of_the_program() {
+    if program("python3", "watch keep-alive probes").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    // the timer 02 in /proc/net/tcp is that of the probes (Documentation/networking/proc_net_tcp.rst)
+    let script = "
+import socket, sys, time
+port = int(sys.argv[1])
+def armed():
+    rows = [row.split() for row in open('/proc/net/tcp').readlines()[1:]]
+    return [row[5][:2] for row in rows if row[2].endswith(':%04X' % port) and row[3] == '01']
+for probes in 0, 1:
+    s = socket.create_connection(('127.0.0.1', port))
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, probes)
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); s.recv(1000)
+    end = time.monotonic() + 3
+    while armed() != ['02'] and time.monotonic() < end: time.sleep(0.05)
+    print(armed())
+    s.close(); time.sleep(0.3)
+";
+    let port = server.plain_port().to_string();
+    let (out, _) = watch(&[], &["python3", "-c", script, &port]);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(printed, "['00']\n['02']\n", "{out:?}");
+}
+
+#[test]
 fn the_limit_on_unacknowledged_bytes_is_noted() {
     if program("python3", "watch TCP_USER_TIMEOUT").is_none() {
         return;

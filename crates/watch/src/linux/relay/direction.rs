@@ -51,6 +51,8 @@ pub(super) enum Stop {
     SinkReset,
     /// The destination was reset after its FIN.
     SinkClosed,
+    /// Our kernel gave the peer up: probes or bytes were not acknowledged in time.
+    TimedOut,
 }
 
 impl Stop {
@@ -58,6 +60,7 @@ impl Stop {
     fn by_sink(error: &io::Error) -> Stop {
         match error.kind() {
             io::ErrorKind::ConnectionReset => Stop::SinkReset,
+            io::ErrorKind::TimedOut => Stop::TimedOut,
             _ => Stop::SinkClosed,
         }
     }
@@ -280,10 +283,13 @@ impl RelayDirection {
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => {
+            Err(error) => {
                 self.acknowledged = socket::acknowledged(from);
                 let Some(delay) = &mut self.delay else {
-                    return Some(Stop::SourceReset);
+                    return Some(match error.kind() {
+                        io::ErrorKind::TimedOut => Stop::TimedOut,
+                        _ => Stop::SourceReset,
+                    });
                 };
                 delay.depart_end(Instant::now());
                 self.fin = true;

@@ -222,7 +222,7 @@ impl<'a> Relay<'a> {
         for link in self.links.values_mut() {
             if link.has_spoken {
                 self.looks
-                    .look(link.place.take().as_ref(), &mut link.observed);
+                    .look(link.place.take().as_ref(), &link.far, &mut link.observed);
             }
             observe(&mut link.observed, &mut self.run, |seen, run| {
                 seen.tick(now, run);
@@ -396,12 +396,19 @@ impl<'a> Relay<'a> {
         if fault.as_ref().is_some_and(|target| target.is_due()) {
             return self.strike(id);
         }
-        let reset_by = match (back_stop, out_stop) {
-            (Stop::SourceReset, _) | (_, Stop::SinkReset | Stop::SinkClosed) => Some(Side::Server),
-            (Stop::SinkReset | Stop::SinkClosed, _) | (_, Stop::SourceReset) => Some(Side::Client),
+        let broken = match (back_stop, out_stop) {
+            // the kernel did what the program had asked of its own
+            (Stop::TimedOut, _) | (_, Stop::TimedOut) => Some((Side::Client, CloseKind::Silent)),
+            (Stop::SourceReset, _) | (_, Stop::SinkReset | Stop::SinkClosed) => {
+                Some((Side::Server, CloseKind::Rst))
+            }
+            (Stop::SinkReset | Stop::SinkClosed, _) | (_, Stop::SourceReset) => {
+                Some((Side::Client, CloseKind::Rst))
+            }
             _ => None,
         };
-        if let Some(side) = reset_by {
+        if let Some((side, how)) = broken {
+            let is_by_program = (side, how) == (Side::Client, CloseKind::Rst);
             let at = self.clock.now();
             observe(observed, &mut self.run, |seen, run| {
                 let peer = seen.connection().peer;
@@ -411,15 +418,12 @@ impl<'a> Relay<'a> {
                     true => Some(out.passed_on()),
                     false => back.acknowledged().or_else(|| socket::acknowledged(far)),
                 };
-                if let (Side::Server, Some(bytes)) = (side, had) {
+                if let (false, Some(bytes)) = (is_by_program, had) {
                     seen.note_acknowledged(bytes);
                 }
-                seen.end(side, CloseKind::Rst, at, run);
+                seen.end(side, how, at, run);
             });
-            socket::reset_on_close(match side {
-                Side::Server => near,
-                Side::Client => far,
-            });
+            socket::reset_on_close(if is_by_program { far } else { near });
             self.close(id);
         } else if out.has_ended() && back.has_ended() {
             let agree = |end: &TcpStream, way: &RelayDirection| {
@@ -443,7 +447,7 @@ impl<'a> Relay<'a> {
             // the program awaits its answer by now, and not us
             if !*has_spoken && out.has_spoken() {
                 *has_spoken = true;
-                self.looks.look_now_and_then(place.as_ref(), observed);
+                self.looks.look_now_and_then(place.as_ref(), far, observed);
             }
             if fault.is_some() {
                 self.look_at_idle(id);

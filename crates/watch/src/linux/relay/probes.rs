@@ -1,11 +1,13 @@
-//! Looks whether a program has asked for TCP keep-alive probes on its sockets, or has set TCP_USER_TIMEOUT.
+//! Looks whether a program has asked for TCP keep-alive probes on its sockets, or has set TCP_USER_TIMEOUT. The relay's socket to
+//! the destination gets the same: the program's own end at the relay.
 //!
 //! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
 //! socket during its work costs it nothing.
 
 use intact_observe::ObservedConnection;
 use intact_sys::process::SocketLocation;
-use intact_sys::socket;
+use intact_sys::socket::PeerChecks;
+use std::os::fd::AsFd;
 
 /// Looks in vain after which only some connections are looked at.
 const EAGER: u32 = 32;
@@ -25,6 +27,7 @@ impl Looks {
     pub(super) fn look_now_and_then(
         &mut self,
         place: Option<&SocketLocation>,
+        far: &impl AsFd,
         observed: &mut Option<ObservedConnection>,
     ) {
         if self.in_vain >= EAGER {
@@ -34,26 +37,34 @@ impl Looks {
             }
             self.passed_over = 0;
         }
-        self.look(place, observed);
+        self.look(place, far, observed);
     }
 
-    /// Looks at the socket of a connection.
+    /// Looks at the socket of a connection, and sets what it has on `far`.
     pub(super) fn look(
         &mut self,
         place: Option<&SocketLocation>,
+        far: &impl AsFd,
         observed: &mut Option<ObservedConnection>,
     ) {
         self.in_vain = self.in_vain.saturating_add(1);
         let socket = place.and_then(SocketLocation::copy);
-        let (Some(socket), Some(seen)) = (socket, observed) else {
+        let Some(checks) = socket.map(|socket| PeerChecks::of(&socket)) else {
             return;
         };
-        if let Some(interval) = socket::probe_interval(&socket) {
-            self.in_vain = 0;
-            seen.note_probes(interval);
+        if checks == PeerChecks::default() {
+            return;
         }
-        if let Some(limit) = socket::user_timeout(&socket) {
-            self.in_vain = 0;
+        self.in_vain = 0;
+        // a kernel that refuses leaves the socket as it was
+        let _ = checks.set(far);
+        let Some(seen) = observed else {
+            return;
+        };
+        if let Some(probes) = checks.probes {
+            seen.note_probes(probes.idle_s);
+        }
+        if let Some(limit) = checks.user_timeout_ms {
             seen.note_user_timeout(limit);
         }
     }
