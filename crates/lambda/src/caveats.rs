@@ -38,11 +38,11 @@ impl Plan {
         };
         let words = if cut_off {
             format!(
-                "the function was frozen {by} and cut off from the network; the monotonic clock ran on, so timers of the client were due at the thaw, which may differ on Lambda"
+                "the function was frozen {by} and cut off from the network. Its clock and its kernel ran on: timers were due at the thaw, and unanswered keep-alive probes ended connections. Lambda may differ"
             )
         } else {
             format!(
-                "the function was frozen {by}, but not its kernel: the kernel accepted a FIN meanwhile and the monotonic clock ran on; in a frozen virtual machine both may be missing"
+                "the function was frozen {by}, but not its kernel, which took a FIN and sent keep-alive probes, nor its clock. In a frozen virtual machine nothing of this may happen"
             )
         };
         let rests = self.idle.iter().any(|idle| !idle.is_zero());
