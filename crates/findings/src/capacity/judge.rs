@@ -113,6 +113,8 @@ pub(super) fn figures(
     let reason = missed(&facts, variant, conditions, run);
     let outcome = match &reason {
         None => "met",
+        // no processor is to blame for error pages alone
+        Some(_) if variant.no_success.is_some() && variant.requests.ok > 0 => "missed",
         Some(_) => other_limit(variant).unwrap_or("missed"),
     };
     let open = variant.open_loop.as_ref();
@@ -195,8 +197,12 @@ fn missed(
     let failed = share(failed, requests.total).filter(|share| *share > FAILED);
     if let Some(failed) = failed {
         return Some(format!(
-            "{} of the requests failed or had an error status",
-            whole_percent(failed)
+            "{} of the requests failed or had an error status{}",
+            whole_percent(failed),
+            match errors.count() {
+                0 => String::new(),
+                _ => format!(" ({})", errors.names()),
+            }
         ));
     }
     growth(variant)

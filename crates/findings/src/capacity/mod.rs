@@ -14,7 +14,7 @@ pub use conditions::{ConditionError, Conditions};
 pub use judge::{StepFigures, judge};
 pub use recovery::{Recovery, RecoveryWindow};
 
-use crate::bench::{PortLimit, VariantFacts};
+use crate::bench::{ErrorResponses, PortLimit, VariantFacts};
 use crate::figures::{TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
@@ -53,6 +53,8 @@ pub struct CapacityFacts {
     pub sockets: Vec<Sockets>,
     /// The client's ephemeral ports, and when they run out; absent where they are not known.
     pub ports: Option<PortLimit>,
+    #[serde(skip)]
+    errors: ErrorResponses,
 }
 
 embeds!(CapacityFacts, counts: TrafficCounts);
@@ -156,6 +158,7 @@ impl CapacityFacts {
         }
         let known = counts.requests.total;
         counts.reuse = share(counts.reused, known);
+        let errors = ErrorResponses::among(&counts.requests.status, run.expect);
         let mut facts = CapacityFacts {
             verdict: Vec::new(),
             conditions: terms.conditions,
@@ -166,15 +169,16 @@ impl CapacityFacts {
             caveats,
             sockets: tally.sockets.clone(),
             ports: PortLimit::of(run),
+            errors,
         };
         facts.caveats.extend(facts.limits());
         facts.verdict = verdict::sentences(&facts, tally);
         facts
     }
 
-    /// Whether any request of a complete step had a response.
+    /// Whether any request of a complete step had a response that is no error page.
     pub fn any_success(&self) -> bool {
-        self.requests.ok > 0
+        self.requests.ok > 0 && !self.errors.is_all()
     }
 
     fn limits(&self) -> Vec<Caveat> {

@@ -311,6 +311,38 @@ fn no_rate_on_a_busy_machine_is_not_the_servers_either() {
 }
 
 #[test]
+fn error_pages_are_no_capacity_whatever_the_machine_does() {
+    for machine in [QUIET, BUSY] {
+        let (run, tally) = searched_on(5, |_| machine, |_, one, _| one.status = Some(503));
+        let facts = CapacityFacts::new(&run, &tally);
+        let steps = facts.variants[0].steps.iter();
+        assert!(steps.map(|step| step.outcome).all(|one| one == "missed"));
+        let sentence = &facts.verdict[0];
+        assert!(sentence.starts_with("Every response was 503"), "{sentence}");
+        assert!(!facts.any_success() && !passes(&facts, "capacity >= 1/s"));
+    }
+    // above its limit the server refuses every fifth request, quickly
+    let (run, tally) = searched(100, |rate, one, nth| {
+        if rate > 480.0 && nth % 5 == 0 {
+            one.status = Some(503);
+        }
+    });
+    let facts = CapacityFacts::new(&run, &tally);
+    let kept = &facts.variants[0];
+    assert!(kept.capacity_per_s.unwrap().low <= 480.0);
+    let missed = kept.steps.iter().find(|step| !step.is_met()).unwrap();
+    assert_eq!(missed.error_responses, 40);
+    let reason = missed.reason.as_deref().unwrap();
+    assert!(
+        reason.contains("20 %") && reason.contains("(503)"),
+        "{reason}"
+    );
+    let share = facts.verdict.last().unwrap();
+    assert!(share.ends_with("had the status 503."), "{share}");
+    assert!(facts.any_success());
+}
+
+#[test]
 fn a_search_that_was_cut_off_names_the_limit_of_the_lowest_step_that_missed() {
     // 100, 200, 400, 800 and 1,600 requests/s: the machine is busy at one of them only
     let with_busy = |busy: f64, most| {

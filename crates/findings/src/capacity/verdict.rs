@@ -1,14 +1,18 @@
 //! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must not compute figures.
 
 use super::{CapacityFacts, CapacityInterval, CapacityRatio, Recovery, VariantCapacity};
-use crate::bench::{SHARED, unmeasured};
+use crate::bench::{SHARED, only_errors, unmeasured};
 use intact_ledger::Tally;
 use intact_units::number::{per_second, time};
 
 /// The sentences, the one that matters most first.
 pub(super) fn sentences(facts: &CapacityFacts, tally: &Tally) -> Vec<String> {
+    let errors = &facts.errors;
     if facts.requests.ok == 0 {
         return vec![unmeasured(tally, &[])];
+    }
+    if errors.is_all() {
+        return vec![only_errors(&facts.requests, errors)];
     }
     let mut sentences: Vec<String> = facts.ratios.iter().map(ratio).collect();
     let conditions = facts.conditions.join(", ");
@@ -20,6 +24,7 @@ pub(super) fn sentences(facts: &CapacityFacts, tally: &Tally) -> Vec<String> {
             sentences.push(recovered(one, recovery));
         }
     }
+    sentences.extend(errors.share().map(|share| format!("{share}.")));
     sentences
 }
 

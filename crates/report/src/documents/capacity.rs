@@ -246,6 +246,8 @@ fn step_table(rows: &[Row<'_>]) -> Table {
         .column("p99", |row| row.1.p99_ms.map(Time))
         .ranked(5, "requests", |row| row.1.requests)
         .if_any("failed", |row| Cell::failures(row.1.failed))
+        .if_any("4xx or 5xx", |row| Cell::failures(row.1.error_responses))
+        .about("responses with an error status that --expect does not name")
         .ranked(6, "busy conns", |row| row.1.queued_share.map(Share))
         .about("requests that were due while every connection was busy")
         .ranked(6, "late p99", |row| row.1.scheduling_error_p99_ms.map(Time))
@@ -347,6 +349,10 @@ fn recovery_section(variant: &VariantCapacity, recovery: &Recovery) -> Section {
         .column("p99", |one| one.figures.p99_ms.map(Time))
         .ranked(2, "requests", |one| one.figures.requests)
         .column("failed", |one| Cell::failures(one.figures.failed))
+        .if_any("4xx or 5xx", |one| {
+            Cell::failures(one.figures.error_responses)
+        })
+        .about("responses with an error status that --expect does not name")
         .full("why", |one| one.figures.reason.clone().unwrap_or_default())
         .table();
     Section::new("recovery", title)
