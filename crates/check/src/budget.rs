@@ -13,8 +13,10 @@ const CAP: u32 = 110;
 const CAP_THOROUGH: u32 = 1_100;
 /// Requests for the idle waits and the race.
 const IDLE: u32 = 15;
-/// Requests that keep a connection in use while its age is measured, under `--thorough`.
-pub(crate) const AGE: u32 = 31;
+/// Requests that keep a connection in use while its age is measured.
+pub(crate) const AGE: u32 = 5;
+/// The same under `--thorough`.
+pub(crate) const AGE_THOROUGH: u32 = 31;
 
 /// A part of a check with a budget of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +69,8 @@ impl Budget {
             card: CARD + 2 * config.tries.len() as u32,
             cap: if config.thorough { CAP_THOROUGH } else { CAP },
             idle: match config.idle {
-                true if config.thorough => IDLE + AGE + held,
-                true => IDLE + held,
+                true if config.thorough => IDLE + AGE_THOROUGH + held,
+                true => IDLE + AGE + held,
                 false => 0,
             },
             drain: 0,

@@ -388,6 +388,17 @@ pub struct RequestLimit {
     pub ended: Option<Ended>,
     /// The failure of a request, if there was one.
     pub failed: Option<Failure>,
+    /// From the end of the setup to the last response; absent in old ledgers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasted: Option<Span>,
+}
+
+impl RequestLimit {
+    /// How long a connection lived that the server ended, or announced to end.
+    pub fn ended_after(&self) -> Option<Span> {
+        let is_limited = self.last_announced || self.ended.is_some() || self.failed.is_some();
+        self.lasted.filter(|_| is_limited)
+    }
 }
 
 /// The idle limits.

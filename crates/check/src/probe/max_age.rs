@@ -1,14 +1,27 @@
 //! Maximum age: a connection that carries requests at intervals, so that no idle timeout applies.
+//!
+//! Where a connection ended after some requests, another one carries few in a longer time: if it ends too, the age is the limit.
 
 use super::{Ended, ProbeContext};
-use crate::budget::AGE;
+use crate::budget::{AGE, AGE_THOROUGH};
 use crate::line::Line;
-use intact_ledger::server_profile::MaxAge;
+use intact_ledger::server_profile::{MaxAge, ServerProfile};
 use intact_ledger::{Side, Span};
 use std::time::Duration;
 
 /// How long to wait for a close that was announced.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// Whether a connection ended that may have been too old, or have carried too many requests.
+pub(super) fn is_likely(card: &ServerProfile) -> bool {
+    // one that ends with its first responses is not kept at all
+    const FEW: u32 = 2 * AGE;
+    let limit = card.requests.as_ref();
+    limit.is_some_and(|limit| {
+        let is_announced = limit.announced.is_some();
+        !is_announced && limit.answered > FEW && limit.ended_after().is_some()
+    })
+}
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
@@ -20,12 +33,15 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let done = use_now_and_then(bench, &mut line, &mut answered);
     let ended = line.ended();
     let now = bench.caller.clock.now();
-    bench.card.age = Some(MaxAge {
+    let age = MaxAge {
         span: Span::new(from, ended.map_or(now, |(at, _)| at)),
         answered,
         last_announced: line.http.announced_by() == Some(Side::Server),
         ended: ended.map(|(_, ended)| ended),
-    });
+    };
+    // the short probe shows only whether an age is the limit
+    let is_limit = age.last_announced || age.ended.is_some();
+    bench.card.age = (is_limit || bench.config.thorough).then_some(age);
     bench.caller.close(line);
     done
 }
@@ -36,10 +52,9 @@ fn use_now_and_then(
     answered: &mut u32,
 ) -> Result<(), Ended> {
     let request = bench.keeping_request();
-    let pause = pause(bench);
-    let until = line
-        .active_at
-        .after(bench.config.idle_limit.as_nanos() as u64);
+    let (whole, most) = plan(bench);
+    let pause = pause(bench, whole, most);
+    let until = line.active_at.after(whole);
     loop {
         if !bench.caller.ask(line, &request, None)?.is_ok() {
             return Ok(());
@@ -50,16 +65,30 @@ fn use_now_and_then(
         }
         let next = bench.caller.clock.now().after(pause).min(until);
         bench.caller.listen(std::slice::from_mut(line), next)?;
-        if line.ended().is_some() || next == until || *answered == AGE {
+        if line.ended().is_some() || next == until || *answered == most {
             return Ok(());
         }
     }
 }
 
+/// The time of the probe, in nanoseconds, and its requests.
+fn plan(bench: &ProbeContext<'_>) -> (u64, u32) {
+    let limit = bench.card.requests.as_ref();
+    let ended = limit.and_then(|limit| limit.ended_after());
+    // a quarter longer than the connection whose end has to be explained
+    let suspected = ended.map_or(0, |span| span.nanos() / 4 * 5);
+    match bench.config.thorough {
+        true => {
+            let asked = bench.config.idle_limit.as_nanos() as u64;
+            (asked.max(suspected), AGE_THOROUGH)
+        }
+        false => (suspected, AGE),
+    }
+}
+
 /// The interval between requests, in nanoseconds: half the idle timeout, or as the budget of requests allows.
-fn pause(bench: &ProbeContext<'_>) -> u64 {
-    let whole = bench.config.idle_limit.as_nanos() as u64;
-    let even = whole / u64::from(AGE - 1);
+fn pause(bench: &ProbeContext<'_>, whole: u64, most: u32) -> u64 {
+    let even = whole / u64::from(most - 1);
     let between = bench.card.idle.as_ref().and_then(|idle| idle.between);
     between.map_or(even, |waited| even.min(waited.span.nanos() / 2))
 }

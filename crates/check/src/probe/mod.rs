@@ -128,7 +128,7 @@ impl ProbeKind {
             ProbeKind::Drain => false,
             ProbeKind::Packets => bench.capture.is_some(),
             ProbeKind::Held => config.hold > 0,
-            ProbeKind::Age => config.thorough,
+            ProbeKind::Age => config.thorough || max_age::is_likely(&bench.card),
             _ => true,
         }
     }

@@ -2,8 +2,8 @@
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
-use intact_ledger::Side;
 use intact_ledger::server_profile::RequestLimit;
+use intact_ledger::{Side, Span};
 use std::time::Duration;
 
 /// How long to wait for a close that was announced.
@@ -22,8 +22,11 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         last_announced: false,
         ended: None,
         failed: None,
+        lasted: None,
     };
+    let from = line.active_at;
     let done = ask_all(bench, &mut line, &mut tried);
+    tried.lasted = Some(Span::new(from, bench.caller.clock.now()));
     tried.ended = line.ended().map(|(_, ended)| ended);
     bench.caller.close(line);
     bench.card.requests = Some(tried);

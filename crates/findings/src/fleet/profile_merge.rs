@@ -202,6 +202,7 @@ mod tests {
                 last_announced: answered < 110,
                 ended: None,
                 failed: None,
+                lasted: None,
             }),
             idle: Some(IdleLimits {
                 http: Protocol::Http11,

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A peer that does this with every connection, each in a thread of its own, for as long as the test runs.
 pub(crate) fn peer(serve: impl Fn(TcpStream, u32) + Send + Sync + Clone + 'static) -> SocketAddr {
@@ -205,6 +205,41 @@ fn a_server_that_an_idle_connection_blocks_is_found_out() {
         "{document:#}"
     );
     assert!(document["idle_timeout"]["at_least_s"].as_f64() >= Some(1.0));
+}
+
+#[test]
+fn a_maximum_age_is_no_limit_of_requests() {
+    let by_age = peer(|stream, _| {
+        let begun = Instant::now();
+        let mut reader = BufReader::new(stream);
+        while next_request(&mut reader) {
+            thread::sleep(Duration::from_millis(15));
+            if begun.elapsed() > Duration::from_secs(1) {
+                let last = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
+                let _ = reader.get_mut().write_all(last);
+                return;
+            }
+            reader.get_mut().write_all(ANSWER).unwrap();
+        }
+    });
+    let by_requests = peer(|stream, _| {
+        let mut reader = BufReader::new(stream);
+        for _ in 0..40 {
+            if !next_request(&mut reader) || reader.get_mut().write_all(ANSWER).is_err() {
+                return;
+            }
+        }
+    });
+    for (server, is_aged) in [(by_age, true), (by_requests, false)] {
+        let (_, document) = check(&[&format!("http://{server}/"), "--idle-limit", "3s"]);
+        let findings = document["findings"].as_array().unwrap();
+        let limit = findings
+            .iter()
+            .find(|finding| finding["rule"] == "max-requests-low")
+            .unwrap_or_else(|| panic!("{document:#}"));
+        let claim = limit["claim"].as_str().unwrap();
+        assert_eq!(claim.contains("ends at an age"), is_aged, "{claim}");
+    }
 }
 
 #[test]

@@ -190,6 +190,7 @@ pub(crate) fn card() -> ServerProfile {
             last_announced: true,
             ended: Some(ended(CloseKind::CloseNotify, true)),
             failed: None,
+            lasted: None,
         }),
         idle: Some(IdleLimits {
             http: Protocol::Http11,

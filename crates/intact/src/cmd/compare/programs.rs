@@ -148,7 +148,8 @@ fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
     };
     lines.iter().any(|words| {
         let (before, word) = (words[before], words[at]);
-        !is_option(word) && (is_option(before) || is_bare(word))
+        // a short option such as `-s` says nothing of the URL after it
+        !is_option(word) && (before.starts_with("--") || is_bare(word))
     })
 }
 
@@ -211,6 +212,10 @@ mod tests {
             ["-v off", "-v on"]
         );
         assert_eq!(names(&["./a", "-v", "--", "./a", "-q"], &[]), ["-v", "-q"]);
+        assert_eq!(
+            names(&["curl -s http://a/", "--", "curl -s http://b/"], &[]),
+            ["http://a/", "http://b/"]
+        );
     }
 
     #[test]
