@@ -118,6 +118,7 @@ pub fn per_second(rate: f64) -> String {
 /// Formats a share in percent, to a tenth; 0 % and 100 % only if they are exact.
 pub fn percent(share: f64) -> String {
     match share {
+        share if (-0.000_5..0.0).contains(&share) => ">-0.1 %".to_owned(),
         share if share < 0.0 => format!("-{}", percent(-share)),
         0.0 => "0 %".to_owned(),
         1.0 => "100 %".to_owned(),
@@ -141,8 +142,11 @@ pub fn signed_percent(share: f64) -> String {
 pub fn whole_percent(share: f64) -> String {
     match share.abs() {
         0.0995..0.995 => format!("{:.0} %", share * 100.0),
-        // a gain has no highest share
-        1.0.. if share > 0.0 => format!("{} %", count((share * 100.0).round() as u64)),
+        // a change has no highest share
+        whole @ 1.0.. => {
+            let sign = if share < 0.0 { "-" } else { "" };
+            format!("{sign}{} %", count((whole * 100.0).round() as u64))
+        }
         _ => percent(share),
     }
 }
@@ -187,6 +191,9 @@ mod tests {
         assert_eq!(signed_percent(0.03), "+3.0 %");
         assert_eq!(signed_percent(-0.03), "-3.0 %");
         assert_eq!(whole_percent(-0.5), "-50 %");
+        assert_eq!(whole_percent(-5.072), "-507 %");
+        assert_eq!(whole_percent(-12.0), "-1,200 %");
+        assert_eq!(percent(-0.000_3), ">-0.1 %");
     }
 
     #[test]
