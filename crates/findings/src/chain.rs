@@ -364,7 +364,7 @@ fn fix(hop: &HopFacts) -> Statement {
 fn verdict(facts: &ChainFacts) -> Vec<String> {
     let all = facts.hops.len();
     let races = facts.races();
-    let mut told = vec![match (races, facts.unknown()) {
+    let mut words = vec![match (races, facts.unknown()) {
         (0, 0) => {
             "On every hop the side that sends requests closes first, or no connection is kept."
                 .to_owned()
@@ -385,11 +385,11 @@ fn verdict(facts: &ChainFacts) -> Vec<String> {
         }
     }];
     let lost = facts.hops.iter().filter_map(|hop| hop.loss.as_ref());
-    told.extend(
+    words.extend(
         lost.max_by(|one, other| one.lost_share.total_cmp(&other.lost_share))
             .map(LossFacts::sentence),
     );
-    told
+    words
 }
 
 fn caveats(chain: &[Hop], hops: &[HopFacts]) -> Vec<Caveat> {

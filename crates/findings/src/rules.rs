@@ -184,7 +184,7 @@ mod tests {
         for rule in all() {
             let doc = rule.doc();
             assert!(ids.insert(doc.id), "{} twice", doc.id);
-            for told in [
+            for part in [
                 doc.what,
                 doc.evidence,
                 doc.threshold,
@@ -192,7 +192,7 @@ mod tests {
                 doc.fix,
                 doc.risk,
             ] {
-                assert!(told.len() > 10, "{} leaves something unsaid", doc.id);
+                assert!(part.len() > 10, "{} leaves something unsaid", doc.id);
             }
         }
     }

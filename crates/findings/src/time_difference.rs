@@ -196,7 +196,7 @@ pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDif
     let both = differences(pairs)
         .into_iter()
         .zip(held(pairs, paired_share_saved));
-    let told = pairs.iter().zip(both).map(|(pair, (difference, share))| {
+    let rows = pairs.iter().zip(both).map(|(pair, (difference, share))| {
         let (a_ms, b_ms) = pair.means();
         let sure = difference.as_ref().ok();
         TimeDifference {
@@ -217,7 +217,7 @@ pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDif
             indices: pair.indices,
         }
     });
-    told.collect()
+    rows.collect()
 }
 
 /// The differences of one figure, adjusted for each other where there are many.

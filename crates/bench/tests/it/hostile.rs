@@ -72,7 +72,7 @@ fn check(hostile: &Hostile, protocol: Protocol, secure: bool) -> Option<String> 
     let (record, totals) = against(hostile, protocol, secure);
     let took = begun.elapsed();
     let found = outcomes(&record);
-    let told = format!(
+    let line = format!(
         "{} over HTTP/{}{}: {found:?} in {took:?}, {} connections here, {} there",
         hostile.name,
         protocol.as_str(),
@@ -85,7 +85,7 @@ fn check(hostile: &Hostile, protocol: Protocol, secure: bool) -> Option<String> 
     let lost = found.iter().any(|id| id.starts_with("connect-"));
     let (here, there) = (record.opened(), totals.connections.opened);
     let agrees = here == there || (lost && here < there);
-    (!fits || !agrees || took > HANG).then(|| format!("{told}; expected {expected:?}"))
+    (!fits || !agrees || took > HANG).then(|| format!("{line}; expected {expected:?}"))
 }
 
 #[test]

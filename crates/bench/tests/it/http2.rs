@@ -313,10 +313,10 @@ fn answers_in_another_order_find_their_requests() {
             _ => None,
         })
         .collect();
-    let told = streams.len();
+    let received = streams.len();
     streams.sort_unstable();
     streams.dedup();
-    assert_eq!(streams.len(), told, "a stream was told twice");
+    assert_eq!(streams.len(), received, "a stream was received twice");
 }
 
 #[test]

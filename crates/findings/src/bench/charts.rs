@@ -136,10 +136,10 @@ impl Charts {
 /// The values of the varied axes but one, in words.
 fn rest(run: &Run, index: usize, without: &str) -> String {
     let axes = run.varied.iter().filter(|axis| *axis != without);
-    let told: Vec<String> = axes
+    let shown: Vec<String> = axes
         .filter_map(|axis| Some(format!("{axis}={}", run.variants[index].axes.get(axis)?)))
         .collect();
-    told.join(" ")
+    shown.join(" ")
 }
 
 fn latency(run: &Run, cells: &[Cell]) -> Vec<LatencyPanel> {
@@ -402,10 +402,10 @@ mod tests {
         for carried in [0, 1, 1, 2, 5, 6, 1000, 1100] {
             exchanges.record(carried);
         }
-        let told: Vec<(String, u64)> = classes(&exchanges);
-        let counts: Vec<u64> = told.iter().map(|class| class.1).collect();
+        let shown: Vec<(String, u64)> = classes(&exchanges);
+        let counts: Vec<u64> = shown.iter().map(|class| class.1).collect();
         assert_eq!(counts, [2, 1, 1, 1, 0, 0, 0, 1, 1]);
-        assert_eq!(told[2].0, "3-5");
-        assert_eq!(told[8].0, "> 1000");
+        assert_eq!(shown[2].0, "3-5");
+        assert_eq!(shown[8].0, "> 1000");
     }
 }

@@ -380,7 +380,7 @@ pub(crate) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
     }
     let mut kinds: Vec<(Failure, u64)> = counts.into_iter().collect();
     kinds.sort_by_key(|(_, seen)| std::cmp::Reverse(*seen));
-    let told: Vec<String> = kinds
+    let lines: Vec<String> = kinds
         .iter()
         .map(|(kind, seen)| {
             let example = first
@@ -393,7 +393,7 @@ pub(crate) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
             format!("{} ×{seen}: {words}{remedy}", kind.id())
         })
         .collect();
-    format!("Nothing could be measured. {}.", told.join("; "))
+    format!("Nothing could be measured. {}.", lines.join("; "))
 }
 
 /// The option that helps.

@@ -112,12 +112,12 @@ mod tests {
     fn the_client_is_lowered_and_the_application_is_raised() {
         let chain = given(&[60.0, 60.0, 75.0, 5.0]);
         let settings = ChainFacts::new(&chain, None).settings;
-        let told: Vec<(&str, Side, f64)> = settings
+        let lines: Vec<(&str, Side, f64)> = settings
             .iter()
             .map(|one| (&*one.hop, one.side, one.to_s))
             .collect();
         assert_eq!(
-            told,
+            lines,
             [("h0", Side::Keeps, 54.0), ("h3", Side::Accepts, 83.0)]
         );
     }

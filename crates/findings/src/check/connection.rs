@@ -30,35 +30,35 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     if let Some(drain) = &facts.drain {
         return drain::verdict(drain);
     }
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     match facts.keeps() {
-        Some(true) => told.push(kept(facts)),
-        Some(false) => told.push(
+        Some(true) => parts.push(kept(facts)),
+        Some(false) => parts.push(
             "Every request needs a connection of its own: the server closes after each response."
                 .to_owned(),
         ),
         None => {}
     }
-    told.extend(errors.share().map(|share| share + "."));
+    parts.extend(errors.share().map(|share| share + "."));
     let fall = &facts.phases_ms;
     if let Some(cold) = fall.cold("total") {
         match fall.warm("total") {
-            Some(warm) if warm.median < cold.median => told.push(format!(
+            Some(warm) if warm.median < cold.median => parts.push(format!(
                 "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {} of the time.",
                 time(cold.median),
                 time(warm.median),
                 time(cold.median - warm.median),
                 whole_percent(fall.saved_share().unwrap_or_default())
             )),
-            Some(warm) => told.push(format!(
+            Some(warm) => parts.push(format!(
                 "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
                 time(cold.median),
                 time(warm.median)
             )),
-            None => told.push(format!("A request takes {}.", time(cold.median))),
+            None => parts.push(format!("A request takes {}.", time(cold.median))),
         }
     }
-    told
+    parts
 }
 
 /// The sentence about a failed first request, with the remedy.

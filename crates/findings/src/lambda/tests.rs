@@ -330,8 +330,8 @@ fn each_environment_needs_connections_of_its_own() {
             command: "node".into(),
         });
         invoked.record(Event::Opened(&one));
-        let told = exchange(environment, from + 1, from + 20, Outcome::Ok);
-        invoked.record(Event::Exchange(&told));
+        let done = exchange(environment, from + 1, from + 20, Outcome::Ok);
+        invoked.record(Event::Exchange(&done));
         let end = closed(environment, from + 60, Side::Client, Some(CloseKind::Fin));
         invoked.record(Event::Closed(&end));
     }

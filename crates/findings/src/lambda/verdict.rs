@@ -7,15 +7,15 @@ use crate::time_difference::TimeDifference;
 use intact_units::number::{mean, time};
 
 pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Vec<String> {
-    let mut told: Vec<&TimeDifference> = comparisons.iter().collect();
+    let mut ordered: Vec<&TimeDifference> = comparisons.iter().collect();
     // what differs most comes first; where nothing is shown the order stays
     let shown = |one: &TimeDifference| {
         let saved = one.saved_ms.filter(Interval::excludes_zero);
         saved.map_or(0.0, |saved| saved.value.abs())
     };
-    told.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
+    ordered.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
     let mut sentences = unlike(variants);
-    sentences.extend(told.into_iter().map(sentence));
+    sentences.extend(ordered.into_iter().map(sentence));
     for variant in variants {
         let whose = if variants.len() > 1 {
             format!("{}: ", variant.name)
@@ -108,10 +108,10 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
         .connection_states
         .iter()
         .filter(|(case, _)| case.is_death());
-    let (mut dead, mut told) = (0, Vec::new());
+    let (mut dead, mut ordered) = (0, Vec::new());
     for (case, count) in deaths {
         dead += count;
-        told.push(format!("{} {count}", case.words()));
+        ordered.push(format!("{} {count}", case.words()));
     }
     if dead == 0 {
         return None;
@@ -121,7 +121,7 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
         "{whose}{}: {dead} of {} connections that were open did not outlive it ({}); of the invocations after that {} recovered, {} failed",
         kind.name,
         pauses.open,
-        told.join(", "),
+        ordered.join(", "),
         saw(FreezeEffect::Recovered),
         saw(FreezeEffect::Failed)
     ))

@@ -33,9 +33,9 @@ impl Fold for CloseAnnouncedNotKept {
         };
         let close = &closed.close;
         let Some(last) = &live.last else { return };
-        let told = close.announced_by.is_some() || last.close_sent_by.is_some();
+        let is_announced = close.announced_by.is_some() || last.close_sent_by.is_some();
         let at_once = close.moment == Some(ClosePoint::AfterExchange);
-        if close.by == Some(Side::Server) && at_once && last.ok && !told {
+        if close.by == Some(Side::Server) && at_once && last.ok && !is_announced {
             let seen = self.seen.entry(live.destination).or_default();
             seen.0 += 1;
             seen.1 = seen.1.max(close.at.since(last.end));

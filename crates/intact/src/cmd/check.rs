@@ -233,34 +233,34 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
             drain.signal.name()
         ));
     }
-    let mut told = format!(
+    let mut line = format!(
         "at most {most}: {} for the profile, {} on one connection",
         budget.card, budget.cap
     );
     if config.idle {
-        told.push_str(&format!("; {} around idling", budget.idle));
+        line.push_str(&format!("; {} around idling", budget.idle));
     }
     if !config.is_local() {
-        told.push_str(&format!(
+        line.push_str(&format!(
             "\nat most {CONNECTIONS_PER_S} new connections a second"
         ));
     }
-    console::note_lines(&told);
+    console::note_lines(&line);
 }
 
 /// What follows the card.
 fn next(budget: &Budget, config: &intact_check::Config) -> String {
-    let mut told = format!(
+    let mut line = format!(
         "next: {} on one connection",
         counted(u64::from(budget.cap), "request")
     );
     if config.idle {
-        told.push_str(&format!(
+        line.push_str(&format!(
             ", idle ones watched for {} s at most\nCtrl-C keeps what is there; --no-idle leaves out the watching",
             config.idle_limit.as_secs_f64()
         ));
     }
-    told
+    line
 }
 
 /// The means to capture packets where they are wanted, found out before anything is sent.

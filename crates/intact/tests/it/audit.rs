@@ -497,12 +497,12 @@ fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_named_together() {
     }
     let document = document(&[folder.path().to_str().unwrap()]);
     assert_eq!(document["requests"]["total"], 17);
-    let told = document["caveats"].as_array().unwrap().iter();
-    let told: Vec<_> = told.filter(|one| one["id"] == "input-not-read").collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let unread = document["caveats"].as_array().unwrap().iter();
+    let unread: Vec<_> = unread.filter(|one| one["id"] == "input-not-read").collect();
+    assert_eq!(unread.len(), 1, "{unread:?}");
     // they say nothing of connections: nothing is missing without them
-    assert!(told[0].get("incomplete").is_none());
-    let words = told[0]["message"].as_str().unwrap();
+    assert!(unread[0].get("incomplete").is_none());
+    let words = unread[0]["message"].as_str().unwrap();
     assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
 }
 

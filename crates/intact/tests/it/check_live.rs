@@ -61,8 +61,8 @@ fn against(hostile: &Hostile) -> Option<String> {
         page.contains(" in the first response") && !page.contains("The response was not complete");
     let errors_only = page.contains("Every response was 503: ");
     let wanted = if answered && !errors_only { 0 } else { 3 };
-    let told = answered != page.contains("Nothing could be measured: ");
-    (out.status.code() != Some(wanted) || !told)
+    let has_figures = answered != page.contains("Nothing could be measured: ");
+    (out.status.code() != Some(wanted) || !has_figures)
         .then(|| format!("{}: {:?} {page}", hostile.name, out.status))
 }
 

@@ -413,8 +413,11 @@ fn options_of_features_that_were_left_out_say_which_build_has_them() {
     ] {
         let out = intact(&["watch", option, "--", "true"]);
         assert_eq!(out.status.code(), Some(2), "{option}: {out:?}");
-        let told = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(told.contains(&format!("--features {feature}")), "{told}");
+        let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(
+            printed.contains(&format!("--features {feature}")),
+            "{printed}"
+        );
         let help = intact(&["watch", "--help"]);
         assert!(!String::from_utf8_lossy(&help.stdout).contains(option));
     }

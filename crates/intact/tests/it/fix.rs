@@ -48,8 +48,8 @@ fn a_client_has_what_to_set_on_one_screen_and_all_of_it_with_full() {
         "okhttp",
         "reqwest",
     ] {
-        let (code, screen, told) = text(&["fix", client]);
-        assert_eq!(code, 0, "{client}: {told}");
+        let (code, screen, printed) = text(&["fix", client]);
+        assert_eq!(code, 0, "{client}: {printed}");
         assert!(screen.lines().count() <= 40, "{client}: {screen}");
         assert!(screen.contains("\nWhat to set\n"), "{client}: {screen}");
         let (_, full, _) = text(&["fix", client, "--full"]);
@@ -66,18 +66,18 @@ fn a_client_without_a_limit_says_what_it_repeats() {
 
 #[test]
 fn an_unknown_client_gets_the_nearest_names() {
-    let (code, _, told) = text(&["fix", "axois"]);
+    let (code, _, printed) = text(&["fix", "axois"]);
     assert_eq!(code, 2);
-    assert!(told.contains("did you mean axios"), "{told}");
+    assert!(printed.contains("did you mean axios"), "{printed}");
 }
 
 #[test]
 fn a_version_never_measured_names_those_that_were() {
-    let (code, _, told) = text(&["fix", "axios@0.21"]);
+    let (code, _, printed) = text(&["fix", "axios@0.21"]);
     assert_eq!(code, 2);
     assert!(
-        told.contains("never measured") && told.contains("axios 1."),
-        "{told}"
+        printed.contains("never measured") && printed.contains("axios 1."),
+        "{printed}"
     );
 }
 

@@ -322,9 +322,9 @@ fn queue_store_and_plan_copies_are_their_users_alone() {
     std::fs::write(&path, text).unwrap();
     let (_, out) = end(rig.start());
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    let told = words(&out.stderr);
-    assert!(told.contains("write `Authorization: env:NAME`"), "{told}");
-    assert!(!told.contains("s3cret"), "{told}");
+    let said = words(&out.stderr);
+    assert!(said.contains("write `Authorization: env:NAME`"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
     let mut files = Vec::new();
     every_file(Path::new(&rig.path("dir")), &mut files);
     let mut folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
@@ -506,10 +506,10 @@ fn a_plan_prints_what_it_will_send_and_a_typo_has_its_line() {
     std::fs::write(&plan, text.replace("repetitions =", "repetition =")).unwrap();
     let out = intact(&["fleet", "run", &plan, "--dir", &rig.path("dir")]);
     assert_eq!(out.status.code(), Some(2), "{out:?}");
-    let told = words(&out.stderr);
+    let said = words(&out.stderr);
     assert!(
-        told.contains("plan.toml:2: unknown key `repetition`: did you mean `repetitions`?"),
-        "{told}"
+        said.contains("plan.toml:2: unknown key `repetition`: did you mean `repetitions`?"),
+        "{said}"
     );
     assert!(!Path::new(&rig.path("dir")).exists());
 }
@@ -522,14 +522,14 @@ fn a_folder_that_is_no_store_is_unreadable_and_stays_as_it_is() {
     std::fs::create_dir_all(&empty).unwrap();
     std::fs::create_dir_all(foreign.join("plans")).unwrap();
     std::fs::write(foreign.join("plans/holiday.json"), "[\"sea\"]").unwrap();
-    for (store, told) in [
+    for (store, said) in [
         (empty.clone(), "the store has no campaign"),
         (foreign, "plans/holiday.json"),
         (folder.path().join("absent"), "no such folder"),
     ] {
         let out = intact(&["fleet", "report", store.to_str().unwrap()]);
         assert_eq!(out.status.code(), Some(5), "{out:?}");
-        assert!(words(&out.stderr).contains(told), "{out:?}");
+        assert!(words(&out.stderr).contains(said), "{out:?}");
     }
     assert!(!folder.path().join("absent").exists());
     assert!(std::fs::read_dir(empty).unwrap().next().is_none());
@@ -714,8 +714,8 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
         words.extend(function);
         let out = intact(&words);
         assert_eq!(out.status.code(), Some(0), "{out:?}");
-        let told = document(&out);
-        let outcomes: Vec<&Value> = told["invocations"]
+        let said = document(&out);
+        let outcomes: Vec<&Value> = said["invocations"]
             .as_array()
             .unwrap()
             .iter()

@@ -44,7 +44,7 @@ fn the_document_of_a_function_is_what_its_schema_says() {
     );
     let page = folder.path().join("page.html");
     let [ledger, csv, page] = [ledger, csv, page].map(|path| path.display().to_string());
-    let told = lambda(&[
+    let out = lambda(&[
         "--ledger",
         &ledger,
         "--csv",
@@ -66,8 +66,8 @@ fn the_document_of_a_function_is_what_its_schema_says() {
         "-c",
         CLIENT,
     ]);
-    assert_eq!(told.status.code(), Some(0), "{told:?}");
-    let document: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
     schema.check(&document);
     assert_eq!(document["counts"]["total"], 24);
     assert_eq!(
@@ -98,15 +98,15 @@ fn the_document_of_a_function_is_what_its_schema_says() {
 
 #[test]
 fn a_function_that_never_responds_has_its_exit_code() {
-    let told = lambda(&["-n", "1", "--", "sh", "-c", "exit 3"]);
-    assert_eq!(told.status.code(), Some(3));
-    let page = String::from_utf8(told.stdout).unwrap();
+    let out = lambda(&["-n", "1", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(out.status.code(), Some(3));
+    let page = String::from_utf8(out.stdout).unwrap();
     assert!(
         page.contains("ended with exit code 3 before it asked"),
         "{page}"
     );
-    let told = lambda(&["--", "/no/such/program"]);
-    assert_eq!(told.status.code(), Some(127));
+    let out = lambda(&["--", "/no/such/program"]);
+    assert_eq!(out.status.code(), Some(127));
 }
 
 /// Asks a server once an invocation, over one connection or over a new one each.
@@ -142,7 +142,7 @@ fn server() -> (u16, Arc<AtomicU64>) {
 fn connections_and_requests_belong_to_the_invocation_that_made_them() {
     let (port, taken) = server();
     let variants = ["0", "1"].map(|keep| format!("KEEP={keep} SERVER={port}"));
-    let told = lambda(&[
+    let out = lambda(&[
         "-n",
         "4",
         "--rounds",
@@ -156,8 +156,8 @@ fn connections_and_requests_belong_to_the_invocation_that_made_them() {
         "-c",
         CALLER,
     ]);
-    assert_eq!(told.status.code(), Some(0), "{told:?}");
-    let document: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
     for (variant, connections) in [(0, [1, 1, 1, 1]), (1, [1, 0, 0, 0])] {
         let ours = document["invocations"].as_array().unwrap().iter();
         let ours: Vec<&Value> = ours.filter(|call| call["variant"] == variant).collect();
@@ -176,7 +176,7 @@ fn connections_and_requests_belong_to_the_invocation_that_made_them() {
 
 #[test]
 fn a_requirement_that_fails_has_its_exit_code() {
-    let told = lambda(&[
+    let out = lambda(&[
         "-n",
         "2",
         "--require",
@@ -188,15 +188,15 @@ fn a_requirement_that_fails_has_its_exit_code() {
         "-c",
         CLIENT,
     ]);
-    assert_eq!(told.status.code(), Some(1), "{told:?}");
-    let said = String::from_utf8(told.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    let said = String::from_utf8(out.stderr).unwrap();
     assert!(said.contains("invocations < 2"), "{said}");
 }
 
 #[test]
 fn a_runtime_client_that_is_missing_is_named() {
     // without site-packages it is not there, installed or not
-    let told = lambda(&[
+    let out = lambda(&[
         "-n",
         "1",
         "--",
@@ -207,8 +207,8 @@ fn a_runtime_client_that_is_missing_is_named() {
         "awslambdaric",
         "app.handler",
     ]);
-    assert_eq!(told.status.code(), Some(3), "{told:?}");
-    let page = String::from_utf8(told.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(3), "{out:?}");
+    let page = String::from_utf8(out.stdout).unwrap();
     assert!(page.contains("pip install awslambdaric"), "{page}");
 }
 
@@ -218,11 +218,11 @@ fn a_link_that_is_forbidden_is_named_with_what_is_not_emulated() {
         "echo 0 > /proc/sys/user/max_net_namespaces && exec {} lambda --link rtt=30ms -- true",
         env!("CARGO_BIN_EXE_intact")
     );
-    let told = Command::new("unshare")
+    let out = Command::new("unshare")
         .args(["-Ur", "sh", "-c", &line])
         .output();
-    let told = told.expect("util-linux has unshare");
-    let said = String::from_utf8(told.stderr).unwrap();
+    let out = out.expect("util-linux has unshare");
+    let said = String::from_utf8(out.stderr).unwrap();
     if said.contains("unshare") {
         // without user namespaces there is no link either, for any user
         assert!(
@@ -234,7 +234,7 @@ fn a_link_that_is_forbidden_is_named_with_what_is_not_emulated() {
         );
         return;
     }
-    assert_eq!(told.status.code(), Some(4), "{said}");
+    assert_eq!(out.status.code(), Some(4), "{said}");
     assert!(
         said.contains("not emulated are then the round trip"),
         "{said}"
@@ -244,7 +244,7 @@ fn a_link_that_is_forbidden_is_named_with_what_is_not_emulated() {
 
 #[test]
 fn a_control_group_that_is_forbidden_is_named_with_the_alternative() {
-    let told = Command::new("setpriv")
+    let out = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(env!("CARGO_BIN_EXE_intact"))
         .args([
@@ -259,26 +259,26 @@ fn a_control_group_that_is_forbidden_is_named_with_the_alternative() {
         .args(["--watch", "off", "--", "sleep", "1"])
         .output()
         .expect("util-linux has setpriv");
-    let said = String::from_utf8(told.stderr).unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
     if said.contains("setpriv:") {
         // not root: it cannot become another user, and our own rights are the test's
         return;
     }
-    assert_eq!(told.status.code(), Some(4), "{said}");
+    assert_eq!(out.status.code(), Some(4), "{said}");
     assert!(said.contains("--freeze-with signals"), "{said}");
 }
 
 #[test]
 fn connections_that_cannot_be_followed_are_named_with_the_alternative() {
     let intact = env!("CARGO_BIN_EXE_intact");
-    let told = Command::new(intact)
+    let out = Command::new(intact)
         .args([
             "watch", "-q", "--", intact, "lambda", "-n", "1", "--", "true",
         ])
         .output()
         .unwrap();
-    let said = String::from_utf8(told.stderr).unwrap();
-    assert_eq!(told.status.code(), Some(125), "{said}");
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(125), "{said}");
     assert!(said.contains("--watch off"), "{said}");
 }
 
@@ -360,7 +360,7 @@ fn seen(freeze: &str) -> Option<(Vec<String>, Value)> {
     let script = folder.path().join("server.py");
     std::fs::write(&script, SERVER).unwrap();
     let server = format!("exec python3 {}", script.display());
-    let told = on_link(
+    let out = on_link(
         &[
             "lambda", "-n", "2", "--link", "rtt=20ms", "--idle", "1s", "--freeze", freeze,
             "--server", &server, "--json", "--", "python3", "-c", KEEPER,
@@ -368,7 +368,7 @@ fn seen(freeze: &str) -> Option<(Vec<String>, Value)> {
         "lambda on a link",
     )?;
     let document: Value =
-        serde_json::from_slice(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:?}"));
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"));
     assert_eq!(document["run"]["link"], "rtt=20ms");
     let calls = document["invocations"].as_array().unwrap();
     let seen = calls
@@ -450,7 +450,7 @@ fn a_fault_strikes_across_a_freeze_and_the_card_says_what_the_function_did() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = folder.path().join("ledger");
     let caller = ["env", &format!("SERVER={}", server.plain_port())].map(str::to_owned);
-    let told = lambda(&[
+    let out = lambda(&[
         "-n",
         "3",
         "--idle",
@@ -471,8 +471,8 @@ fn a_fault_strikes_across_a_freeze_and_the_card_says_what_the_function_did() {
         "-c",
         ORDERER,
     ]);
-    assert_eq!(told.status.code(), Some(0), "{told:?}");
-    let card: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let card: Value = serde_json::from_slice(&out.stdout).unwrap();
     Schema::named("fault").check(&card);
     let invocations: Vec<&Value> = card["runs"]
         .as_array()
@@ -531,9 +531,9 @@ fn a_fault_without_a_freeze_or_a_relay_is_refused_with_the_remedy() {
             "one function",
         ),
     ] {
-        let told = lambda(&[words, &["--", "true"]].concat());
-        let text = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert_eq!(told.status.code(), Some(2), "{words:?}: {text}");
+        let out = lambda(&[words, &["--", "true"]].concat());
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {text}");
         assert!(text.contains(remedy), "{words:?}: {text}");
     }
 }

@@ -310,9 +310,9 @@ fn a_bench_of_our_own_server_goes_behind_a_link_and_says_so() {
             "{variant:#}"
         );
     }
-    let told = text(&out.stderr);
-    let (before, after) = (told.find("round trip"), told.find(" delivered"));
-    assert!(before.is_some() && before < after, "{told}");
+    let printed = text(&out.stderr);
+    let (before, after) = (printed.find("round trip"), printed.find(" delivered"));
+    assert!(before.is_some() && before < after, "{printed}");
 }
 
 #[test]

@@ -50,10 +50,10 @@ fn a_mistake_has_its_line_and_a_missing_file_another_exit_code() {
     .unwrap();
     let out = intact(&["model", file.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(2));
-    let told = String::from_utf8(out.stderr).unwrap();
+    let printed = String::from_utf8(out.stderr).unwrap();
     assert!(
-        told.contains("line 23: unknown key `wrok`: did you mean `work`?"),
-        "{told}"
+        printed.contains("line 23: unknown key `wrok`: did you mean `work`?"),
+        "{printed}"
     );
     let out = intact(&["model", folder.path().join("none.toml").to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(5));

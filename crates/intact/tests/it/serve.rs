@@ -125,7 +125,7 @@ fn its_ledger_is_on_disk_with_what_it_prints() {
 
 #[test]
 fn wrong_options_are_usage_errors_with_the_remedy() {
-    for (words, told) in [
+    for (words, reason) in [
         (&["--fault", "stal=0.1"][..], "there are stall,"),
         (&["--fault", "stall=0.6,garbage=0.6"], "at most 1"),
         (&["--close", "softly"], "no-close-notify"),
@@ -138,7 +138,7 @@ fn wrong_options_are_usage_errors_with_the_remedy() {
         let out = intact(&[&["serve"], words].concat());
         let error = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{words:?}: {error}");
-        assert!(error.contains(told), "{words:?}: {error}");
+        assert!(error.contains(reason), "{words:?}: {error}");
     }
 }
 

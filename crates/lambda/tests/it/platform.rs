@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 fn run(behaviour: &str, change: impl FnOnce(&mut Plan)) -> Vec<Invocation> {
     let mut plan = Plan::new(3);
     change(&mut plan);
-    let told = invoked(&function(behaviour), &plan, &mut NoGate);
-    assert_eq!(told.len() as u64, plan.invocations);
-    told
+    let results = invoked(&function(behaviour), &plan, &mut NoGate);
+    assert_eq!(results.len() as u64, plan.invocations);
+    results
 }
 
 fn invoked(function: &Function, plan: &Plan, gate: &mut dyn FreezeHook) -> Vec<Invocation> {
@@ -33,80 +33,84 @@ fn invoked(function: &Function, plan: &Plan, gate: &mut dyn FreezeHook) -> Vec<I
         .collect()
 }
 
-fn ids(told: &[Invocation]) -> Vec<&'static str> {
-    told.iter().map(|one| one.fate.id()).collect()
+fn ids(results: &[Invocation]) -> Vec<&'static str> {
+    results.iter().map(|one| one.fate.id()).collect()
 }
 
-fn environments(told: &[Invocation]) -> Vec<u64> {
-    told.iter().map(|one| one.environment).collect()
+fn environments(results: &[Invocation]) -> Vec<u64> {
+    results.iter().map(|one| one.environment).collect()
 }
 
 #[test]
 fn the_first_invocation_is_cold_and_the_others_find_the_environment() {
-    let told = run("answer", |_| {});
+    let results = run("answer", |_| {});
     assert!(
-        told.iter()
+        results
+            .iter()
             .all(|one| one.fate == InvocationOutcome::Answered(6))
     );
-    assert_eq!(environments(&told), [1, 1, 1]);
-    let cold: Vec<bool> = told.iter().map(|one| one.init.is_some()).collect();
+    assert_eq!(environments(&results), [1, 1, 1]);
+    let cold: Vec<bool> = results.iter().map(|one| one.init.is_some()).collect();
     assert_eq!(cold, [true, false, false]);
     assert!(
-        told.iter()
+        results
+            .iter()
             .all(|one| one.at <= one.end && one.frozen.is_none())
     );
 }
 
 #[test]
 fn a_new_environment_is_started_as_often_as_asked() {
-    let told = run("answer", |plan| {
+    let results = run("answer", |plan| {
         plan.invocations = 5;
         plan.cold_every = Some(2);
     });
-    assert_eq!(environments(&told), [1, 1, 2, 2, 3]);
+    assert_eq!(environments(&results), [1, 1, 2, 2, 3]);
 }
 
 #[test]
 fn a_crash_is_an_outcome_and_the_next_invocation_starts_a_new_process() {
-    let told = run("answer crash", |plan| plan.invocations = 4);
-    assert_eq!(ids(&told), ["answered", "crash", "answered", "crash"]);
-    assert_eq!(environments(&told), [1, 1, 2, 2]);
+    let results = run("answer crash", |plan| plan.invocations = 4);
+    assert_eq!(ids(&results), ["answered", "crash", "answered", "crash"]);
+    assert_eq!(environments(&results), [1, 1, 2, 2]);
     let words = "the process ended with exit code 7";
-    assert_eq!(told[1].fate.words(), Some(words));
+    assert_eq!(results[1].fate.words(), Some(words));
 }
 
 #[test]
 fn a_function_that_hangs_is_ended_at_its_limit() {
     let limit = Duration::from_millis(200);
-    let told = run("hang", |plan| {
+    let results = run("hang", |plan| {
         plan.invocations = 2;
         plan.timeout = limit;
     });
-    assert_eq!(ids(&told), ["timeout", "timeout"]);
-    assert_eq!(environments(&told), [1, 2]);
+    assert_eq!(ids(&results), ["timeout", "timeout"]);
+    assert_eq!(environments(&results), [1, 2]);
     assert!(
-        told.iter()
+        results
+            .iter()
             .all(|one| one.end.since(one.at) >= limit.as_nanos() as u64)
     );
 }
 
 #[test]
 fn a_second_answer_is_refused_and_counted() {
-    let told = run("answer twice answer", |_| {});
-    assert_eq!(ids(&told), ["answered"; 3]);
-    let again: Vec<u32> = told.iter().map(|one| one.duplicate_response).collect();
+    let results = run("answer twice answer", |_| {});
+    assert_eq!(ids(&results), ["answered"; 3]);
+    let again: Vec<u32> = results.iter().map(|one| one.duplicate_response).collect();
     assert_eq!(again, [0, 1, 0]);
 }
 
 #[test]
 fn an_error_keeps_the_text_of_the_function() {
-    let told = run("error", |_| {});
+    let results = run("error", |_| {});
     let words = "TypeError: no such thing".to_owned();
     assert!(
-        told.iter()
+        results
+            .iter()
             .all(|one| one.fate == InvocationOutcome::Error(words.clone()))
     );
-    assert_eq!(environments(&told), [1, 1, 1]);
+    assert_eq!(environments(&results), [1, 1, 1]);
 }
 
 #[test]
@@ -119,27 +123,27 @@ fn a_function_that_asks_again_without_a_response_is_recorded() {
 
 #[test]
 fn one_that_never_asks_again_is_ended() {
-    let told = run("stay", |plan| plan.timeout = Duration::from_millis(200));
-    assert_eq!(ids(&told), ["never-asked-again"; 3]);
-    assert_eq!(environments(&told), [1, 2, 3]);
+    let results = run("stay", |plan| plan.timeout = Duration::from_millis(200));
+    assert_eq!(ids(&results), ["never-asked-again"; 3]);
+    assert_eq!(environments(&results), [1, 2, 3]);
 }
 
 #[test]
 fn one_that_leaves_after_its_answer_is_replaced() {
-    let told = run("leave", |_| {});
-    assert_eq!(ids(&told), ["answered"; 3]);
+    let results = run("leave", |_| {});
+    assert_eq!(ids(&results), ["answered"; 3]);
 }
 
 #[test]
 fn one_that_cannot_begin_says_why() {
-    let told = run("init-error", |plan| plan.invocations = 1);
+    let results = run("init-error", |plan| plan.invocations = 1);
     let words = "Runtime.ImportModuleError: no module".to_owned();
-    assert_eq!(told[0].fate, InvocationOutcome::NoStart(words));
-    let told = run("never-asks", |plan| {
+    assert_eq!(results[0].fate, InvocationOutcome::NoStart(words));
+    let results = run("never-asks", |plan| {
         plan.invocations = 1;
         plan.init_timeout = Duration::from_millis(200);
     });
-    assert!(told[0].fate.words().unwrap().contains("awslambdaric"));
+    assert!(results[0].fate.words().unwrap().contains("awslambdaric"));
 }
 
 #[test]
@@ -147,14 +151,14 @@ fn a_program_that_is_not_there_is_an_error() {
     let mut function = function("answer");
     function.command = vec!["/no/such/program".into()];
     let mut gate = NoGate;
-    let told = Platform::new(Instant::now(), &mut gate).run(
+    let results = Platform::new(Instant::now(), &mut gate).run(
         &function,
         &Plan::new(1),
         RunPosition::default(),
         &|| false,
         &mut Vec::<Row>::new(),
     );
-    assert!(matches!(told, Err(LambdaError::NotFound(_))));
+    assert!(matches!(results, Err(LambdaError::NotFound(_))));
 }
 
 /// Counts, and looks whether the function is stopped.
@@ -191,9 +195,9 @@ fn an_idle_function_is_stopped_and_behind_a_closed_gate() {
     let mut plan = Plan::new(5);
     plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
     let mut gate = Doorman::default();
-    let told = invoked(&function("answer"), &plan, &mut gate);
-    assert_eq!(ids(&told), ["answered"; 5]);
-    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    let results = invoked(&function("answer"), &plan, &mut gate);
+    assert_eq!(ids(&results), ["answered"; 5]);
+    let frozen: Vec<bool> = results.iter().map(|one| one.frozen.is_some()).collect();
     assert_eq!(frozen, [false, false, true, false, true]);
     assert_eq!((gate.closed, gate.opened), (2, 2));
     assert!(gate.stopped >= 2, "{}", gate.stopped);
@@ -203,8 +207,8 @@ fn an_idle_function_is_stopped_and_behind_a_closed_gate() {
 fn a_function_that_serves_http_is_asked_by_requests() {
     let mut plan = Plan::new(5);
     plan.idle = vec![Duration::ZERO, Duration::from_millis(30)];
-    let told = invoked(&server("ok broken cut ok crash"), &plan, &mut NoGate);
-    let fates: Vec<InvocationOutcome> = told.iter().map(|one| one.fate.clone()).collect();
+    let results = invoked(&server("ok broken cut ok crash"), &plan, &mut NoGate);
+    let fates: Vec<InvocationOutcome> = results.iter().map(|one| one.fate.clone()).collect();
     let crash = "the process ended with exit code 7".to_owned();
     assert_eq!(fates[0], InvocationOutcome::Answered(5));
     assert_eq!(
@@ -219,26 +223,29 @@ fn a_function_that_serves_http_is_asked_by_requests() {
     );
     assert_eq!(fates[3], InvocationOutcome::Answered(5));
     assert_eq!(fates[4], InvocationOutcome::Crash(crash));
-    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    let frozen: Vec<bool> = results.iter().map(|one| one.frozen.is_some()).collect();
     assert_eq!(frozen, [false, false, true, false, true]);
 }
 
 #[test]
 fn an_event_is_posted_to_a_function_that_serves_http() {
     let mut plan = Plan::new(1);
-    let told = invoked(&server("method"), &plan, &mut NoGate);
-    assert_eq!(told[0].fate, InvocationOutcome::Answered(3));
+    let results = invoked(&server("method"), &plan, &mut NoGate);
+    assert_eq!(results[0].fate, InvocationOutcome::Answered(3));
     plan.event = Event(br#"{"a":1}"#.to_vec());
-    let told = invoked(&server("method"), &plan, &mut NoGate);
-    assert_eq!(told[0].fate, InvocationOutcome::Answered(4));
+    let results = invoked(&server("method"), &plan, &mut NoGate);
+    assert_eq!(results[0].fate, InvocationOutcome::Answered(4));
 }
 
 #[test]
 fn the_error_of_a_server_that_never_listens_names_its_port() {
     let mut plan = Plan::new(1);
     plan.init_timeout = Duration::from_millis(200);
-    let told = invoked(&server("deaf"), &plan, &mut NoGate);
-    assert!(told[0].fate.words().unwrap().contains("PORT"), "{told:?}");
+    let results = invoked(&server("deaf"), &plan, &mut NoGate);
+    assert!(
+        results[0].fate.words().unwrap().contains("PORT"),
+        "{results:?}"
+    );
 }
 
 #[test]
@@ -247,23 +254,23 @@ fn environments_at_once_take_an_invocation_each() {
     plan.concurrency = 3;
     plan.idle = vec![Duration::from_millis(20)];
     let mut gate = Doorman::default();
-    let told = invoked(&function("answer"), &plan, &mut gate);
-    assert_eq!(ids(&told), ["answered"; 7]);
-    assert_eq!(environments(&told), [1, 2, 3, 1, 2, 3, 1]);
-    let frozen: Vec<bool> = told.iter().map(|one| one.frozen.is_some()).collect();
+    let results = invoked(&function("answer"), &plan, &mut gate);
+    assert_eq!(ids(&results), ["answered"; 7]);
+    assert_eq!(environments(&results), [1, 2, 3, 1, 2, 3, 1]);
+    let frozen: Vec<bool> = results.iter().map(|one| one.frozen.is_some()).collect();
     assert_eq!(frozen, [false, false, false, true, true, true, true]);
     assert_eq!((gate.closed, gate.opened), (2, 2), "once for all");
-    assert!(told[..3].iter().all(|one| one.at == told[0].at));
+    assert!(results[..3].iter().all(|one| one.at == results[0].at));
 }
 
 #[test]
 fn one_of_several_that_crashes_is_replaced_and_the_others_stay() {
     let mut plan = Plan::new(4);
     plan.concurrency = 2;
-    let told = invoked(&function("answer crash"), &plan, &mut NoGate);
-    assert_eq!(ids(&told), ["answered", "answered", "crash", "crash"]);
-    let told = invoked(&function("crash"), &plan, &mut NoGate);
-    assert_eq!(environments(&told), [1, 2, 3, 4]);
+    let results = invoked(&function("answer crash"), &plan, &mut NoGate);
+    assert_eq!(ids(&results), ["answered", "answered", "crash", "crash"]);
+    let results = invoked(&function("crash"), &plan, &mut NoGate);
+    assert_eq!(environments(&results), [1, 2, 3, 4]);
 }
 
 #[test]
@@ -277,9 +284,9 @@ fn a_control_group_freezes_as_signals_do() {
     plan.freezer = Some(Freezer::ControlGroup);
     plan.idle = vec![Duration::from_millis(30)];
     plan.cpu_share = Some(0.5).filter(|_| Plan::can_share_cpu());
-    let told = invoked(&function("answer"), &plan, &mut NoGate);
-    assert_eq!(ids(&told), ["answered"; 3]);
-    assert_eq!(environments(&told), [1, 1, 1]);
+    let results = invoked(&function("answer"), &plan, &mut NoGate);
+    assert_eq!(ids(&results), ["answered"; 3]);
+    assert_eq!(environments(&results), [1, 1, 1]);
 }
 
 #[test]
@@ -287,7 +294,7 @@ fn idle_times_pass_faster_where_they_are_scaled() {
     let mut plan = Plan::new(2);
     plan.idle = vec![Duration::from_secs(3600)];
     plan.time_scale = 100_000.0;
-    let told = invoked(&function("answer"), &plan, &mut NoGate);
-    assert!(told[1].frozen.is_some());
-    assert_eq!(told[1].rest, Some(3_600_000_000_000));
+    let results = invoked(&function("answer"), &plan, &mut NoGate);
+    assert!(results[1].frozen.is_some());
+    assert_eq!(results[1].rest, Some(3_600_000_000_000));
 }

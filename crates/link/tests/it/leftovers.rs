@@ -48,20 +48,23 @@ fn owner(unprivileged: bool) -> (Child, BufReader<std::process::ChildStdout>, St
     }
     let mut child = command.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     // two programs on each side, and the owner itself
-    while told.iter().filter(|line| *line == "held").count() < 4 || told.len() < 5 {
+    while printed.iter().filter(|line| *line == "held").count() < 4 || printed.len() < 5 {
         let mut line = String::new();
         if out.read_line(&mut line).unwrap() == 0 {
             break;
         }
-        told.push(line.trim_end().to_owned());
-        if told.last().is_some_and(|line| line.starts_with("no link")) {
+        printed.push(line.trim_end().to_owned());
+        if printed
+            .last()
+            .is_some_and(|line| line.starts_with("no link"))
+        {
             break;
         }
     }
-    told.retain(|line| line != "held");
-    (child, out, told.remove(0))
+    printed.retain(|line| line != "held");
+    (child, out, printed.remove(0))
 }
 
 #[test]
@@ -128,15 +131,15 @@ fn an_unprivileged_user_gets_the_same_link() {
     if stage::link("rtt=0", "unprivileged").is_none() {
         return;
     }
-    let (mut owner, _out, told) = owner(true);
+    let (mut owner, _out, printed) = owner(true);
     owner.kill().unwrap();
     owner.wait().unwrap();
-    if told.starts_with("no link") {
-        stage::skip("unprivileged", &told);
+    if printed.starts_with("no link") {
+        stage::skip("unprivileged", &printed);
         return;
     }
-    let p50_us: u64 = told.parse().unwrap();
-    assert!(p50_us >= 30_000, "{told}");
+    let p50_us: u64 = printed.parse().unwrap();
+    assert!(p50_us >= 30_000, "{printed}");
 }
 
 #[test]
@@ -150,11 +153,11 @@ fn the_error_names_what_forbids_a_link_and_the_remedy() {
         stage::skip("forbidden", "there is no unshare(1)");
         return;
     };
-    let told = String::from_utf8_lossy(&out.stdout);
+    let printed = String::from_utf8_lossy(&out.stdout);
     if !out.status.success() {
         stage::skip("forbidden", &String::from_utf8_lossy(&out.stderr));
         return;
     }
-    assert!(told.contains("making network namespaces"), "{told}");
-    assert!(told.contains("user.max_net_namespaces"), "{told}");
+    assert!(printed.contains("making network namespaces"), "{printed}");
+    assert!(printed.contains("user.max_net_namespaces"), "{printed}");
 }

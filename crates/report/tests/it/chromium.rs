@@ -171,7 +171,7 @@ impl Chromium {
         self.from.read_until(0, &mut bytes).unwrap();
         assert_eq!(bytes.pop(), Some(0), "Chromium went away");
         let message: Value = serde_json::from_slice(&bytes).unwrap();
-        let told = &message["params"];
+        let parameters = &message["params"];
         match message["method"].as_str() {
             Some(
                 "Runtime.exceptionThrown"
@@ -180,7 +180,7 @@ impl Chromium {
                 | "Page.javascriptDialogOpening",
             ) => self.complaints.push(message.to_string()),
             Some("Network.requestWillBeSent") => {
-                let url = told["request"]["url"].as_str().unwrap_or("");
+                let url = parameters["request"]["url"].as_str().unwrap_or("");
                 if !url.starts_with("file://") && !url.starts_with("about:") {
                     self.complaints.push(format!("asked for {url}"));
                 }

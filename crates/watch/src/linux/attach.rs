@@ -172,52 +172,52 @@ impl<'a> Follower<'a> {
         let mut tell = |row: Row| observer.record(row.as_event());
         let mut strangers = Vec::new();
         self.outside
-            .take_ends(now, &mut tell, &mut |told| strangers.push(*told));
+            .take_ends(now, &mut tell, &mut |seen| strangers.push(*seen));
         // after the ends: what was connected before them is there
         if let Ok(trace) = &mut self.trace {
             trace.update();
         }
-        for told in strangers {
-            match self.traced_owner(&told) {
+        for seen in strangers {
+            match self.traced_owner(&seen) {
                 Some(TracedOwner::Followed(connect)) => {
-                    self.others.forget(told.cookie);
-                    let about = self.connection(&told, connect.at, connect.owner);
-                    self.outside.record_ended(about, told, now, &mut tell);
+                    self.others.forget(seen.cookie);
+                    let about = self.connection(&seen, connect.at, connect.owner);
+                    self.outside.record_ended(about, seen, now, &mut tell);
                 }
-                Some(TracedOwner::Other) => self.others.forget(told.cookie),
-                None => self.others.end(&told),
+                Some(TracedOwner::Other) => self.others.forget(seen.cookie),
+                None => self.others.end(&seen),
             }
         }
     }
 
-    fn traced_owner(&mut self, told: &SocketReport) -> Option<TracedOwner> {
-        self.trace.as_mut().ok()?.take_owner(told)
+    fn traced_owner(&mut self, seen: &SocketReport) -> Option<TracedOwner> {
+        self.trace.as_mut().ok()?.take_owner(seen)
     }
 
     /// Looks at all sockets, and whose the new ones are.
     fn look(&mut self) -> io::Result<()> {
         let mut there: Vec<SocketReport> = Vec::new();
         let mut served = HashSet::new();
-        sock_diag::list(|told| {
-            if told.is_listening {
-                served.insert(told.local.port());
+        sock_diag::list(|seen| {
+            if seen.is_listening {
+                served.insert(seen.local.port());
             } else {
-                there.push(told);
+                there.push(seen);
             }
         })?;
         self.others.begin_look(served, &there);
-        there.retain(|told| !(self.outside.follows(told.cookie) || self.others.knows(told.cookie)));
+        there.retain(|seen| !(self.outside.follows(seen.cookie) || self.others.knows(seen.cookie)));
         if let Ok(trace) = &mut self.trace {
             trace.update();
         }
         let mut unowned = Vec::new();
-        for told in there {
-            match self.traced_owner(&told) {
+        for seen in there {
+            match self.traced_owner(&seen) {
                 Some(TracedOwner::Followed(connect)) => {
-                    self.follow(&told, connect.at, connect.owner);
+                    self.follow(&seen, connect.at, connect.owner);
                 }
-                Some(TracedOwner::Other) => self.others.note_owner(told.cookie),
-                None => unowned.push(told),
+                Some(TracedOwner::Other) => self.others.note_owner(seen.cookie),
+                None => unowned.push(seen),
             }
         }
         if unowned.is_empty() {
@@ -225,17 +225,17 @@ impl<'a> Follower<'a> {
         }
         let is_first = self.looks.last.is_none();
         let owners = self.owners();
-        for told in unowned {
-            let owner = owners.get(&told.inode);
+        for seen in unowned {
+            let owner = owners.get(&seen.inode);
             // a port that somebody listens on is the accepting side's
-            match owner.filter(|_| !self.others.is_accepted(&told)) {
+            match owner.filter(|_| !self.others.is_accepted(&seen)) {
                 Some(owner) => {
                     self.earlier += u64::from(is_first);
-                    let mut about = self.connection(&told, self.clock.now(), owner.clone());
+                    let mut about = self.connection(&seen, self.clock.now(), owner.clone());
                     about.open_before = is_first;
-                    self.outside.follow(told.cookie, about, None);
+                    self.outside.follow(seen.cookie, about, None);
                 }
-                None => self.others.see(&told, is_first),
+                None => self.others.see(&seen, is_first),
             }
         }
         Ok(())
@@ -272,18 +272,18 @@ impl<'a> Follower<'a> {
         owners
     }
 
-    fn follow(&mut self, told: &SocketReport, at: Nanos, owner: Owner) {
-        let about = self.connection(told, at, owner);
-        self.outside.follow(told.cookie, about, None);
+    fn follow(&mut self, seen: &SocketReport, at: Nanos, owner: Owner) {
+        let about = self.connection(seen, at, owner);
+        self.outside.follow(seen.cookie, about, None);
     }
 
     /// A connection of a followed process that was opened then.
-    fn connection(&mut self, told: &SocketReport, at: Nanos, owner: Owner) -> Connection {
+    fn connection(&mut self, seen: &SocketReport, at: Nanos, owner: Owner) -> Connection {
         let mut about = Connection::new(ConnectionId(self.next_id), at);
         self.next_id += 1;
-        about.local = Some(told.local);
-        about.peer = Some(told.peer);
-        about.origin = Some(origin(told.peer));
+        about.local = Some(seen.local);
+        about.peer = Some(seen.peer);
+        about.origin = Some(origin(seen.peer));
         about.owner = Some(owner);
         about
     }

@@ -69,8 +69,8 @@ impl ConnectTrace {
     }
 
     /// Who connected a socket that is reported once: what is known of it is forgotten.
-    pub(crate) fn take_owner(&mut self, told: &SocketReport) -> Option<TracedOwner> {
-        self.connects.take_owner(told)
+    pub(crate) fn take_owner(&mut self, report: &SocketReport) -> Option<TracedOwner> {
+        self.connects.take_owner(report)
     }
 
     /// Records that are missing.
@@ -161,8 +161,8 @@ impl Connects {
         known.or_else(|| self.follows_all.then(|| "?".into()))
     }
 
-    fn take_owner(&mut self, told: &SocketReport) -> Option<TracedOwner> {
-        let addresses = (unmapped(told.local), unmapped(told.peer));
+    fn take_owner(&mut self, report: &SocketReport) -> Option<TracedOwner> {
+        let addresses = (unmapped(report.local), unmapped(report.peer));
         // in another network namespace another process may have the same addresses
         if let Some(connects) = self.decided.get_mut(&addresses) {
             let first = connects.remove(0);
@@ -213,8 +213,8 @@ mod tests {
         ]
     }
 
-    fn owner(told: Option<TracedOwner>) -> Option<u32> {
-        match told? {
+    fn owner(report: Option<TracedOwner>) -> Option<u32> {
+        match report? {
             TracedOwner::Followed(connect) => Some(connect.owner.pid),
             TracedOwner::Other => Some(0),
         }

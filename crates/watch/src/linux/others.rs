@@ -36,7 +36,7 @@ impl Others {
         self.served = served;
         self.unexplained.clear();
         if self.known.len() > MAX {
-            let there: HashSet<u64> = there.iter().map(|told| told.cookie).collect();
+            let there: HashSet<u64> = there.iter().map(|report| report.cookie).collect();
             self.known.retain(|cookie, _| there.contains(cookie));
         }
     }
@@ -47,8 +47,8 @@ impl Others {
     }
 
     /// Whether the local port is that of a listener: the socket was accepted.
-    pub(crate) fn is_accepted(&self, told: &SocketReport) -> bool {
-        self.served.contains(&told.local.port())
+    pub(crate) fn is_accepted(&self, report: &SocketReport) -> bool {
+        self.served.contains(&report.local.port())
     }
 
     /// Another process connected this socket.
@@ -57,20 +57,20 @@ impl Others {
     }
 
     /// No followed process has this socket in this look.
-    pub(crate) fn see(&mut self, told: &SocketReport, is_first_look: bool) {
-        let has_owner = told.inode != 0;
-        let is_not_ours = match self.known.get(&told.cookie) {
+    pub(crate) fn see(&mut self, report: &SocketReport, is_first_look: bool) {
+        let has_owner = report.inode != 0;
+        let is_not_ours = match self.known.get(&report.cookie) {
             Some(Seen::NotOurs) => true,
             Some(Seen::Once) if has_owner => true,
-            _ => self.is_accepted(told) || is_first_look && !has_owner,
+            _ => self.is_accepted(report) || is_first_look && !has_owner,
         };
         if is_not_ours {
-            self.known.insert(told.cookie, Seen::NotOurs);
+            self.known.insert(report.cookie, Seen::NotOurs);
             return;
         }
-        self.unexplained.insert(told.cookie);
+        self.unexplained.insert(report.cookie);
         if has_owner {
-            self.known.insert(told.cookie, Seen::Once);
+            self.known.insert(report.cookie, Seen::Once);
         }
     }
 
@@ -81,11 +81,11 @@ impl Others {
     }
 
     /// A socket has ended that is not followed.
-    pub(crate) fn end(&mut self, told: &SocketReport) {
-        self.unexplained.remove(&told.cookie);
-        let is_not_ours = self.known.remove(&told.cookie) == Some(Seen::NotOurs);
+    pub(crate) fn end(&mut self, report: &SocketReport) {
+        self.unexplained.remove(&report.cookie);
+        let is_not_ours = self.known.remove(&report.cookie) == Some(Seen::NotOurs);
         // a socket without a port was never connected
-        if !is_not_ours && !self.is_accepted(told) && told.local.port() != 0 {
+        if !is_not_ours && !self.is_accepted(report) && report.local.port() != 0 {
             self.ended += 1;
         }
     }
@@ -119,8 +119,8 @@ pub(super) mod tests {
     /// One look that finds these sockets, none of which a followed process has.
     fn look(others: &mut Others, there: &[SocketReport], is_first: bool) {
         others.begin_look(HashSet::from([80]), there);
-        for told in there {
-            others.see(told, is_first);
+        for report in there {
+            others.see(report, is_first);
         }
     }
 

@@ -28,7 +28,7 @@ pub(in crate::check) fn verdict(drain: &DrainFacts) -> Vec<String> {
     let signal = &drain.signal;
     let process = &drain.process;
     let all = drain.all();
-    let mut told = vec![match (process.end, process.ended_ms, process.at_least_ms) {
+    let mut parts = vec![match (process.end, process.ended_ms, process.at_least_ms) {
         (ProcessEnd::Ended, Some(ended), _) => {
             format!("The server ended {} after {signal}.", time(ended))
         }
@@ -45,12 +45,12 @@ pub(in crate::check) fn verdict(drain: &DrainFacts) -> Vec<String> {
         }
         _ => format!("Stopped before the server had ended after {signal}."),
     }];
-    told.push(match (all.sent, all.lost) {
+    parts.push(match (all.sent, all.lost) {
         (0, _) => "No request was in flight at the signal or could be sent after it.".to_owned(),
         (sent, 0) => format!("It lost none of {}.", counted(sent, "request")),
         (sent, lost) => format!("It lost {lost} of {}.", counted(sent, "request")),
     });
-    told.push(match drain.announced() {
+    parts.push(match drain.announced() {
         (_, 0) => "It had no occasion to announce the end.".to_owned(),
         (0, of) => format!(
             "It announced the end on none of {}.",
@@ -64,12 +64,12 @@ pub(in crate::check) fn verdict(drain: &DrainFacts) -> Vec<String> {
         }
     });
     if drain.in_flight.sent == 0 {
-        told.push(
+        parts.push(
             "No request was in flight at the signal: name one that takes its time, --drain-slow PATH."
                 .to_owned(),
         );
     }
-    told
+    parts
 }
 
 pub(in crate::check) fn findings(facts: &CheckFacts) -> Vec<Finding> {

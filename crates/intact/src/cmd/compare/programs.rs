@@ -155,17 +155,17 @@ fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
 
 /// Names that differ.
 pub(crate) fn distinct_names(names: Vec<String>) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut distinct: Vec<String> = Vec::new();
     for name in names {
         let mut candidate = name.clone();
         let mut nth = 2;
-        while told.contains(&candidate) {
+        while distinct.contains(&candidate) {
             candidate = format!("{name} ({nth})");
             nth += 1;
         }
-        told.push(candidate);
+        distinct.push(candidate);
     }
-    told
+    distinct
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn secrets_do_not_become_names() {
-        let told = names(
+        let distinct = names(
             &[
                 "curl -H 'Authorization: Bearer s3cret' http://a",
                 "--",
@@ -262,7 +262,7 @@ mod tests {
             ],
             &[],
         );
-        assert_eq!(told, ["-H", "-u"]);
+        assert_eq!(distinct, ["-H", "-u"]);
         let lines = ["a -H 'Cookie: s3cret' b", "a -H 'Cookie: s3cret' b c"];
         assert_eq!(lines.map(redact::line), ["a -H …"; 2]);
     }

@@ -516,7 +516,7 @@ for probes in 0, 1:
     print(armed())
     s.close(); time.sleep(0.3)
 ";
-    let port = server.plain_port().to_string();
+    let port = server.plain_port();
     let (out, _) = watch(&[], &["python3", "-c", script, &port]);
     let printed = String::from_utf8_lossy(&out.stdout);
     assert_eq!(printed, "['00']\n['02']\n", "{out:?}");

@@ -252,7 +252,7 @@ fn on_tls_a_kind_strikes_or_its_obstacle_is_named() {
         let Some(mut faulted) = runs.next().flatten() else {
             return;
         };
-        while (&*faulted.printed != expected || faulted.strike().exchanges_before != 1)
+        while (*faulted.printed != expected || faulted.strike().exchanges_before != 1)
             && let Some(again) = runs.next().flatten()
         {
             faulted = again;

@@ -111,12 +111,12 @@ fn every_script_is_survived_by_a_watched_program_and_counted() {
     let mut command = vec!["python3", "-c", CLIENT];
     command.extend(words.iter().map(String::as_str));
     let (out, document) = watch(&[], &command);
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{told}");
+    let printed = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{printed}");
     assert_eq!(
         String::from_utf8_lossy(&out.stdout).trim(),
         peers.len().to_string(),
-        "{told}"
+        "{printed}"
     );
     let rows = by_port(&document);
     let mut wrong = Vec::new();

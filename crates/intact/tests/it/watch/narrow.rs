@@ -36,8 +36,8 @@ fn connects_of_32_bit_programs_are_left_alone_and_counted() {
         assert_eq!(unwatched.status.code(), Some(7));
         let command = [client.to_str().unwrap()];
         let (out, document) = watch(&[], &command);
-        let told = |out: &std::process::Output| (out.stdout.clone(), out.status.code());
-        assert_eq!(told(&out), told(&unwatched), "{width}: {out:?}");
+        let result = |out: &std::process::Output| (out.stdout.clone(), out.status.code());
+        assert_eq!(result(&out), result(&unwatched), "{width}: {out:?}");
         assert_eq!(
             document["caveats"],
             serde_json::json!([{

@@ -144,15 +144,15 @@ fn assert_observed(page: &str, document: &Value, error: &str, ways: &[(&str, &st
 fn assert_refused(page: &str, document: &Value, error: &str) {
     let (_, call, id) = NEEDED;
     let caveats = caveats(document);
-    let told: Vec<&Caveat> = caveats.iter().filter(|one| one.id.ends_with(id)).collect();
-    assert_eq!(told.len(), 1, "{caveats:?}");
-    assert!(told[0].incomplete, "{told:?}");
+    let found: Vec<&Caveat> = caveats.iter().filter(|one| one.id.ends_with(id)).collect();
+    assert_eq!(found.len(), 1, "{caveats:?}");
+    assert!(found[0].incomplete, "{found:?}");
     for words in [
         &format!("this container or kernel refuses {call} ({error})"),
         "--cap-add SYS_PTRACE or --security-opt seccomp=unconfined",
         "`intact watch --pid` works without it",
     ] {
-        assert!(told[0].message.contains(words), "{words}: {told:?}");
+        assert!(found[0].message.contains(words), "{words}: {found:?}");
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("No connection was opened"), "{page}");

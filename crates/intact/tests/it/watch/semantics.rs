@@ -59,8 +59,8 @@ impl Stage {
                         let plain = run(&mut self.command(start, &[], case));
                         let watched = run(&mut self.command(start, options, case));
                         if facts(&plain) != facts(&watched) {
-                            let told = format!("{case}: {plain:?}, watched {watched:?}");
-                            different.lock().unwrap().push(told);
+                            let difference = format!("{case}: {plain:?}, watched {watched:?}");
+                            different.lock().unwrap().push(difference);
                         }
                     }
                 });
