@@ -77,7 +77,7 @@ fn laxer(error: &rustls::Error) -> Option<&'static str> {
             | InvalidMessage::MessageTooShort
             | InvalidMessage::MissingData(_)
             | InvalidMessage::NoSignatureSchemes
-            | InvalidMessage::TrailingData("ClientExtensions")
+            | InvalidMessage::TrailingData("ClientExtensions" | "Empty")
             | InvalidMessage::EmptyTicketValue
             | InvalidMessage::DuplicateExtension(_)
             | InvalidMessage::PreSharedKeyIsNotFinalExtension,
