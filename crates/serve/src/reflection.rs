@@ -1,13 +1,14 @@
 //! Server reflection of gRPC: the descriptors of the services that the server offers.
 //!
-//! The reply is complete when the requests are: a client that waits for each response before it
-//! ends its requests waits without end.
+//! The reply to the requests that came first ends the stream, since a client may wait for it before
+//! it ends its requests. It opens another stream for its next ones.
 
 use intact_grpc::field_descriptor_proto::{Label, Type};
 use intact_grpc::{
     DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
     FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto, reflection,
 };
+use intact_wire::grpc::{FrameError, unframe};
 
 /// Whether this is the method of reflection, in any version.
 pub(crate) fn is_reflection(path: &[u8]) -> bool {
@@ -17,6 +18,11 @@ pub(crate) fn is_reflection(path: &[u8]) -> bool {
 /// The response to a body of requests; `None` if it is none.
 pub(crate) fn reply(body: &[u8]) -> Option<Vec<u8>> {
     reflection::reply(&[health(), test()], body).ok()
+}
+
+/// Whether each request in the body so far is whole.
+pub(crate) fn is_whole(body: &[u8]) -> bool {
+    unframe(body).all(|one| one != Err(FrameError::Truncated))
 }
 
 /// `grpc.health.v1.Health`, without `Watch`, which the server does not have.

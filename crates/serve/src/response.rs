@@ -50,6 +50,17 @@ impl Body {
         }
     }
 
+    /// Whether the response can be made of this part of the request's body: a query of server reflection, which is a stream.
+    /// The response to it ends the stream; a client opens another one for its next query.
+    pub(crate) fn is_due_after(&self, request: &[u8]) -> bool {
+        !request.is_empty()
+            && match self {
+                #[cfg(feature = "reflection")]
+                Body::Reflection => reflection::is_whole(request),
+                _ => false,
+            }
+    }
+
     /// Whether it is made of the request's body.
     pub(crate) fn takes_request(&self) -> bool {
         !matches!(self, Body::Filler(_) | Body::Given(_))

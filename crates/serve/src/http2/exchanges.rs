@@ -59,6 +59,8 @@ pub(super) struct StreamExchange {
     calls: Option<AbortHandle>,
     /// Bytes of `body` that count against what is kept for all streams.
     held: usize,
+    /// The request is complete, or as much of it came as the response needs.
+    is_complete: bool,
 }
 
 /// All of them.
@@ -201,8 +203,18 @@ impl Listener for Exchanges<'_> {
             body: Vec::new(),
             calls: None,
             held: 0,
+            is_complete: false,
         };
+        let refuses = exchanging
+            .plan
+            .answer
+            .grpc
+            .is_some_and(|status| status != 0);
         self.all.insert(stream, exchanging);
+        // a client that streams ends its request only after this response
+        if refuses {
+            self.complete(stream);
+        }
         !self.last
     }
 
@@ -227,6 +239,10 @@ impl Listener for Exchanges<'_> {
             exchanging.body.extend_from_slice(piece);
             exchanging.held = length;
             self.held += piece.len();
+            // a client that streams waits for the response before it ends its request
+            if exchanging.plan.answer.body.is_due_after(&exchanging.body) {
+                self.complete(stream);
+            }
         }
     }
 
@@ -234,6 +250,9 @@ impl Listener for Exchanges<'_> {
         let Some(exchanging) = self.all.get_mut(&stream) else {
             return;
         };
+        if std::mem::replace(&mut exchanging.is_complete, true) {
+            return;
+        }
         if let Some(pending) = &mut exchanging.pending {
             pending.received();
         }

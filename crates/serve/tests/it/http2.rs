@@ -141,6 +141,14 @@ fn block(method: u8, path: &str) -> Vec<u8> {
     block
 }
 
+/// The header block of a call: the name of `content-type` from the static table, the value as it is.
+fn grpc_block(path: &str) -> Vec<u8> {
+    let mut block = block(0x83, path);
+    block.extend([0x0f, 0x10, 16]);
+    block.extend(b"application/grpc");
+    block
+}
+
 fn rig() -> Rig {
     Rig::start(Config::default())
 }
@@ -167,6 +175,42 @@ fn alpn_chooses_it_under_tls() {
     let mut client = Client::start(rig.connect_tls(&tls));
     client.post(1, "/echo", b"hello");
     assert_eq!(client.answer(1).1, b"hello");
+}
+
+/// As grpcurl asks: its request has no end before it has the response.
+#[test]
+fn a_query_of_reflection_is_answered_before_the_request_ends() {
+    let rig = rig();
+    let mut client = Client::start(rig.connect());
+    let head = grpc_block("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+    client.frame(KIND_HEADERS, END_HEADERS, 1, &head);
+    // list_services, in two parts
+    client.frame(KIND_DATA, 0, 1, &[0, 0, 0, 0, 2]);
+    client.frame(KIND_DATA, 0, 1, &[0x3a, 0]);
+    let body = client.until(KIND_DATA);
+    let listed = String::from_utf8_lossy(&body.payload);
+    assert!(listed.contains("grpc.health.v1.Health"), "{listed}");
+    assert!(!body.ends_stream());
+    assert!(client.until(KIND_HEADERS).ends_stream());
+    let stop = client.until(RST_STREAM);
+    assert_eq!((stop.stream, &*stop.payload), (1, &[0; 4][..]), "NO_ERROR");
+    // what was under way is no error
+    client.frame(KIND_DATA, END_STREAM, 1, &[0, 0, 0, 0, 2, 0x3a, 0]);
+    client.get(3, "/");
+    assert!(!client.answer(3).1.is_empty());
+}
+
+#[test]
+fn an_unknown_method_of_grpc_is_refused_before_the_request_ends() {
+    let rig = rig();
+    let mut client = Client::start(rig.connect());
+    client.frame(KIND_HEADERS, END_HEADERS, 1, &grpc_block("/a.B/Stream"));
+    let refusal = client.until(KIND_HEADERS);
+    assert!(refusal.ends_stream(), "{refusal:?}");
+    assert_eq!(client.until(RST_STREAM).stream, 1);
+    client.frame(KIND_DATA, END_STREAM, 1, &[0; 5]);
+    client.post(3, "/echo", b"kept");
+    assert_eq!(client.answer(3).1, b"kept");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::closed_streams::ClosedStreams;
 use super::{Listener, Session};
 use crate::response::Body;
 use intact_wire::h2::hpack::Indexing;
-use intact_wire::h2::writer;
+use intact_wire::h2::{ErrorCode, writer};
 
 /// Bytes that gather before they are sent.
 const BATCH: usize = 64 * 1024;
@@ -41,10 +41,23 @@ impl Session {
         let before = out.len();
         let most = self.client.max_frame_size as usize;
         writer::write_headers(out, id, &block, end, most);
+        let written = out.len() - before;
         if end {
-            self.forget(id, ClosedStreams::Ended);
+            self.end_response(id, out);
         }
-        (out.len() - before) as u64
+        written as u64
+    }
+
+    /// Notes the end of a response. A client that is still sending its request is asked to stop (RFC 9113 section 8.1).
+    fn end_response(&mut self, id: u32, out: &mut Vec<u8>) {
+        let is_receiving = self.streams.get(&id).is_some_and(|one| one.receiving);
+        let past = if is_receiving {
+            writer::write_reset(out, id, ErrorCode::NO_ERROR);
+            ClosedStreams::Reset
+        } else {
+            ClosedStreams::Ended
+        };
+        self.forget(id, past);
     }
 
     /// Gives the bytes `from..until` of a body to be sent as the windows allow.
@@ -98,7 +111,7 @@ impl Session {
             }
             stream.outgoing = None;
             if end {
-                self.forget(id, ClosedStreams::Ended);
+                self.end_response(id, out);
             }
             listener.sent(id);
         }
