@@ -2,7 +2,7 @@
 //! create.
 
 use crate::socket_option;
-use socket2::{Domain, SockAddr, SockRef, Socket};
+use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
@@ -138,18 +138,17 @@ fn tcp_info<const LEN: usize>(socket: &impl AsFd) -> Option<[u8; LEN]> {
 pub struct PeerChecks {
     /// Keep-alive probes; absent where they are off.
     pub probes: Option<KeepAliveProbes>,
-    /// The limit on unacknowledged bytes in milliseconds (TCP_USER_TIMEOUT); absent where none is
-    /// set.
-    pub user_timeout_ms: Option<u32>,
+    /// The limit on unacknowledged bytes (TCP_USER_TIMEOUT); absent where none is set.
+    pub user_timeout: Option<Duration>,
 }
 
 /// The keep-alive probes of a TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAliveProbes {
-    /// Idle time before the first probe, in seconds.
-    pub idle_s: u32,
-    /// Time between probes, in seconds.
-    pub interval_s: u32,
+    /// Idle time before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
     /// Probes without a response that end the connection.
     pub count: u32,
 }
@@ -157,19 +156,17 @@ pub struct KeepAliveProbes {
 impl PeerChecks {
     /// The options of a socket.
     pub fn of(socket: &impl AsFd) -> PeerChecks {
-        let tcp = |name| socket_option::read::<u32>(socket, libc::IPPROTO_TCP, name).ok();
-        let is_on: io::Result<u32> =
-            socket_option::read(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE);
+        let socket = SockRef::from(socket);
         let probes = || {
             Some(KeepAliveProbes {
-                idle_s: tcp(libc::TCP_KEEPIDLE)?,
-                interval_s: tcp(libc::TCP_KEEPINTVL)?,
-                count: tcp(libc::TCP_KEEPCNT)?,
+                idle: socket.tcp_keepalive_time().ok()?,
+                interval: socket.tcp_keepalive_interval().ok()?,
+                count: socket.tcp_keepalive_retries().ok()?,
             })
         };
         PeerChecks {
-            probes: is_on.is_ok_and(|on| on != 0).then(probes).flatten(),
-            user_timeout_ms: tcp(libc::TCP_USER_TIMEOUT).filter(|&limit| limit > 0),
+            probes: socket.keepalive().is_ok_and(|on| on).then(probes).flatten(),
+            user_timeout: socket.tcp_user_timeout().ok().flatten(),
         }
     }
 
@@ -178,15 +175,16 @@ impl PeerChecks {
     /// # Errors
     /// Those of setsockopt(2).
     pub fn set(&self, socket: &impl AsFd) -> io::Result<()> {
-        let tcp = |name, value: u32| socket_option::set(socket, libc::IPPROTO_TCP, name, &value);
+        let socket = SockRef::from(socket);
         if let Some(probes) = self.probes {
-            tcp(libc::TCP_KEEPIDLE, probes.idle_s)?;
-            tcp(libc::TCP_KEEPINTVL, probes.interval_s)?;
-            tcp(libc::TCP_KEEPCNT, probes.count)?;
-            socket_option::set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1u32)?;
+            let keepalive = TcpKeepalive::new()
+                .with_time(probes.idle)
+                .with_interval(probes.interval)
+                .with_retries(probes.count);
+            socket.set_tcp_keepalive(&keepalive)?;
         }
-        match self.user_timeout_ms {
-            Some(limit) => tcp(libc::TCP_USER_TIMEOUT, limit),
+        match self.user_timeout {
+            Some(limit) => socket.set_tcp_user_timeout(Some(limit)),
             None => Ok(()),
         }
     }

@@ -62,10 +62,14 @@ impl Looks {
             return;
         };
         if let Some(probes) = checks.probes {
-            seen.note_probes(probes.idle_s);
+            seen.note_probes(saturating(probes.idle.as_secs().into()));
         }
-        if let Some(limit) = checks.user_timeout_ms {
-            seen.note_user_timeout(limit);
+        if let Some(limit) = checks.user_timeout {
+            seen.note_user_timeout(saturating(limit.as_millis()));
         }
     }
+}
+
+fn saturating(number: u128) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

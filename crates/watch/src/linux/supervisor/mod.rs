@@ -15,6 +15,7 @@ mod connect_request;
 mod delayed_exits;
 mod lookups;
 mod made_sockets;
+mod named_counts;
 mod notifications;
 mod own_rules;
 mod passthrough;

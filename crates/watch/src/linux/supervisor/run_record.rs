@@ -150,7 +150,7 @@ impl RunRecord {
     }
 
     /// Records the counts of unwatched connections, except reasons that `recorded` has, and returns all.
-    pub(super) fn finish(self, recorded: &[Unwatched]) -> BTreeMap<Unwatched, u64> {
+    pub(super) fn finish(mut self, recorded: &[Unwatched]) -> BTreeMap<Unwatched, u64> {
         let reasons = self.unwatched.iter();
         for (reason, count) in reasons.filter(|(reason, _)| !recorded.contains(reason)) {
             self.row(Row::Caveat(reason.caveat(*count)));
@@ -162,7 +162,7 @@ impl RunRecord {
         }
         let elsewhere = [self.unix_sockets.caveat(), self.udp_peers.caveat()];
         for caveat in elsewhere.into_iter().flatten() {
-            self.relay.record(Row::Caveat(caveat));
+            self.row(Row::Caveat(caveat));
         }
         self.unwatched
     }

@@ -4,9 +4,10 @@
 //! The C library connects a UDP socket to each address of a name and sends nothing. So a socket counts once it has received a
 //! datagram. Sockets that are not connected leave no trace here.
 
+use super::named_counts::NamedCounts;
 use intact_ledger::Caveat;
 use intact_sys::socket;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -17,10 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PACE: Duration = Duration::from_millis(100);
 /// Sockets that are looked at.
 const MAX: usize = 128;
-/// Peers that are kept; sockets of further ones share one count.
-const MAX_PEERS: usize = 100;
-/// Peers in the caveat.
-const SHOWN: usize = 3;
 
 /// The peers of connected UDP sockets.
 #[derive(Default)]
@@ -30,8 +27,7 @@ pub(super) struct UdpPeers {
     /// When they are looked at next.
     due: Option<Instant>,
     /// Sockets by peer.
-    sockets: BTreeMap<SocketAddr, u64>,
-    further: u64,
+    sockets: NamedCounts<SocketAddr>,
 }
 
 struct Waiting {
@@ -68,46 +64,24 @@ impl UdpPeers {
 
     fn count_received(&mut self) {
         let UdpPeers {
-            waiting,
-            sockets,
-            further,
-            ..
+            waiting, sockets, ..
         } = self;
         waiting.retain(|_, one| {
             let has_received = socket::has_received(&one.copy);
             if has_received {
-                if sockets.len() < MAX_PEERS || sockets.contains_key(&one.peer) {
-                    *sockets.entry(one.peer).or_default() += 1;
-                } else {
-                    *further += 1;
-                }
+                sockets.add(one.peer);
             }
             !has_received
         });
     }
 
     /// The caveat on a run with such peers.
-    pub(super) fn caveat(mut self) -> Option<Caveat> {
+    pub(super) fn caveat(&mut self) -> Option<Caveat> {
         self.count_received();
-        let mut peers: Vec<_> = self.sockets.into_iter().collect();
-        peers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let rest: u64 = peers.iter().skip(SHOWN).map(|(_, count)| count).sum();
-        let shown = peers.iter().take(SHOWN);
-        let mut names: Vec<_> = shown
-            .map(|(peer, count)| format!("{peer} ({count})"))
-            .collect();
-        if names.is_empty() {
-            return None;
-        }
-        if rest + self.further > 0 {
-            names.push(format!("others ({})", rest + self.further));
-        }
+        let peers = self.sockets.list()?;
         Some(Caveat::new(
             Caveat::UDP,
-            format!(
-                "UDP is not watched, and HTTP/3 uses it: {}",
-                names.join(", ")
-            ),
+            format!("UDP is not watched, and HTTP/3 uses it: {peers}"),
         ))
     }
 }

@@ -1,15 +1,11 @@
 //! Connections to Unix sockets: they stay with the kernel, and only their names and numbers are kept, so that a page does not
 //! read as if there were none. Must not delay a call.
 
+use super::named_counts::NamedCounts;
 use intact_ledger::Caveat;
-use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Names that are kept; further sockets share one count.
-const MAX_NAMES: usize = 100;
-/// Names in the caveat.
-const SHOWN: usize = 3;
 /// Services that libraries connect to for names, logs and the desktop: they carry no HTTP.
 const SERVICES: [&str; 7] = [
     "/run/nscd/",
@@ -24,8 +20,7 @@ const SERVICES: [&str; 7] = [
 /// The sockets that programs connected to.
 #[derive(Default)]
 pub(super) struct UnixSockets {
-    connections: BTreeMap<String, u64>,
-    without_name: u64,
+    connections: NamedCounts<String>,
     /// Sockets of ours that the program is given the names of.
     ours: Vec<String>,
 }
@@ -45,34 +40,15 @@ impl UnixSockets {
         if is_service || self.ours.contains(&name) || !exists(thread, &name) {
             return;
         }
-        if self.connections.len() < MAX_NAMES || self.connections.contains_key(&name) {
-            *self.connections.entry(name).or_default() += 1;
-        } else {
-            self.without_name += 1;
-        }
+        self.connections.add(name);
     }
 
     /// The caveat on a run with such connections.
     pub(super) fn caveat(&self) -> Option<Caveat> {
-        let mut sockets: Vec<_> = self.connections.iter().collect();
-        sockets.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let shown = sockets.iter().take(SHOWN);
-        let mut names: Vec<_> = shown
-            .map(|(name, count)| format!("{name} ({count})"))
-            .collect();
-        if names.is_empty() {
-            return None;
-        }
-        if sockets.len() > SHOWN {
-            let rest: u64 = sockets[SHOWN..].iter().map(|(_, count)| **count).sum();
-            names.push(format!("others ({})", rest + self.without_name));
-        }
+        let names = self.connections.list()?;
         Some(Caveat::new(
             Caveat::UNIX_SOCKETS,
-            format!(
-                "connections to Unix sockets are not watched: {}",
-                names.join(", ")
-            ),
+            format!("connections to Unix sockets are not watched: {names}"),
         ))
     }
 }
