@@ -16,7 +16,12 @@ const IDLE: u32 = 15;
 /// Requests that keep a connection in use while its age is measured.
 pub(crate) const AGE: u32 = 5;
 /// The same under `--thorough`.
-pub(crate) const AGE_THOROUGH: u32 = 31;
+const AGE_THOROUGH: u32 = 31;
+
+/// Requests of the probe for a maximum age.
+pub(crate) fn age_requests(config: &Config) -> u32 {
+    if config.thorough { AGE_THOROUGH } else { AGE }
+}
 
 /// A part of a check with a budget of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +74,7 @@ impl Budget {
             card: CARD + 2 * config.tries.len() as u32,
             cap: if config.thorough { CAP_THOROUGH } else { CAP },
             idle: match config.idle {
-                true if config.thorough => IDLE + AGE_THOROUGH + held,
-                true => IDLE + AGE + held,
+                true => IDLE + age_requests(config) + held,
                 false => 0,
             },
             drain: 0,

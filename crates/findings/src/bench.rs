@@ -27,7 +27,7 @@ pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
 pub use effects::{Effect, EffectResult};
-pub(crate) use findings::{failure_kinds, not_2xx, only_errors, unmeasured};
+pub(crate) use findings::{failure_kinds, no_success_verdict, not_2xx};
 pub use machine::MachineFacts;
 pub(crate) use machine::SHARED;
 pub use open_loop::OpenLoopFacts;
@@ -35,6 +35,7 @@ pub(crate) use populations::modes;
 pub use ports::PortLimit;
 pub use saturation::Saturation;
 pub use service::{OutgoingRound, ServiceFacts};
+pub(crate) use variant::no_success;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
 };
@@ -134,7 +135,9 @@ impl BenchFacts {
         let mut caveats = tally.caveats.clone();
         caveats.extend(caveats::caveats(&variants, rounds));
         let errors = ErrorResponses::among(&requests.status, run.expect);
-        let verdicts = if variants.iter().any(|one| one.no_success.is_none()) {
+        let verdicts = if let Some(verdict) = no_success_verdict(&requests, &errors, tally, first) {
+            vec![verdict]
+        } else {
             // the table of effects has the others
             let most = if effects.is_empty() { usize::MAX } else { 1 };
             let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds, most);
@@ -145,10 +148,6 @@ impl BenchFacts {
                 .chain(failed);
             sentences.splice(at..at, next);
             sentences
-        } else if errors.is_all() && requests.ok > 0 {
-            vec![only_errors(&requests, &errors)]
-        } else {
-            vec![unmeasured(tally, first)]
         };
         Ok(BenchFacts {
             verdict: verdicts,

@@ -456,6 +456,13 @@ pub struct MaxAge {
     pub ended: Option<Ended>,
 }
 
+impl MaxAge {
+    /// Whether the server ended the connection, or announced to end it.
+    pub fn is_over(&self) -> bool {
+        self.last_announced || self.ended.is_some()
+    }
+}
+
 /// Requests sent close to the idle limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,7 +3,7 @@
 //! Where a connection ended after some requests, another one carries few in a longer time: if it ends too, the age is the limit.
 
 use super::{Ended, ProbeContext};
-use crate::budget::{AGE, AGE_THOROUGH};
+use crate::budget::{AGE, age_requests};
 use crate::line::Line;
 use intact_ledger::server_profile::{MaxAge, ServerProfile};
 use intact_ledger::{Side, Span};
@@ -40,8 +40,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         ended: ended.map(|(_, ended)| ended),
     };
     // the short probe shows only whether an age is the limit
-    let is_limit = age.last_announced || age.ended.is_some();
-    bench.card.age = (is_limit || bench.config.thorough).then_some(age);
+    bench.card.age = (age.is_over() || bench.config.thorough).then_some(age);
     bench.caller.close(line);
     done
 }
@@ -77,13 +76,11 @@ fn plan(bench: &ProbeContext<'_>) -> (u64, u32) {
     let ended = limit.and_then(|limit| limit.ended_after());
     // a quarter longer than the connection whose end has to be explained
     let suspected = ended.map_or(0, |span| span.nanos() / 4 * 5);
-    match bench.config.thorough {
-        true => {
-            let asked = bench.config.idle_limit.as_nanos() as u64;
-            (asked.max(suspected), AGE_THOROUGH)
-        }
-        false => (suspected, AGE),
-    }
+    let asked = match bench.config.thorough {
+        true => bench.config.idle_limit.as_nanos() as u64,
+        false => 0,
+    };
+    (asked.max(suspected), age_requests(bench.config))
 }
 
 /// The interval between requests, in nanoseconds: half the idle timeout, or as the budget of requests allows.

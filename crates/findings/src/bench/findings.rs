@@ -1,7 +1,7 @@
 //! The findings of a bench, next to its comparisons, and the caveats of its figures.
 
 use super::RULES;
-use super::variant::{NOT_MODIFIED, VariantFacts};
+use super::variant::{NOT_MODIFIED, VariantFacts, no_success};
 use crate::check::SWITCH_ON;
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::failure_remedy::{failure_remedy, failure_words};
@@ -331,10 +331,9 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
 /// The sentences about errors next to other responses: their share, and the variants that had nothing else.
 pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<String> {
     let mut sentences: Vec<String> = errors.share().into_iter().collect();
-    let only_errors = |one: &&VariantFacts| one.no_success.is_some() && one.requests.ok > 0;
     let names: Vec<&str> = variants
         .iter()
-        .filter(only_errors)
+        .filter(|one| one.has_only_errors())
         .map(|one| &*one.name)
         .collect();
     if !names.is_empty() {
@@ -357,8 +356,22 @@ pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<String> {
     })
 }
 
+/// The verdict where no measured request succeeded; the first ones give details.
+pub(crate) fn no_success_verdict(
+    requests: &Requests,
+    errors: &ErrorResponses,
+    tally: &Tally,
+    first: &[Exchange],
+) -> Option<String> {
+    no_success(requests, errors)?;
+    Some(match requests.ok {
+        0 => unmeasured(tally, first),
+        _ => only_errors(requests, errors),
+    })
+}
+
 /// The verdict where every response was an error.
-pub(crate) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
+fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
     let failed = requests.failures();
     let mut counts = format!("{} of {}", requests.ok, requests.total);
     if failed > 0 {
@@ -368,7 +381,7 @@ pub(crate) fn only_errors(requests: &Requests, errors: &ErrorResponses) -> Strin
 }
 
 /// The verdict where no measured request succeeded: how requests failed, the most frequent way first. The first ones give details.
-pub(crate) fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
+fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
     let mut counts: BTreeMap<Failure, u64> = BTreeMap::new();
     for group in tally.cells.iter().flat_map(|cell| &cell.groups) {
         if let Some(kind) = group.key.outcome.failure() {

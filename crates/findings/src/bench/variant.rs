@@ -266,6 +266,11 @@ pub struct VariantFacts {
 embeds!(VariantFacts, counts: TrafficCounts);
 
 impl VariantFacts {
+    /// Whether there were responses and every one was an error.
+    pub(crate) fn has_only_errors(&self) -> bool {
+        self.no_success.is_some() && self.requests.ok > 0
+    }
+
     /// Whether nothing but keep-alive distinguishes it from another.
     pub(super) fn differs_in_keepalive(&self, other: &VariantFacts) -> bool {
         let axes = |one: &VariantFacts| {
@@ -303,7 +308,10 @@ impl VariantFacts {
         let evidence: Vec<CallEvidence> = evidence.collect();
         let mut facts = VariantFacts {
             name: variant.name.clone(),
-            no_success: no_success(&requests, expected),
+            no_success: no_success(
+                &requests,
+                &ErrorResponses::among(&requests.status, expected),
+            ),
             keepalive: axes.keepalive,
             http: axes.http.as_str().to_owned(),
             tls: tls_version(axes.tls, all),
@@ -433,10 +441,11 @@ fn tls_version(asked: TlsChoice, all: &Cell) -> Option<String> {
     )
 }
 
-fn no_success(requests: &Requests, expected: Option<ExpectedStatus>) -> Option<&'static str> {
+/// Why these requests measure no success; `errors` are those among their responses.
+pub(crate) fn no_success(requests: &Requests, errors: &ErrorResponses) -> Option<&'static str> {
     if requests.ok == 0 {
         Some(NO_RESPONSE)
-    } else if ErrorResponses::among(&requests.status, expected).is_all() {
+    } else if errors.is_all() {
         Some(ONLY_ERRORS)
     } else {
         None

@@ -114,7 +114,7 @@ pub(super) fn figures(
     let outcome = match &reason {
         None => "met",
         // no processor is to blame for error pages alone
-        Some(_) if variant.no_success.is_some() && variant.requests.ok > 0 => "missed",
+        Some(_) if variant.has_only_errors() => "missed",
         Some(_) => other_limit(variant).unwrap_or("missed"),
     };
     let open = variant.open_loop.as_ref();

@@ -14,7 +14,7 @@ pub use conditions::{ConditionError, Conditions};
 pub use judge::{StepFigures, judge};
 pub use recovery::{Recovery, RecoveryWindow};
 
-use crate::bench::{ErrorResponses, PortLimit, VariantFacts};
+use crate::bench::{ErrorResponses, PortLimit, VariantFacts, no_success};
 use crate::figures::{TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
@@ -178,7 +178,7 @@ impl CapacityFacts {
 
     /// Whether any request of a complete step had a response that is no error page.
     pub fn any_success(&self) -> bool {
-        self.requests.ok > 0 && !self.errors.is_all()
+        no_success(&self.requests, &self.errors).is_none()
     }
 
     fn limits(&self) -> Vec<Caveat> {

@@ -1,18 +1,15 @@
 //! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must not compute figures.
 
 use super::{CapacityFacts, CapacityInterval, CapacityRatio, Recovery, VariantCapacity};
-use crate::bench::{SHARED, only_errors, unmeasured};
+use crate::bench::{SHARED, no_success_verdict};
 use intact_ledger::Tally;
 use intact_units::number::{per_second, time};
 
 /// The sentences, the one that matters most first.
 pub(super) fn sentences(facts: &CapacityFacts, tally: &Tally) -> Vec<String> {
     let errors = &facts.errors;
-    if facts.requests.ok == 0 {
-        return vec![unmeasured(tally, &[])];
-    }
-    if errors.is_all() {
-        return vec![only_errors(&facts.requests, errors)];
+    if let Some(verdict) = no_success_verdict(&facts.requests, errors, tally, &[]) {
+        return vec![verdict];
     }
     let mut sentences: Vec<String> = facts.ratios.iter().map(ratio).collect();
     let conditions = facts.conditions.join(", ");

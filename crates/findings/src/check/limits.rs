@@ -184,10 +184,10 @@ pub struct MaxAgeFacts {
 impl MaxAgeFacts {
     pub(super) fn of(aged: &MaxAge) -> MaxAgeFacts {
         let seconds = aged.span.nanos() as f64 / NANOS_PER_S;
-        let over = aged.last_announced || aged.ended.is_some();
+        let is_over = aged.is_over();
         MaxAgeFacts {
-            measured_s: over.then_some(seconds),
-            at_least_s: (!over).then_some(seconds),
+            measured_s: is_over.then_some(seconds),
+            at_least_s: (!is_over).then_some(seconds),
             answered: aged.answered,
             last_announced: aged.last_announced,
             ended: aged.ended.map(CloseFacts::of),

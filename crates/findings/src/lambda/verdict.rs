@@ -108,10 +108,10 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
         .connection_states
         .iter()
         .filter(|(case, _)| case.is_death());
-    let (mut dead, mut ordered) = (0, Vec::new());
+    let (mut dead, mut kinds) = (0, Vec::new());
     for (case, count) in deaths {
         dead += count;
-        ordered.push(format!("{} {count}", case.words()));
+        kinds.push(format!("{} {count}", case.words()));
     }
     if dead == 0 {
         return None;
@@ -121,7 +121,7 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
         "{whose}{}: {dead} of {} connections that were open did not outlive it ({}); of the invocations after that {} recovered, {} failed",
         kind.name,
         pauses.open,
-        ordered.join(", "),
+        kinds.join(", "),
         saw(FreezeEffect::Recovered),
         saw(FreezeEffect::Failed)
     ))

@@ -7,7 +7,9 @@ mod verdict;
 
 pub use figures::{RequestFigures, SessionFacts, TagFacts};
 
-use crate::bench::{ErrorResponses, MachineFacts, Mode, SHARED, failure_kinds, modes, not_2xx};
+use crate::bench::{
+    ErrorResponses, MachineFacts, Mode, SHARED, failure_kinds, modes, no_success, not_2xx,
+};
 use crate::figures::{Connections, Latency, Requests, TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::population::{Population, buckets_ms};
@@ -173,7 +175,7 @@ impl ScenarioFacts {
 
     /// Whether a request succeeded: it had a complete response, and that was no error or the user named its status.
     pub fn any_success(&self) -> bool {
-        self.requests.ok > 0 && !self.errors.is_all()
+        no_success(&self.requests, &self.errors).is_none()
     }
 
     /// What limits the figures, beyond what the run itself recorded.

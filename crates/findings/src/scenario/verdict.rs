@@ -1,7 +1,7 @@
 //! The sentences of a scenario: what clients did, the modes of the latency, and why nothing succeeded. Must not compute figures.
 
 use super::ScenarioFacts;
-use crate::bench::{Mode, only_errors, unmeasured};
+use crate::bench::{Mode, no_success_verdict};
 use crate::population::Population;
 use intact_ledger::{Exchange, Reuse, Tally};
 use intact_units::number::{time, whole_percent};
@@ -9,11 +9,8 @@ use intact_units::plural::counted;
 
 /// The sentences, the one that matters most first.
 pub(super) fn sentences(facts: &ScenarioFacts, tally: &Tally, first: &[Exchange]) -> Vec<String> {
-    if facts.requests.ok == 0 {
-        return vec![unmeasured(tally, first)];
-    }
-    if facts.errors.is_all() {
-        return vec![only_errors(&facts.requests, &facts.errors)];
+    if let Some(verdict) = no_success_verdict(&facts.requests, &facts.errors, tally, first) {
+        return vec![verdict];
     }
     let mut sentences = Vec::new();
     sentences.extend(modes(facts));

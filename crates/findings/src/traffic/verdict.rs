@@ -287,18 +287,18 @@ fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> Strin
         .caveats
         .iter()
         .filter(|one| [Caveat::UNIX_SOCKETS, Caveat::UDP].contains(&&*one.id));
-    let elsewhere: Vec<_> = elsewhere.map(|one| &*one.message).collect();
+    let elsewhere = elsewhere.map(|one| &*one.message).collect::<Vec<_>>();
+    let elsewhere = elsewhere.join("; ");
     let failures = &totals.connections.failed;
     let lookups = &totals.lookups;
     match (failures.values().sum(), missing) {
         (0, _) if lookups.failed > 0 => {
             let (failed, kinds) = (counted(lookups.failed, "lookup"), kinds(&lookups.errors));
-            match elsewhere[..] {
-                [] => format!("No connection could be opened: {failed} failed ({kinds})"),
-                _ => format!(
-                    "No TCP connection was opened: {failed} failed ({kinds}); {}",
-                    elsewhere.join("; ")
-                ),
+            match &*elsewhere {
+                "" => format!("No connection could be opened: {failed} failed ({kinds})"),
+                _ => {
+                    format!("No TCP connection was opened: {failed} failed ({kinds}); {elsewhere}")
+                }
             }
         }
         (0, Some(reason)) => format!("Nothing was observed: {reason}"),
@@ -306,10 +306,10 @@ fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> Strin
             let results = counted(unseen, "lookup");
             format!("No connection was opened. What {results} found was not seen")
         }
-        (0, None) if elsewhere.is_empty() => {
-            "No connection was opened, so nothing was measured".to_owned()
-        }
-        (0, None) => format!("No TCP connection was opened; {}", elsewhere.join("; ")),
+        (0, None) => match &*elsewhere {
+            "" => "No connection was opened, so nothing was measured".to_owned(),
+            _ => format!("No TCP connection was opened; {elsewhere}"),
+        },
         (failed, _) => {
             let attempts = counted(failed, "attempt");
             let kinds = kinds(failures);

@@ -41,7 +41,7 @@ pub(crate) fn of_packets(
     packets: &Packets,
 ) -> anyhow::Result<(Vec<LadderFacts>, Vec<BodyArrivalFacts>)> {
     let mut ladders = Vec::new();
-    let mut parts = Vec::new();
+    let mut arrivals = Vec::new();
     for (number, what) in (1..).zip(&packets.spoken) {
         let file = Box::new(Cursor::new(packets.file.clone()));
         let input = Input::from_reader(Path::new("packets"), file, None, &InputOptions::default())
@@ -62,7 +62,7 @@ pub(crate) fn of_packets(
             ..facts(&ladder)
         }));
         // each pass reads all of them
-        parts = answers.facts();
+        arrivals = answers.facts();
     }
-    Ok((ladders, parts))
+    Ok((ladders, arrivals))
 }

@@ -184,9 +184,9 @@ fn a_collector_gets_what_the_text_has_with_the_times_of_the_run() {
         "{head}"
     );
     let message = ExportMetricsServiceRequest::decode(&body[..]).unwrap();
-    let mut printed = BTreeMap::new();
+    let mut exported = BTreeMap::new();
     for metric in metrics(&message) {
-        as_prometheus(metric, &mut printed);
+        as_prometheus(metric, &mut exported);
         let times: Vec<(u64, u64)> = match metric.data.as_ref().unwrap() {
             Data::Sum(sum) => sum
                 .data_points
@@ -218,7 +218,7 @@ fn a_collector_gets_what_the_text_has_with_the_times_of_the_run() {
             (series.to_owned(), value.parse().unwrap())
         })
         .collect();
-    assert_eq!(printed, written);
+    assert_eq!(exported, written);
     // and both what the page says
     let document: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let sum = |prefix: &str| -> f64 {
@@ -310,7 +310,7 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
             csv.to_str().unwrap(),
         ];
         let out = audit(&folder, &words, &[]);
-        let printed = not_written(&out);
+        let messages = not_written(&out);
         collector.request();
         // the same text in JSON, where its control characters are escaped
         let is_escape = |byte: &u8| *byte == 0x1b;
@@ -318,8 +318,8 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
             !out.stdout.iter().chain(&out.stderr).any(is_escape),
             "{case}"
         );
-        assert_eq!(printed.len(), 1, "{case}: {printed:?}");
-        assert!(printed[0].contains(expected), "{case}: {printed:?}");
+        assert_eq!(messages.len(), 1, "{case}: {messages:?}");
+        assert!(messages[0].contains(expected), "{case}: {messages:?}");
         let rows = std::fs::read_to_string(csv).unwrap();
         assert_eq!(rows.lines().count(), 6, "{case}");
     }
@@ -328,26 +328,29 @@ fn a_collector_that_takes_nothing_is_named_and_the_rest_is_written() {
 #[test]
 fn a_collector_that_is_away_or_never_answers_ends_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let printed = not_written(&audit(
+    let messages = not_written(&audit(
         &dir.path().join("away"),
         &[&format!("--otlp=http://{CLOSED}")],
         &[],
     ));
     assert!(
-        printed[0].contains("is a collector listening there?"),
-        "{printed:?}"
+        messages[0].contains("is a collector listening there?"),
+        "{messages:?}"
     );
     let silent = Collector::answering(vec![None]);
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", silent.url.as_str()),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "300"),
     ];
-    let printed = not_written(&audit(
+    let messages = not_written(&audit(
         &dir.path().join("silent"),
         &["--otlp"],
         &environment,
     ));
-    assert!(printed[0].contains("no answer within 300ms"), "{printed:?}");
+    assert!(
+        messages[0].contains("no answer within 300ms"),
+        "{messages:?}"
+    );
     silent.request();
 }
 

@@ -172,52 +172,54 @@ impl<'a> Follower<'a> {
         let mut tell = |row: Row| observer.record(row.as_event());
         let mut strangers = Vec::new();
         self.outside
-            .take_ends(now, &mut tell, &mut |seen| strangers.push(*seen));
+            .take_ends(now, &mut tell, &mut |report| strangers.push(*report));
         // after the ends: what was connected before them is there
         if let Ok(trace) = &mut self.trace {
             trace.update();
         }
-        for seen in strangers {
-            match self.traced_owner(&seen) {
+        for report in strangers {
+            match self.traced_owner(&report) {
                 Some(TracedOwner::Followed(connect)) => {
-                    self.others.forget(seen.cookie);
-                    let about = self.connection(&seen, connect.at, connect.owner);
-                    self.outside.record_ended(about, seen, now, &mut tell);
+                    self.others.forget(report.cookie);
+                    let about = self.connection(&report, connect.at, connect.owner);
+                    self.outside.record_ended(about, report, now, &mut tell);
                 }
-                Some(TracedOwner::Other) => self.others.forget(seen.cookie),
-                None => self.others.end(&seen),
+                Some(TracedOwner::Other) => self.others.forget(report.cookie),
+                None => self.others.end(&report),
             }
         }
     }
 
-    fn traced_owner(&mut self, seen: &SocketReport) -> Option<TracedOwner> {
-        self.trace.as_mut().ok()?.take_owner(seen)
+    fn traced_owner(&mut self, report: &SocketReport) -> Option<TracedOwner> {
+        self.trace.as_mut().ok()?.take_owner(report)
     }
 
     /// Looks at all sockets, and whose the new ones are.
     fn look(&mut self) -> io::Result<()> {
         let mut there: Vec<SocketReport> = Vec::new();
         let mut served = HashSet::new();
-        sock_diag::list(|seen| {
-            if seen.is_listening {
-                served.insert(seen.local.port());
+        sock_diag::list(|report| {
+            if report.is_listening {
+                served.insert(report.local.port());
             } else {
-                there.push(seen);
+                there.push(report);
             }
         })?;
         self.others.begin_look(served, &there);
-        there.retain(|seen| !(self.outside.follows(seen.cookie) || self.others.knows(seen.cookie)));
+        there.retain(|report| {
+            !(self.outside.follows(report.cookie) || self.others.knows(report.cookie))
+        });
         if let Ok(trace) = &mut self.trace {
             trace.update();
         }
         let mut unowned = Vec::new();
-        for seen in there {
-            match self.traced_owner(&seen) {
+        for report in there {
+            match self.traced_owner(&report) {
                 Some(TracedOwner::Followed(connect)) => {
-                    self.follow(&seen, connect.at, connect.owner);
+                    self.follow(&report, connect.at, connect.owner);
                 }
-                Some(TracedOwner::Other) => self.others.note_owner(seen.cookie),
-                None => unowned.push(seen),
+                Some(TracedOwner::Other) => self.others.note_owner(report.cookie),
+                None => unowned.push(report),
             }
         }
         if unowned.is_empty() {
@@ -225,17 +227,17 @@ impl<'a> Follower<'a> {
         }
         let is_first = self.looks.last.is_none();
         let owners = self.owners();
-        for seen in unowned {
-            let owner = owners.get(&seen.inode);
+        for report in unowned {
+            let owner = owners.get(&report.inode);
             // a port that somebody listens on is the accepting side's
-            match owner.filter(|_| !self.others.is_accepted(&seen)) {
+            match owner.filter(|_| !self.others.is_accepted(&report)) {
                 Some(owner) => {
                     self.earlier += u64::from(is_first);
-                    let mut about = self.connection(&seen, self.clock.now(), owner.clone());
+                    let mut about = self.connection(&report, self.clock.now(), owner.clone());
                     about.open_before = is_first;
-                    self.outside.follow(seen.cookie, about, None);
+                    self.outside.follow(report.cookie, about, None);
                 }
-                None => self.others.see(&seen, is_first),
+                None => self.others.see(&report, is_first),
             }
         }
         Ok(())
@@ -272,18 +274,18 @@ impl<'a> Follower<'a> {
         owners
     }
 
-    fn follow(&mut self, seen: &SocketReport, at: Nanos, owner: Owner) {
-        let about = self.connection(seen, at, owner);
-        self.outside.follow(seen.cookie, about, None);
+    fn follow(&mut self, report: &SocketReport, at: Nanos, owner: Owner) {
+        let about = self.connection(report, at, owner);
+        self.outside.follow(report.cookie, about, None);
     }
 
     /// A connection of a followed process that was opened then.
-    fn connection(&mut self, seen: &SocketReport, at: Nanos, owner: Owner) -> Connection {
+    fn connection(&mut self, report: &SocketReport, at: Nanos, owner: Owner) -> Connection {
         let mut about = Connection::new(ConnectionId(self.next_id), at);
         self.next_id += 1;
-        about.local = Some(seen.local);
-        about.peer = Some(seen.peer);
-        about.origin = Some(origin(seen.peer));
+        about.local = Some(report.local);
+        about.peer = Some(report.peer);
+        about.origin = Some(origin(report.peer));
         about.owner = Some(owner);
         about
     }
