@@ -8,7 +8,6 @@ use intact_grpc::{
     DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
     FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto, reflection,
 };
-use intact_wire::grpc::{FrameError, unframe};
 
 /// Whether this is the method of reflection, in any version.
 pub(crate) fn is_reflection(path: &[u8]) -> bool {
@@ -18,11 +17,6 @@ pub(crate) fn is_reflection(path: &[u8]) -> bool {
 /// The response to a body of requests; `None` if it is none.
 pub(crate) fn reply(body: &[u8]) -> Option<Vec<u8>> {
     reflection::reply(&[health(), test()], body).ok()
-}
-
-/// Whether each request in the body so far is whole.
-pub(crate) fn is_whole(body: &[u8]) -> bool {
-    unframe(body).all(|one| one != Err(FrameError::Truncated))
 }
 
 /// `grpc.health.v1.Health`, without `Watch`, which the server does not have.

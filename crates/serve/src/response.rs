@@ -5,6 +5,7 @@ use crate::delay::Delay;
 use crate::fault::Fault;
 #[cfg(feature = "reflection")]
 use crate::reflection;
+use intact_wire::grpc;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -50,15 +51,9 @@ impl Body {
         }
     }
 
-    /// Whether the response can be made of this part of the request's body: a query of server reflection, which is a stream.
-    /// The response to it ends the stream; a client opens another one for its next query.
-    pub(crate) fn is_due_after(&self, request: &[u8]) -> bool {
-        !request.is_empty()
-            && match self {
-                #[cfg(feature = "reflection")]
-                Body::Reflection => reflection::is_whole(request),
-                _ => false,
-            }
+    /// Whether it replies to a stream of queries.
+    fn is_query(&self) -> bool {
+        !matches!(self, Body::Filler(_) | Body::Given(_) | Body::Echo)
     }
 
     /// Whether it is made of the request's body.
@@ -135,6 +130,14 @@ impl Response {
             body,
             ..self
         }
+    }
+
+    /// Whether the response is due before the request ends, after this much of its body: a client that streams ends its request
+    /// only after the response. A query of server reflection is a stream; the response ends it, and a client opens another one
+    /// for its next query. `read` is what was looked at before.
+    pub(crate) fn is_due_after(&self, request: &[u8], read: &mut usize) -> bool {
+        self.grpc.is_some_and(|status| status != 0)
+            || self.body.is_query() && grpc::is_whole(request, read)
     }
 
     /// The body of the request is complete: a response that is made of it has its own now.

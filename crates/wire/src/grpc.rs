@@ -41,6 +41,18 @@ pub fn unframe(body: &[u8]) -> impl Iterator<Item = Result<&[u8], FrameError>> {
     })
 }
 
+/// Whether a body so far ends with a whole message, or with one that is compressed. `read` is the length of the messages that
+/// were found whole before, and grows.
+pub fn is_whole(body: &[u8], read: &mut usize) -> bool {
+    for message in unframe(&body[*read..]) {
+        match message {
+            Ok(message) => *read += PREFIX + message.len(),
+            Err(error) => return error != FrameError::Truncated,
+        }
+    }
+    !body.is_empty()
+}
+
 fn split_message(body: &[u8]) -> Result<(&[u8], &[u8]), FrameError> {
     let (prefix, rest) = body
         .split_first_chunk::<PREFIX>()
@@ -57,6 +69,17 @@ fn split_message(body: &[u8]) -> Result<(&[u8], &[u8]), FrameError> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_body_is_whole_after_each_message_and_never_within_one() {
+        let body = [frame(b"one").unwrap(), frame(b"").unwrap()].concat();
+        let mut read = 0;
+        let whole: Vec<usize> = (0..=body.len())
+            .filter(|&len| is_whole(&body[..len], &mut read))
+            .collect();
+        assert_eq!((whole, read), (vec![8, 13], 13));
+        assert!(is_whole(&[1, 0, 0, 0, 9], &mut 0), "compressed");
+    }
 
     proptest! {
         #[test]

@@ -59,6 +59,8 @@ pub(super) struct StreamExchange {
     calls: Option<AbortHandle>,
     /// Bytes of `body` that count against what is kept for all streams.
     held: usize,
+    /// Bytes of `body` in which whole messages were found.
+    read: usize,
     /// The request is complete, or as much of it came as the response needs.
     is_complete: bool,
 }
@@ -147,6 +149,17 @@ impl<'a> Exchanges<'a> {
         self.schedule(stream, StreamStep::Answer, at);
     }
 
+    /// Takes a request as complete if its response is due before it ends.
+    fn complete_early(&mut self, stream: u32) {
+        let due = self.all.get_mut(&stream).is_some_and(|one| {
+            let answer = &one.plan.answer;
+            answer.is_due_after(&one.body, &mut one.read)
+        });
+        if due {
+            self.complete(stream);
+        }
+    }
+
     /// Takes an exchange out that ends now.
     fn take(&mut self, stream: u32) -> Option<Option<OpenExchange>> {
         let exchanging = self.all.remove(&stream)?;
@@ -203,17 +216,12 @@ impl Listener for Exchanges<'_> {
             body: Vec::new(),
             calls: None,
             held: 0,
+            read: 0,
             is_complete: false,
         };
-        let refuses = exchanging
-            .plan
-            .answer
-            .grpc
-            .is_some_and(|status| status != 0);
         self.all.insert(stream, exchanging);
-        // a client that streams ends its request only after this response
-        if refuses {
-            self.complete(stream);
+        if head.is_grpc {
+            self.complete_early(stream);
         }
         !self.last
     }
@@ -239,10 +247,7 @@ impl Listener for Exchanges<'_> {
             exchanging.body.extend_from_slice(piece);
             exchanging.held = length;
             self.held += piece.len();
-            // a client that streams waits for the response before it ends its request
-            if exchanging.plan.answer.body.is_due_after(&exchanging.body) {
-                self.complete(stream);
-            }
+            self.complete_early(stream);
         }
     }
 
