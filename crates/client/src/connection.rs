@@ -391,9 +391,10 @@ impl HttpConnection {
         stream_only!(&mut self.0, open => open.take_content(), Vec::new())
     }
 
-    /// Whether a FIN of the server is expected: it announced the close, or has sent close_notify.
-    pub fn awaits_fin(&self) -> bool {
-        stream_only!(&self.0, open => open.awaits_fin(), false)
+    /// Whether the server has something to send that the caller waits for before
+    /// [`HttpConnection::close`]: the FIN that it announced, or the next TLS session.
+    pub fn awaits_server(&self) -> bool {
+        each!(&self.0, open => open.awaits_server())
     }
 
     /// Closes the connection; after the server, if that closed first. Returns the end for the

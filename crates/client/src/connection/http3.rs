@@ -450,6 +450,11 @@ impl Http3Connection {
         response.map_or_else(ResponseInfo::default, std::mem::take)
     }
 
+    /// See [`super::HttpConnection::awaits_server`].
+    pub(super) fn awaits_server(&self) -> bool {
+        self.ended.is_none() && self.quic.awaits_ticket()
+    }
+
     /// See [`super::HttpConnection::close`].
     pub(super) fn close(mut self, at: Nanos) -> Closed {
         if self.ended.is_none() {

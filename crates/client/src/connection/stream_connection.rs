@@ -566,8 +566,8 @@ impl StreamConnection {
         }
     }
 
-    /// Whether a FIN of the server is expected: it announced the close, or has sent close_notify.
-    pub(super) fn awaits_fin(&self) -> bool {
+    /// See [`super::HttpConnection::awaits_server`].
+    pub(super) fn awaits_server(&self) -> bool {
         if self.is_read_to_end {
             return false;
         }

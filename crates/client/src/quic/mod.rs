@@ -184,6 +184,12 @@ impl QuicConnection {
         self.inner.accepted_0rtt()
     }
 
+    /// Whether early data was accepted, and the server's ticket for the next session is still to
+    /// come. It sends one when it has our end of the handshake.
+    pub(crate) fn awaits_ticket(&self) -> bool {
+        self.is_connected && self.is_early_accepted() && self.handshake().tickets == 0
+    }
+
     /// The facts of the TLS session, which used early data or not.
     pub(crate) fn describe(&self, used_early_data: bool) -> Tls {
         self.client

@@ -36,6 +36,8 @@ pub struct QuicHandshake {
     pub kind: Option<HandshakeKind>,
     /// The server accepted early data; also true if the client sent none.
     pub early_data: bool,
+    /// Tickets for later sessions that a client has received.
+    pub tickets: u32,
     /// The name that the client asked for; known to the server only.
     pub server_name: Option<String>,
     /// What the peer announced, once its handshake messages were read. Before that, a client that
@@ -175,10 +177,15 @@ impl crypto::Session for TlsSession {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let (early_data, server_name) = match &self.inner {
-            Connection::Client(client) => (client.is_early_data_accepted(), None),
+        let (early_data, tickets, server_name) = match &self.inner {
+            Connection::Client(client) => (
+                client.is_early_data_accepted(),
+                client.tls13_tickets_received(),
+                None,
+            ),
             Connection::Server(server) => (
                 server.zero_rtt_keys().is_some(),
+                0,
                 server.server_name().map(str::to_owned),
             ),
         };
@@ -190,6 +197,7 @@ impl crypto::Session for TlsSession {
                 .map(|suite| suite.suite()),
             kind: self.inner.handshake_kind(),
             early_data,
+            tickets,
             server_name,
             parameters: self
                 .inner

@@ -39,7 +39,7 @@ fn bytes_after_close_notify_are_dropped() {
         (Side::Server, CloseKind::CloseNotify)
     );
     assert_eq!(driver.http.state(), State::Over);
-    assert!(driver.http.awaits_fin());
+    assert!(driver.http.awaits_server());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_close_notify_and_a_fin_are_one_end_of_an_idle_connection() {
     });
     let mut driver = Driver::connect(address);
     let exchange = driver.ask(&request(Method::GET, b""));
-    driver.drive(|driver| driver.http.ended().is_some() && !driver.http.awaits_fin());
+    driver.drive(|driver| driver.http.ended().is_some() && !driver.http.awaits_server());
     let at = driver.http.ended().unwrap().at;
     let close = driver.http.close(at.after(1)).close;
     assert_eq!(

@@ -10,7 +10,7 @@ use intact_ledger::{Event, Exchange, Nanos, Sink};
 use mio::Token;
 use std::io;
 
-/// How often in a row a connection that waits for the server's FIN is read, before it is closed.
+/// How often in a row a connection that waits for the server is read, before it is closed.
 const UNSOLICITED: u32 = 16;
 /// Reads of one connection in a turn of the loop. Then the other connections, the deadlines and Ctrl-C have their turn.
 const READS_PER_TURN: u32 = 4;
@@ -161,16 +161,18 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Takes a connection out of its slot: closed at once, or left to wait for the FIN that was announced.
+    /// Takes a connection out of its slot: closed at once, or left to wait for the server.
     pub(super) fn put_away(&mut self, index: usize, now: Nanos) {
         let token = self.token(index);
         let slot = &mut self.slots[index];
-        let Phase::Open(open) = std::mem::replace(&mut slot.phase, Phase::Vacant) else {
+        let Phase::Open(mut open) = std::mem::replace(&mut slot.phase, Phase::Vacant) else {
             return;
         };
         slot.generation = next_generation(slot.generation);
         slot.timer = None;
-        if open.awaits_fin() {
+        if open.awaits_server() {
+            // QUIC ends its handshake; if that fails, the next event of the connection shows it
+            let _ = open.send(&self.engine.clock);
             self.lingering.insert(token, (open, now));
         } else {
             self.close(token, *open, now);
@@ -203,7 +205,7 @@ impl<B: Backend> Round<'_, B> {
                 .receive(token, open, &engine.clock, bridge, recorder);
             match received {
                 // it may have waited for a session only
-                Received::Bytes { .. } if !open.awaits_fin() => break,
+                Received::Bytes { .. } if !open.awaits_server() => break,
                 Received::Bytes { .. } => {}
                 Received::Nothing => return,
                 Received::Ended => break,

@@ -74,7 +74,7 @@ pub(super) struct Round<'a, B> {
     warming_up: usize,
     /// Slots that are through with their warm-up and wait for that of the others.
     parked: Vec<usize>,
-    /// Connections that are over and wait for the server's FIN, by token.
+    /// Connections that are over and wait for the server, by token.
     lingering: HashMap<Token, (Box<HttpConnection>, Nanos)>,
     /// When slots ask the closed loop again.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
