@@ -28,6 +28,9 @@ pub enum ConfigError {
     /// The TLS configuration failed.
     #[error(transparent)]
     Tls(#[from] SettingsError),
+    /// HTTP/3 was requested where it is not possible.
+    #[error("--http 3: {0}")]
+    Http3(&'static str),
 }
 
 /// An additional request to the same server (`POST /orders`, or `/empty` for a GET). The check reports whether its connection stays open.

@@ -35,10 +35,14 @@ impl<'a> Plans<'a> {
         version: Option<TlsVersion>,
         resume: bool,
     ) -> Result<Arc<Plan>, ConfigError> {
-        let tls = if self.is_secure() {
-            Some(self.client(protocol, version, resume)?)
-        } else {
-            None
+        let tls = match (self.is_secure(), protocol) {
+            (true, _) => Some(self.client(protocol, version, resume)?),
+            (false, Protocol::Http3) => {
+                return Err(ConfigError::Http3(
+                    "HTTP/3 contains TLS 1.3; name an https:// URL",
+                ));
+            }
+            (false, _) => None,
         };
         self.with_client(protocol, tls).map(Arc::new)
     }

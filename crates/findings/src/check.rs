@@ -177,6 +177,13 @@ impl CheckFacts {
         facts.errors = errors(card, &facts.requests);
         facts.settings = facts
             .safe_idle_s()
+            // the clients in the list use no HTTP/3
+            .filter(|_| {
+                !facts
+                    .idle_timeout
+                    .as_ref()
+                    .is_some_and(IdleTimeout::is_http3)
+            })
             .map(clients::settings)
             .unwrap_or_default();
         facts.verdict = connection::verdict(&facts);
@@ -204,11 +211,11 @@ impl CheckFacts {
         Server::named(product)?.advice(limit)
     }
 
-    /// Whether a connection carried a second request in HTTP/1.1 or 2; absent when neither was answered.
+    /// Whether a connection carried a second request in HTTP/1.1 or later; absent when none was answered.
     pub fn keeps(&self) -> Option<bool> {
         self.versions
             .iter()
-            .filter(|version| version.http == "1.1" || version.http == "2")
+            .filter(|version| version.http != "1.0")
             .filter_map(|version| version.reused)
             .reduce(|one, other| one || other)
     }

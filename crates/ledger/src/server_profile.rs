@@ -289,12 +289,13 @@ pub struct Http2Seen {
     pub answer_heads: Vec<u64>,
 }
 
-/// The announcement of HTTP/3 by `Alt-Svc` (RFC 7838), and its test.
+/// Where HTTP/3 is spoken: by `Alt-Svc` (RFC 7838), or at the URL itself if the check was to use
+/// HTTP/3. And its test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Seen {
-    /// `Alt-Svc`, as sent.
-    pub announced: String,
+    /// `Alt-Svc`, as sent; absent if the server sent none.
+    pub announced: Option<String>,
     /// The host that is named, if it is another one.
     pub host: Option<String>,
     /// The UDP port.
@@ -407,7 +408,7 @@ impl RequestLimit {
 pub struct IdleLimits {
     /// The HTTP version.
     pub http: Protocol,
-    /// `timeout=` of the response, in seconds.
+    /// `timeout=` of the response, or `max_idle_timeout` of QUIC, in seconds.
     pub announced_s: Option<u32>,
     /// After a response: the sample that ended first.
     pub between: Option<IdleWait>,
@@ -427,8 +428,16 @@ pub struct IdleLimits {
 pub struct IdleWait {
     /// From the last activity to the end, or to the end of the observation.
     pub span: Span,
-    /// How the server ended it; absent: it did not, and the span is a lower bound.
+    /// How it ended; absent: it did not, and the span is a lower bound.
     pub ended: Option<Ended>,
+}
+
+impl Ended {
+    /// Whether the idle timeout of QUIC was the end: both sides drop the connection at the same
+    /// time and send nothing (RFC 9000 section 10.1).
+    pub fn is_by_both(&self) -> bool {
+        self.how == CloseKind::Silent
+    }
 }
 
 /// The idle limit of one connection while others are idle, too.

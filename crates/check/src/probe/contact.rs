@@ -24,7 +24,8 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
             FirstResponse::Refused(_) => None,
         };
         if let Some((hop, next)) = hop {
-            if bench.config.follow && followed.len() < MOST_HOPS {
+            let is_spoken = bench.http != Protocol::Http3 || next.scheme == Scheme::Https;
+            if bench.config.follow && is_spoken && followed.len() < MOST_HOPS {
                 followed.push(hop);
                 bench.request = bench.request.led_to(&next);
                 bench.plans.address = next;
@@ -40,7 +41,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
             contact.outcome = judged(&contact, bench.plans.is_secure());
         }
         if let FirstResponse::Answered(answered) = &met {
-            bench.card.h3 = announced(bench, answered);
+            bench.card.h3 = http3(bench, answered);
         }
         bench.card.contact = Some(contact);
         return Ok(());
@@ -133,14 +134,24 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     contact
 }
 
-/// HTTP/3 as the first response announces it. A plain response cannot be trusted with it (RFC 7838 section 2.1).
-fn announced(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
+/// HTTP/3 as the first response announces it, or where that response came over it. A plain response cannot be trusted with an
+/// announcement (RFC 7838 section 2.1).
+fn http3(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
+    let address = &bench.plans.address;
     let mut values = answered.reply.all("alt-svc");
-    let (value, (host, port)) =
-        values.find_map(|value| Some((value, crate::alt_svc::http3(value)?)))?;
-    bench.plans.is_secure().then(|| Http3Seen {
-        announced: value.to_owned(),
-        host: host.filter(|host| !host.eq_ignore_ascii_case(&bench.plans.address.host)),
+    let announced = values.find_map(|value| Some((value, crate::alt_svc::http3(value)?)));
+    if bench.http == Protocol::Http3 {
+        return Some(Http3Seen {
+            announced: announced.map(|(value, _)| value.to_owned()),
+            host: None,
+            port: address.port,
+            tried: None,
+        });
+    }
+    let (value, (host, port)) = announced.filter(|_| bench.plans.is_secure())?;
+    Some(Http3Seen {
+        announced: Some(value.to_owned()),
+        host: host.filter(|host| !host.eq_ignore_ascii_case(&address.host)),
         port,
         tried: None,
     })

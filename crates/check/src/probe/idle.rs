@@ -8,7 +8,7 @@
 //! spread.
 
 use super::{Ended, ProbeContext, close_all, http3};
-use crate::line::Line;
+use crate::line::{Answered, Line};
 use crate::prober::StopReason;
 use intact_ledger::Span;
 use intact_ledger::server_profile::{IdleLimits, IdleWait};
@@ -54,7 +54,7 @@ fn open_used(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     match bench.caller.ask(&mut line, &request, None) {
         Ok(answered) => {
             if let Some(idle) = card(bench) {
-                idle.announced_s = answered.exchange.terms.timeout_s;
+                idle.announced_s = announced_s(&line, &answered);
             }
             Ok(Some(line))
         }
@@ -63,6 +63,15 @@ fn open_used(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
             Err(halt.into())
         }
     }
+}
+
+/// The idle timeout that the server announces, in seconds: in the response, or for QUIC in the handshake.
+fn announced_s(line: &Line, answered: &Answered) -> Option<u32> {
+    let in_handshake = || {
+        let millis = line.http.transport_parameters()?.max_idle_timeout_ms;
+        u32::try_from(millis / 1_000).ok().filter(|_| millis > 0)
+    };
+    answered.exchange.terms.timeout_s.or_else(in_handshake)
 }
 
 fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {

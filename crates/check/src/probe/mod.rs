@@ -27,7 +27,7 @@ use crate::line::Line;
 use crate::plans::Plans;
 use crate::prober::{Prober, StopReason};
 use crate::server_process::ServerProcess;
-use intact_client::{CONNECTION_FIELDS, Clock, RequestSpec};
+use intact_client::{CONNECTION_FIELDS, Clock, HAS_HTTP3, RequestSpec};
 use intact_ledger::server_profile::{ServerProfile, Skipped};
 use intact_ledger::{Event, Method, Protocol};
 use std::io;
@@ -174,7 +174,11 @@ pub struct Check {
 impl Check {
     /// Validates a configuration.
     pub fn new(config: Config) -> Result<Check, ConfigError> {
-        Plans::new(&config)?.plan(Protocol::Http11, None, false)?;
+        let http = config.http.unwrap_or(Protocol::Http11);
+        if http == Protocol::Http3 && !HAS_HTTP3 {
+            return Err(ConfigError::Http3("this build has no HTTP/3"));
+        }
+        Plans::new(&config)?.plan(http, None, false)?;
         request_of(&config)?;
         let budget = Budget::of(&config);
         Ok(Check { config, budget })

@@ -60,7 +60,7 @@ fn wanted(bench: &ProbeContext<'_>) -> Vec<VersionResult> {
             .card
             .versions
             .iter()
-            .filter(|tried| tried.outcome.is_ok())
+            .filter(|tried| tried.outcome.is_ok() && tried.http != Protocol::Http3)
     };
     let newest = spoken().filter_map(|tried| tried.tls).max();
     let is_wanted = |tried: &&VersionResult| {

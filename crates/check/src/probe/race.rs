@@ -2,7 +2,7 @@
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
-use intact_ledger::server_profile::{IdleWait, Race, RaceAttempt};
+use intact_ledger::server_profile::{Ended as EndOfConnection, IdleWait, Race, RaceAttempt};
 use std::time::Duration;
 
 /// The longest timeout that is waited for again without `--thorough`.
@@ -18,6 +18,9 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     let Some(limit) = limit(bench) else {
         return Some("no idle limit was found");
     };
+    if ended(bench).is_some_and(|ended| ended.is_by_both()) {
+        return Some("both sides of QUIC end an idle connection at the same time");
+    }
     if limit < SHORTEST.as_nanos() as u64 {
         return Some("connections are not kept");
     }
@@ -31,6 +34,11 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
 fn limit(bench: &ProbeContext<'_>) -> Option<u64> {
     let IdleWait { span, ended } = bench.card.idle.as_ref()?.between?;
     ended.map(|_| span.nanos())
+}
+
+/// How an idle connection ended.
+fn ended(bench: &ProbeContext<'_>) -> Option<EndOfConnection> {
+    bench.card.idle.as_ref()?.between?.ended
 }
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {

@@ -14,8 +14,11 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
             .card
             .versions
             .iter()
-            .find(|tried| tried.tls == Some(version) && tried.outcome.is_ok());
-        let Some(http) = spoken.map(|tried| tried.http) else {
+            .filter(|tried| tried.tls == Some(version) && tried.outcome.is_ok())
+            .map(|tried| tried.http)
+            // QUIC has a handshake of its own: see `http3`
+            .find(|http| *http != Protocol::Http3);
+        let Some(http) = spoken else {
             continue;
         };
         // early data is sent as HTTP/1

@@ -1,5 +1,5 @@
-//! Versions: HTTP/1.0 with and without `Connection: keep-alive`, 1.1 and 2, plain or over each TLS version. Each sends two requests:
-//! the second shows whether the connection was kept.
+//! Versions: HTTP/1.0 with and without `Connection: keep-alive`, 1.1 and 2, plain or over each TLS version. And 3, if the check uses
+//! it. Each sends two requests: the second shows whether the connection was kept.
 
 use super::{Ended, ProbeContext};
 use crate::line::{Answered, Line};
@@ -33,6 +33,10 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
             let tried = try_one(bench, http, version, asks)?;
             bench.card.versions.push(tried);
         }
+    }
+    if bench.http == Protocol::Http3 {
+        let tried = try_one(bench, Protocol::Http3, Some(TlsVersion::Tls13), false)?;
+        bench.card.versions.push(tried);
     }
     let speaks = |http| {
         bench

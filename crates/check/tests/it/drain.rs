@@ -6,10 +6,13 @@ use intact_check::{
     ServerProcess, ServerProfile,
 };
 use intact_client::Clock;
-use intact_ledger::server_profile::{Drain, DrainRole};
-use intact_ledger::{Event, Protocol};
-use intact_serve::{TestServer, Totals};
+use intact_client::tls::Verify;
+use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};
+use intact_ledger::{Event, Failure, Outcome, Protocol, TlsVersion};
+use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
 use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,19 +29,22 @@ struct Played {
 
 impl Played {
     fn start(drain: Duration, ignores: bool) -> (Played, String) {
-        let server = TestServer::start(intact_serve::Config {
+        let config = intact_serve::Config {
             drain,
             ..intact_serve::Config::default()
-        })
-        .unwrap();
+        };
+        let server = TestServer::start(config).unwrap();
         let url = format!("http://{}/", server.addresses().plain.unwrap());
-        let played = Played {
+        (Played::of(server, ignores), url)
+    }
+
+    fn of(server: TestServer, ignores: bool) -> Played {
+        Played {
             server: Some(server),
             ending: None,
             ignores,
             killed: false,
-        };
-        (played, url)
+        }
     }
 
     fn end(&mut self) {
@@ -72,7 +78,14 @@ impl ServerProcess for Played {
 
 /// A drain check, with a request that takes 0.5 s.
 fn measure(played: &mut Played, url: &str, limit: Duration) -> (Drain, Observed, u32) {
-    let mut config = Config::new(url).unwrap();
+    measure_with(Config::new(url).unwrap(), played, limit)
+}
+
+fn measure_with(
+    mut config: Config,
+    played: &mut Played,
+    limit: Duration,
+) -> (Drain, Observed, u32) {
     config.drain = Some(DrainConfig {
         limit,
         slow: Some("/delay/500".parse::<ExtraRequest>().unwrap()),
@@ -85,6 +98,47 @@ fn measure(played: &mut Played, url: &str, limit: Duration) -> (Drain, Observed,
         .unwrap();
     assert!(card.requests_sent <= check.budget().requests());
     (card.drain.unwrap(), observed, card.requests_sent)
+}
+
+#[test]
+fn over_http3_each_kept_connection_gets_its_goaway() {
+    let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
+    let tls = TlsConfig {
+        authority: authority.clone(),
+        versions: vec![TlsVersion::Tls13],
+        tickets: 2,
+        early_data: 0,
+    };
+    let server = TestServer::start(intact_serve::Config {
+        tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
+        http3: true,
+        drain: HANG,
+        ..intact_serve::Config::default()
+    })
+    .unwrap();
+    let mut config = Config::new(&format!("https://{}/", server.addresses().tls.unwrap())).unwrap();
+    config.credentials.verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
+    config.http = Some(Protocol::Http3);
+    let mut played = Played::of(server, false);
+    let (drain, ..) = measure_with(config, &mut played, HANG);
+    played.ending.unwrap().join().unwrap();
+    // a request that crosses the GOAWAY is refused, so that it may be sent again
+    let is_lost = |one: &&DrainRequest| {
+        !matches!(one.outcome, Outcome::Ok | Outcome::Failed(Failure::Refusal))
+    };
+    assert_eq!(
+        drain.requests.iter().filter(is_lost).count(),
+        0,
+        "{drain:?}"
+    );
+    let mut open = 0;
+    let is_kept = |one: &&DrainConnection| one.role != DrainRole::New;
+    for one in drain.connections.iter().filter(is_kept) {
+        assert_eq!(one.http, Protocol::Http3);
+        assert!(one.announced_at.is_some(), "{one:?}");
+        open += 1;
+    }
+    assert!(open >= 4, "{drain:?}");
 }
 
 #[test]
@@ -136,11 +190,11 @@ fn a_server_that_ignores_the_signal_is_killed_in_time_and_goes_on_until_then() {
         (drain.process.command_at, drain.process.group_at),
         (None, None)
     );
-    let used = |one: &&intact_ledger::server_profile::DrainRequest| {
+    let used = |one: &&DrainRequest| {
         one.outcome.is_ok() && drain.connections[one.connection].role == DrainRole::Used
     };
     assert!(drain.requests.iter().filter(used).count() >= 2);
-    let is_new = |one: &&intact_ledger::server_profile::DrainRequest| {
+    let is_new = |one: &&DrainRequest| {
         one.outcome.is_ok() && drain.connections[one.connection].role == DrainRole::New
     };
     assert!(drain.requests.iter().filter(is_new).count() >= 1);

@@ -4,7 +4,9 @@ use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_ledger::server_profile::{EarlyData, Http3Seen};
-use intact_ledger::{Event, Failure, Handshake, Outcome, Protocol, TlsVersion, Transport};
+use intact_ledger::{
+    CloseKind, Event, Failure, Handshake, Outcome, Protocol, TlsVersion, Transport,
+};
 use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -42,6 +44,15 @@ fn check_until(
     last: ProbeKind,
     change: impl FnOnce(&mut intact_serve::Config),
 ) -> (Option<Http3Seen>, u64, Totals) {
+    let (profile, opened, totals) = profile(last, change, |_| {});
+    (profile.h3, opened, totals)
+}
+
+fn profile(
+    last: ProbeKind,
+    change: impl FnOnce(&mut intact_serve::Config),
+    configure: impl FnOnce(&mut Config),
+) -> (ServerProfile, u64, Totals) {
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
     let tls = TlsConfig {
         authority: authority.clone(),
@@ -60,6 +71,7 @@ fn check_until(
     config.idle = last != ProbeKind::Waterfall;
     config.idle_limit = Duration::from_millis(200);
     config.credentials.verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
+    configure(&mut config);
     let check = Check::new(config).unwrap();
     let mut progress = Versions {
         quic: 0,
@@ -67,14 +79,15 @@ fn check_until(
         is_over: false,
     };
     let profile = check.run(Clock::start(), None, &mut progress).unwrap();
-    (profile.h3, progress.quic, server.end().unwrap())
+    (profile, progress.quic, server.end().unwrap())
 }
 
 #[test]
 fn announced_http3_is_tried_and_resumed() {
     let (seen, opened, totals) = check(|server| server.http3 = true);
     let seen = seen.unwrap();
-    assert_eq!(seen.announced, format!("h3=\":{}\"; ma=3600", seen.port));
+    let announced = format!("h3=\":{}\"; ma=3600", seen.port);
+    assert_eq!(seen.announced, Some(announced));
     assert_eq!(seen.host, None);
     let tried = seen.tried.unwrap();
     assert_eq!((tried.outcome, tried.status), (Outcome::Ok, Some(200)));
@@ -211,4 +224,60 @@ fn an_idle_connection_is_watched_next_to_those_of_http1() {
     // the limit of this server is far longer
     assert_eq!(idle.ended, None);
     assert_eq!(opened, 4);
+}
+
+#[test]
+fn limits_are_those_of_http3_if_the_check_uses_it() {
+    let (profile, opened, totals) = profile(
+        ProbeKind::Held,
+        |server| {
+            server.http3 = true;
+            server.max_requests = Some(20);
+            server.idle_timeout = Some(Duration::from_secs(1));
+        },
+        |config| {
+            config.http = Some(Protocol::Http3);
+            config.idle_limit = Duration::from_secs(10);
+        },
+    );
+    let row = profile.versions.last().unwrap();
+    assert_eq!(
+        (row.http, row.tls),
+        (Protocol::Http3, Some(TlsVersion::Tls13))
+    );
+    assert_eq!((row.outcome, row.reused), (Outcome::Ok, Some(true)));
+    assert!(profile.methods.iter().all(|one| one.kept == Some(true)));
+    let requests = profile.requests.unwrap();
+    assert_eq!(requests.http, Protocol::Http3);
+    // GOAWAY may arrive in a packet after the last response
+    assert!((20..=21).contains(&requests.answered), "{requests:?}");
+    assert_eq!(requests.ended.unwrap().how, CloseKind::Goaway);
+    let idle = profile.idle.unwrap();
+    // this server closes before both sides would give up
+    assert_eq!((idle.http, idle.announced_s), (Protocol::Http3, Some(600)));
+    let between = idle.between.unwrap();
+    assert!(
+        (900_000_000..3_000_000_000).contains(&between.span.nanos()),
+        "{between:?}"
+    );
+    assert_eq!(between.ended.unwrap().how, CloseKind::Goaway);
+    let race = profile.race.unwrap();
+    assert_eq!(race.attempts.len(), 4);
+    assert_eq!(race.attempts[0].outcome, Some(Outcome::Ok));
+    assert_eq!(race.attempts[3].outcome, None);
+    let mut versions = totals.versions.iter();
+    let theirs = versions.find(|one| one.http == Protocol::Http3).unwrap();
+    // one connection idles without a request, so that the server learns no version
+    assert_eq!(theirs.connections, opened - 1);
+}
+
+#[test]
+fn http3_needs_an_address_with_tls() {
+    let mut config = Config::new("http://127.0.0.1/").unwrap();
+    config.http = Some(Protocol::Http3);
+    let refused = Check::new(config).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "--http 3: HTTP/3 contains TLS 1.3; name an https:// URL"
+    );
 }

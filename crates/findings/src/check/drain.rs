@@ -125,7 +125,13 @@ impl DrainFacts {
         for request in &drain.requests {
             facts.count(drain, request);
         }
-        for version in [Protocol::Http10, Protocol::Http11, Protocol::Http2] {
+        let versions = [
+            Protocol::Http10,
+            Protocol::Http11,
+            Protocol::Http2,
+            Protocol::Http3,
+        ];
+        for version in versions {
             facts.versions.extend(DrainVersion::of(drain, version));
         }
         let refused = drain.connections.iter().filter(|one| one.failed.is_some());
@@ -231,7 +237,8 @@ fn could_announce(drain: &Drain, at: usize, connection: &DrainConnection) -> boo
     let is_late = |ended_at: Nanos| ended_at >= drain.at.after(REACTION);
     let responded =
         |one: &DrainRequest| one.connection == at && one.outcome.is_ok() && is_late(one.ended_at);
-    connection.http == Protocol::Http2 || drain.requests.iter().any(responded)
+    let by_goaway = matches!(connection.http, Protocol::Http2 | Protocol::Http3);
+    by_goaway || drain.requests.iter().any(responded)
 }
 
 fn process(drain: &Drain) -> DrainedProcess {

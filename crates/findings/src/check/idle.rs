@@ -1,9 +1,10 @@
 //! Idle limits: what they mean for clients and for balancers in front, and requests at the moment of the limit.
 
-use super::{CheckFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
+use super::{CheckFacts, CloseFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
 use crate::finding::{Finding, Severity};
 use crate::rules::ServerLimit;
 use crate::statement::{Statement, Value, list, statement, timer_s};
+use intact_ledger::CloseKind;
 use intact_units::number::{tick, timer};
 
 /// Idle limits of balancers and routers towards the servers behind them, in seconds, as their documentation says.
@@ -38,7 +39,8 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 /// It closes earlier than it says.
 fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let (measured, announced) = (idle.measured_s?, f64::from(idle.announced_s?));
-    if measured + TOLERANCE >= announced {
+    // QUIC announces when both sides give up, and CONNECTION_CLOSE may come before
+    if idle.is_http3() || measured + TOLERANCE >= announced {
         return None;
     }
     let claim = statement!(
@@ -59,7 +61,8 @@ const IDLE: &str = "nginx `keepalive_timeout 75s`, Apache `KeepAliveTimeout`, No
 
 /// Shorter than what common balancers keep towards their servers.
 fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
-    let measured = idle.measured_s?;
+    // they use no HTTP/3 towards servers
+    let measured = idle.measured_s.filter(|_| !idle.is_http3())?;
     let longer: Vec<String> = BALANCERS
         .iter()
         .filter(|(_, keeps)| *keeps >= measured)
@@ -94,7 +97,11 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 
 /// What to set clients to, and what happened to requests around the limit.
 fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
-    let measured = idle.measured_s?;
+    let is_by_both = |ended: &CloseFacts| ended.how == CloseKind::Silent;
+    // then the client knows the end
+    let measured = idle
+        .measured_s
+        .filter(|_| !idle.ended.as_ref().is_some_and(is_by_both))?;
     let kept = clients::below(facts.safe_idle_s()?) as f64 / 1e3;
     let lost = facts
         .race
@@ -128,15 +135,22 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let claim = claim.then(" ", announcement).then(": ", limit);
     let settings = facts.settings.iter().take(NAMED);
     let options = settings.map(|setting| format!("{} `{}`", setting.client, setting.option));
+    let fix = match idle.is_http3() {
+        true => {
+            "set the client's `max_idle_timeout` below it: QUIC uses the smaller one of both sides"
+                .into()
+        }
+        false => statement!(
+            "set {options}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
+            options = list(options)
+        ),
+    };
     Some(Finding {
         evidence: facts
             .race
             .as_ref()
             .map_or_else(|| NOT_SENT.into(), around_limit),
-        fix: statement!(
-            "set {options}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",
-            options = list(options)
-        ),
+        fix,
         risk: Some("a request into a closing connection is lost: clients retry GET, mostly not POST (\"socket hang up\", \"connection reset\")".into()),
         ..finding(
             facts,

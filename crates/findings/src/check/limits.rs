@@ -3,7 +3,7 @@
 use intact_ledger::server_profile::{
     Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
 };
-use intact_ledger::{CloseKind, Outcome, Side};
+use intact_ledger::{CloseKind, Outcome, Protocol, Side};
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;
@@ -39,7 +39,7 @@ impl CloseFacts {
             CloseKind::CloseNotify => "close_notify",
             CloseKind::Goaway => "GOAWAY",
             CloseKind::Rst => "RST",
-            CloseKind::Silent => "silence",
+            CloseKind::Silent => "timers of both sides",
         };
         let unasked = self.unsolicited_status.map_or_else(String::new, |status| {
             format!(" after an unsolicited {status}")
@@ -64,7 +64,7 @@ pub struct IdleTimeout {
     pub samples_s: Vec<f64>,
     /// So long the server did not end it, in seconds, where it never did while we watched.
     pub at_least_s: Option<f64>,
-    /// `Keep-Alive: timeout=`, in seconds.
+    /// `Keep-Alive: timeout=`, or `max_idle_timeout` of QUIC, in seconds.
     pub announced_s: Option<u32>,
     /// From the end of the setup to the server's end, without any request, in seconds.
     pub before_first_request_s: Option<f64>,
@@ -81,6 +81,11 @@ pub struct IdleTimeout {
 }
 
 impl IdleTimeout {
+    /// Whether the connections were those of QUIC.
+    pub fn is_http3(&self) -> bool {
+        self.http == Protocol::Http3.as_str()
+    }
+
     pub(super) fn of(seen: &IdleLimits, race: Option<&Race>) -> IdleTimeout {
         let (first_s, at_least_s) = split(seen.between);
         let samples = seen.samples.iter().filter_map(|one| split(Some(*one)).0);

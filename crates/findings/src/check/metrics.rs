@@ -203,7 +203,7 @@ mod tests {
         let mut facts = facts("--no-idle", false);
         assert!(gate.evaluate(&facts).passed());
         let announced = Http3Seen {
-            announced: "h3=\":443\"".to_owned(),
+            announced: Some("h3=\":443\"".to_owned()),
             host: None,
             port: 443,
             tried: None,

@@ -2,11 +2,10 @@
 
 use super::limits::{CloseFacts, split};
 use intact_ledger::server_profile::{
-    DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen,
-    IdleWait, MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult,
-    VersionResult,
+    DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen, IdleWait,
+    MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult, VersionResult,
 };
-use intact_ledger::{CloseKind, Failure, Handshake, Span, TlsVersion};
+use intact_ledger::{Failure, Handshake, Span, TlsVersion};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -336,12 +335,12 @@ impl MethodFacts {
     }
 }
 
-/// HTTP/3, where the server announces it.
+/// HTTP/3, where the server announces it or the check used it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Facts {
-    /// `Alt-Svc`, as sent.
-    pub announced: String,
+    /// `Alt-Svc`, as sent; absent if the server sent none.
+    pub announced: Option<String>,
     /// The host that is named, where it is another one.
     pub host: Option<String>,
     /// The UDP port.
@@ -391,18 +390,17 @@ pub struct Http3ConnectionFacts {
     pub first_request_ms: Option<f64>,
 }
 
-/// The idle limit of a QUIC connection. At its announced end both sides drop the connection and send nothing, so that end is not
-/// observed.
+/// The idle limit of a QUIC connection. At the announced time both sides drop the connection and send nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Idle {
     /// `max_idle_timeout`, in seconds; absent: the server announces none.
     pub announced_s: Option<f64>,
-    /// From the last response to the server's close, in seconds.
+    /// From the last response to the end, in seconds.
     pub measured_s: Option<f64>,
-    /// So long the server did not close it, in seconds; absent where none was watched.
+    /// So long it did not end, in seconds; absent where none was watched.
     pub at_least_s: Option<f64>,
-    /// How the server closed it.
+    /// How it ended; `silent`: by the idle timeout of both sides.
     pub ended: Option<CloseFacts>,
 }
 
@@ -411,11 +409,6 @@ impl Http3Idle {
         if announced.is_none() && waited.is_none() {
             return None;
         }
-        let is_closed = |ended: &Ended| ended.how != CloseKind::Silent;
-        let waited = waited.map(|waited| IdleWait {
-            ended: waited.ended.filter(is_closed),
-            ..waited
-        });
         let (measured_s, at_least_s) = split(waited);
         let limit_ms = announced.map_or(0, |sent| sent.max_idle_timeout_ms);
         Some(Http3Idle {

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long = "try", value_name = "[METHOD ]PATH", value_parser = tried)]
     tries: Vec<ExtraRequest>,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
-    #[arg(long, value_name = "1.0|1.1|2", value_parser = http_version)]
+    #[arg(long, value_name = "1.0|1.1|2|3", value_parser = http_version)]
     http: Option<Protocol>,
 
     /// Show the packets in time of one exchange of each version (needs the right to capture)

@@ -7,8 +7,8 @@ use super::populations::{phase_words, segments};
 use crate::json;
 use crate::page::*;
 use intact_findings::check::{
-    Address, CheckFacts, CloseFacts, Http2Facts, Http3Facts, OldTls, PHASES, RaceAttempt,
-    RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
+    Address, CheckFacts, CloseFacts, Http2Facts, Http3Facts, IdleTimeout, OldTls, PHASES,
+    RaceAttempt, RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
 };
 use intact_ledger::server_profile::EarlyData;
 use intact_ledger::{Failure, Handshake, Run};
@@ -260,7 +260,13 @@ fn versions(facts: &CheckFacts) -> Section {
     .summary(
         refused
             .chain(older)
-            .chain(facts.http3.as_ref().map(alt_svc))
+            .chain(
+                facts
+                    .http3
+                    .as_ref()
+                    .filter(|_| facts.drain.is_none())
+                    .map(alt_svc),
+            )
             .collect::<Vec<Block>>(),
     )
     .summary(survives)
@@ -292,7 +298,11 @@ fn alt_svc(seen: &Http3Facts) -> Block {
         (Some(false), _, failed) => format!("h3 fails ({})", failed.unwrap_or("no response")),
         (None, ..) => "not tried: this build has no HTTP/3 (feature http3)".to_owned(),
     };
-    note(text!("Alt-Svc announces h3 on {}: {}", at, result))
+    let announcement = match seen.announced {
+        Some(_) => "Alt-Svc announces h3 on",
+        None => "Alt-Svc does not announce h3; on",
+    };
+    note(text!("{} {}: {}", announcement, at, result))
 }
 
 /// What the connections of HTTP/3 showed, in words.
@@ -588,13 +598,18 @@ fn limits(facts: &CheckFacts) -> Section {
         let end = ended(age.ended.as_ref(), age.last_announced);
         rows.push(("age".to_owned(), none(), limit, end));
     }
-    rows.extend(facts.http3.iter().flat_map(http3_limits));
+    let is_http3 = facts
+        .idle_timeout
+        .as_ref()
+        .is_some_and(IdleTimeout::is_http3);
+    let over_quic = facts.http3.iter();
+    rows.extend(over_quic.flat_map(|seen| http3_limits(seen, is_http3)));
     let mut table = Rows::of(&rows)
         .column("limit", |row| &row.0)
         .column("announced", |row| row.1.clone())
         .about("by Keep-Alive (timeout, max); HTTP/3: by transport parameters")
         .column("measured", |row| row.2.clone())
-        .about("until the server ended it")
+        .about("until the server ended it, or the idle timeout of both sides in HTTP/3")
         .ranked(1, "ended by", |row| &row.3)
         .table();
     if rows
@@ -615,11 +630,11 @@ fn limits(facts: &CheckFacts) -> Section {
         .summary(race)
 }
 
-/// The limits of a connection of HTTP/3.
-fn http3_limits(seen: &Http3Facts) -> Vec<Limit> {
+/// The limits of a connection of HTTP/3; `is_shown`: its idle limit has a row already.
+fn http3_limits(seen: &Http3Facts, is_shown: bool) -> Vec<Limit> {
     let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
     let mut rows = Vec::new();
-    if let Some(idle) = &seen.idle_timeout {
+    if let Some(idle) = seen.idle_timeout.as_ref().filter(|_| !is_shown) {
         let announced = match idle.announced_s {
             Some(limit) => Cell::from(Timer(limit * 1e3)),
             None => Cell::from("none"),

@@ -171,7 +171,7 @@ pub(crate) fn card() -> ServerProfile {
             compared: 5,
         }),
         h3: Some(Http3Seen {
-            announced: "h3=\":443\"; ma=3600".to_owned(),
+            announced: Some("h3=\":443\"; ma=3600".to_owned()),
             host: None,
             port: 443,
             tried: Some(http3()),

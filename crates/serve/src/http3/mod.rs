@@ -31,6 +31,8 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 /// The longest handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The time between GOAWAY and the close. A close drops what was not sent before, and the client's own close may come first.
+const GOODBYE: Duration = Duration::from_millis(20);
 /// How long a slow close takes.
 const SLOW: Duration = Duration::from_secs(2);
 
@@ -113,6 +115,14 @@ async fn shake_hands(
     Ok((quic, session))
 }
 
+/// Waits until this time; without one, for ever.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn speak(
     host: Rc<ThreadState>,
     quic: quinn::Connection,
@@ -157,27 +167,24 @@ impl Http3Connection {
         let mut drain = self.host.drain.notice();
         let mut idle_since = Instant::now();
         let mut next_stream = 0;
-        let mut has_said_goodbye = false;
+        let mut goodbye_until: Option<Instant> = None;
         loop {
-            if self.is_closing.get() && !std::mem::replace(&mut has_said_goodbye, true) {
-                self.say_goodbye(control, next_stream).await;
+            if self.is_closing.get() && goodbye_until.is_none() {
+                goodbye_until = Some(self.say_goodbye(control, next_stream).await);
             }
-            if self.is_closing.get() && exchanges.is_empty() {
+            let leave_at = goodbye_until.filter(|_| exchanges.is_empty());
+            if leave_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(self.host.config.close);
             }
-            let idle_until = self.idle_until(idle_since).filter(|_| exchanges.is_empty());
-            let idle = async {
-                match idle_until {
-                    Some(until) => sleep_until(until.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let leave = until(leave_at);
+            let is_idle = exchanges.is_empty() && goodbye_until.is_none();
+            let idle = until(self.idle_until(idle_since).filter(|_| is_idle));
             tokio::select! {
                 biased;
                 stream = self.quic.accept_bi() => {
                     let (send, receive) = stream?;
                     next_stream = u64::from(receive.id()) + 4;
-                    self.begin(send, receive, has_said_goodbye, exchanges);
+                    self.begin(send, receive, goodbye_until.is_some(), exchanges);
                 }
                 stream = self.quic.accept_uni() => {
                     tokio::task::spawn_local(control::read(self.quic.clone(), stream?));
@@ -189,8 +196,9 @@ impl Http3Connection {
                         return Ok(close);
                     }
                 }
-                () = drain.begun() => self.is_closing.set(true),
+                () = drain.begun(), if goodbye_until.is_none() => self.is_closing.set(true),
                 () = idle => self.is_closing.set(true),
+                () = leave => {}
             }
         }
     }
@@ -222,14 +230,17 @@ impl Http3Connection {
         [idle, age].into_iter().flatten().min()
     }
 
-    /// Announces that no request from `next` on is served, if that is our way.
-    async fn say_goodbye(&self, control: &mut SendStream, next: u64) {
-        if matches!(self.host.config.close, Close::Goaway | Close::Slow) {
-            self.record.announced_by.set(Some(Side::Server));
-            let mut frame = Vec::new();
-            writer::write_go_away(&mut frame, next);
-            let _ = control.write_all(&frame).await;
+    /// Announces that no request from `next` on is served, if that is our way. Returns the earliest time to close.
+    async fn say_goodbye(&self, control: &mut SendStream, next: u64) -> Instant {
+        let now = Instant::now();
+        if !matches!(self.host.config.close, Close::Goaway | Close::Slow) {
+            return now;
         }
+        self.record.announced_by.set(Some(Side::Server));
+        let mut frame = Vec::new();
+        writer::write_go_away(&mut frame, next);
+        let _ = control.write_all(&frame).await;
+        now + GOODBYE
     }
 
     /// Ends the connection, and records how.

@@ -15,7 +15,7 @@ use intact_ledger::server_profile::{Drain, DrainRole, ServerEnd};
 use measurement::Measurement;
 use std::time::Duration;
 
-/// The number of connections of each kind, for HTTP/1 and for HTTP/2.
+/// The number of connections of each kind, for HTTP/1 and for later versions.
 const CONNECTIONS: [(DrainRole, usize, usize); 3] = [
     (DrainRole::Idle, 2, 1),
     (DrainRole::Used, 4, 2),
@@ -110,7 +110,8 @@ fn measure(
 ) -> Result<(), Ended> {
     for &(version, keeps) in spoken {
         for (role, one, two) in CONNECTIONS {
-            let many = if version == Protocol::Http2 { two } else { one };
+            let is_multiplexed = matches!(version, Protocol::Http2 | Protocol::Http3);
+            let many = if is_multiplexed { two } else { one };
             // a connection that the server does not keep can only carry a request in flight
             let many = if keeps || role == DrainRole::InFlight {
                 many

@@ -135,7 +135,7 @@ pub(crate) struct AxisOptions {
     )]
     pub(in crate::cmd) keepalive: Vec<Switch>,
     /// HTTP version; 3 is QUIC, and contains TLS 1.3 (feature http3) [default: 1.1]
-    #[arg(long, value_name = "1.0,1.1,2,3", value_delimiter = ',', value_parser = bench_version)]
+    #[arg(long, value_name = "1.0,1.1,2,3", value_delimiter = ',', value_parser = http_version)]
     pub(in crate::cmd) http: Vec<Protocol>,
     /// TLS: none, 1.2, 1.3, or any (negotiated) [default: as the URL says]
     #[arg(long, value_name = "none,1.2,1.3", value_delimiter = ',', value_parser = tls_choice)]
@@ -418,20 +418,13 @@ impl Args {
 }
 
 /// `1.0`, `1.1`, `2` or `3`.
-fn bench_version(word: &str) -> Result<Protocol, String> {
-    match word {
-        "3" | "3.0" => missing_feature::http3().map(|()| Protocol::Http3),
-        _ => http_version(word).map_err(|_| "one of 1.0, 1.1, 2, 3".to_owned()),
-    }
-}
-
-/// `1.0`, `1.1` or `2`.
 pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     match word {
         "1.0" => Ok(Protocol::Http10),
         "1.1" | "1" => Ok(Protocol::Http11),
         "2" | "2.0" => Ok(Protocol::Http2),
-        _ => Err("one of 1.0, 1.1, 2".to_owned()),
+        "3" | "3.0" => missing_feature::http3().map(|()| Protocol::Http3),
+        _ => Err("one of 1.0, 1.1, 2, 3".to_owned()),
     }
 }
 
