@@ -38,9 +38,8 @@ DIR is a ledger of `watch` or `audit`: then the chain is the program and its des
 
 Examples:
   intact model shop.toml
-  intact model shop.toml --what-if
   intact model shop.toml --draw new --mermaid shop.mmd
-  intact watch --ledger run -- ./my-program; intact model run --what-if
+  intact watch --ledger run -- ./my-program; intact model run
 
 Exit codes: 2 when the file says something that cannot be, 5 when it cannot be read"
 )]
@@ -48,9 +47,6 @@ pub(crate) struct Args {
     /// A chain (TOML), or a ledger folder
     #[arg(value_name = "FILE|DIR")]
     input: PathBuf,
-    /// Rank the remedies: alone, and once connections are reused
-    #[arg(long)]
-    what_if: bool,
     /// How packets are counted in calls, remedies and diagram; the totals have both
     #[arg(long, value_enum, default_value_t = Counting::Tcp)]
     counting: Counting,
@@ -116,7 +112,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
-    let page = documents::model(&forecast, &subject, fit.as_ref(), args.what_if);
+    let page = documents::model(&forecast, &subject, fit.as_ref());
     print(&page, args.length.into());
     Ok(ExitCode::from(exit::FINE))
 }

@@ -327,7 +327,6 @@ fn no_word_of_a_command_line_or_a_file_is_more_than_text() {
         let model = [
             os("model"),
             input.as_os_str(),
-            os("--what-if"),
             os("--mermaid"),
             diagram.as_os_str(),
         ];

@@ -12,13 +12,8 @@ const LIMITS: [&str; 2] = [
     "\"As TCP does it\" is what a measured link shows (docs/reference/model.md). \"In series\" counts the last packet of each handshake as a trip of its own.",
 ];
 
-/// The page; `fit` where the chain was derived from a ledger, `what_if` whether remedies are asked for.
-pub fn model<'a>(
-    forecast: &'a Forecast,
-    subject: &str,
-    fit: Option<&Fit>,
-    what_if: bool,
-) -> Page<'a> {
+/// The page; `fit` where the chain was derived from a ledger.
+pub fn model<'a>(forecast: &'a Forecast, subject: &str, fit: Option<&Fit>) -> Page<'a> {
     let mut page = Page {
         command: "model".to_owned(),
         subject: match forecast.name.as_str() {
@@ -33,11 +28,9 @@ pub fn model<'a>(
         page.verdict.extend(fitted(forecast, fit));
         page.caveats = caveats(&fit.caveats);
     }
+    page.section(remedies(&forecast.what_if));
     page.section(Section::new("counting", "One request").summary(counting(forecast)));
     page.section(calls(forecast));
-    if what_if {
-        page.section(remedies(&forecast.what_if));
-    }
     if fit.is_none() {
         let hint = note(Text::prose(
             "`--mermaid FILE` writes this diagram for Markdown",
@@ -49,14 +42,8 @@ pub fn model<'a>(
                 .summary(hint),
         );
     }
-    let hint = (!what_if && !forecast.what_if.is_empty())
-        .then(|| note(Text::prose("`--what-if` ranks the remedies")));
     let limits: Vec<Block> = LIMITS.map(note).into();
-    page.section(
-        Section::new("limits", "What is counted")
-            .summary(limits)
-            .summary(hint),
-    );
+    page.section(Section::new("limits", "What is counted").summary(limits));
     page
 }
 
@@ -123,7 +110,7 @@ fn calls(forecast: &Forecast) -> Section {
 }
 
 fn remedies(all: &[WhatIf]) -> Section {
-    let section = Section::new("what-if", "What if");
+    let section = Section::new("remedies", "What each remedy saves");
     if all.is_empty() {
         return section.summary(Text::plain(
             "Nothing that is known here would make it faster.",

@@ -45,7 +45,7 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
         if let Some(fit) = intact_model::fit("client", &facts) {
             let forecast = Forecast::new(&fit.chain, Counting::Tcp, Reuse::Configured);
             print(
-                &documents::model(&forecast, "client", Some(&fit), true),
+                &documents::model(&forecast, "client", Some(&fit)),
                 false,
             );
         }

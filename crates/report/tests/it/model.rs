@@ -12,15 +12,15 @@ fn documented() -> Chain {
     intact_model::parse(chain.split("```").next().unwrap()).unwrap()
 }
 
-fn page<'a>(forecast: &'a Forecast, fit: Option<&Fit>, what_if: bool) -> Page<'a> {
-    model(forecast, "shop.toml", fit, what_if)
+fn page<'a>(forecast: &'a Forecast, fit: Option<&Fit>) -> Page<'a> {
+    model(forecast, "shop.toml", fit)
 }
 
 #[test]
 fn the_prediction_of_a_chain() {
     let forecast = Forecast::new(&documented(), Counting::Tcp, Reuse::Configured);
-    insta::assert_snapshot!(written::terminal(&[page(&forecast, None, true)]));
-    let (markdown, html) = written::files("model", &[page(&forecast, None, true)]);
+    insta::assert_snapshot!(written::terminal(&[page(&forecast, None)]));
+    let (markdown, html) = written::files("model", &[page(&forecast, None)]);
     for words in ["as configured", "no bandwidth", "once all is reused"] {
         assert!(markdown.contains(words) && html.contains(words), "{words}");
     }
@@ -33,18 +33,11 @@ fn the_prediction_of_a_chain() {
 }
 
 #[test]
-fn remedies_are_on_the_page_on_request_only() {
-    let forecast = Forecast::new(&documented(), Counting::Tcp, Reuse::Configured);
-    let page = written::terminal(&[page(&forecast, None, false)]);
-    assert!(!page.contains("What if") && page.contains("`--what-if` ranks the remedies"));
-}
-
-#[test]
 fn a_prediction_from_a_ledger_is_compared_with_it_and_has_no_packets() {
     let (_, facts) = observed::facts();
     let fit = intact_model::fit("node", &facts).unwrap();
     let forecast = Forecast::new(&fit.chain, Counting::Tcp, Reuse::Configured);
-    let page = written::terminal(&[page(&forecast, Some(&fit), false)]);
+    let page = written::terminal(&[page(&forecast, Some(&fit))]);
     assert!(
         page.contains("requests of the ledger, one after the other: "),
         "{page}"
