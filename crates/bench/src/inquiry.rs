@@ -4,25 +4,14 @@
 //! time. Must not measure, and must not know what the messages mean.
 
 use crate::config::{Config, ConfigError};
-use intact_client::clock::TimestampConverter;
 use intact_client::tls::Trust;
-use intact_client::{
-    Clock, Detail, Dial, HttpConnection, Plan, Progress, Received, Request, Resolver,
-};
+use intact_client::{Clock, Detail, EventLoop, HttpConnection, Plan, Request};
 use intact_experiment::ConnectionSettings;
 use intact_ledger::{
-    Connection, ConnectionId, Event, Exchange, Failure, GrpcCall, Nanos, Outcome, Protocol, Sink,
+    Connection, Event, Exchange, Failure, GrpcCall, Nanos, Outcome, Protocol, Sink,
 };
-use mio::{Events, Poll, Token, Waker};
 use std::io;
 use std::sync::Arc;
-
-/// The token of the resolver's waker.
-const RESOLVER: Token = Token(0);
-/// The token of the connection.
-const SOCKET: Token = Token(1);
-/// Bytes of a read.
-const BUFFER: usize = 64 * 1024;
 
 /// Why a server could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -63,8 +52,8 @@ pub struct Inquiry<'a> {
     config: &'a Config,
     trust: Trust,
     clock: Clock,
-    poll: Poll,
-    events: Events,
+    event_loop: EventLoop,
+    last_id: u64,
     http: Option<HttpConnection>,
     most: usize,
 }
@@ -89,12 +78,13 @@ impl<'a> Inquiry<'a> {
     /// If there is no trust for TLS, or no event loop.
     pub fn new(config: &'a Config, most: usize) -> Result<Inquiry<'a>, InquiryError> {
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
+        let clock = Clock::start();
         Ok(Inquiry {
             config,
             trust,
-            clock: Clock::start(),
-            poll: Poll::new()?,
-            events: Events::with_capacity(16),
+            clock,
+            event_loop: EventLoop::new(clock)?,
+            last_id: 0,
             http: None,
             most,
         })
@@ -148,42 +138,15 @@ impl<'a> Inquiry<'a> {
     }
 
     fn open(&mut self, plan: &Arc<Plan>) -> Result<HttpConnection, InquiryError> {
-        let waker = Waker::new(self.poll.registry(), RESOLVER)?;
-        let mut resolver = Resolver::new(waker);
         let deadline = self.deadline();
-        let (mut dial, mut progress) = Dial::start(
-            plan,
-            ConnectionId(1),
-            1,
-            SOCKET,
-            &mut resolver,
-            self.poll.registry(),
-            &self.clock,
-        );
-        loop {
-            match progress {
-                Progress::Pending => {}
-                Progress::Failed(connection) => return Err(dial_failure(&connection)),
-                Progress::Established(established) => {
-                    let blank = Exchange::new(0, Nanos(0));
-                    let (http2, detail) = (Protocol::Http2, Detail::Outcome);
-                    let mut http = HttpConnection::new(*established, http2, detail, 1, blank);
-                    http.keep_content(self.most);
-                    return Ok(http);
-                }
-            }
-            if self.clock.now() >= deadline {
-                return Err(dial_failure(&dial.give_up(&self.clock, Failure::Timeout)));
-            }
-            self.wait(deadline)?;
-            progress = if let Some(answer) = resolver.answer() {
-                dial.resolved(answer, self.poll.registry(), &self.clock)
-            } else if self.events.iter().any(|event| event.token() == SOCKET) {
-                dial.ready(self.poll.registry(), &self.clock)
-            } else {
-                Progress::Pending
-            };
-        }
+        self.last_id += 1;
+        let opened = self.event_loop.open(plan, self.last_id, deadline)?;
+        let established = opened.map_err(|connection| dial_failure(&connection))?;
+        let blank = Exchange::new(0, Nanos(0));
+        let (http2, detail) = (Protocol::Http2, Detail::Outcome);
+        let mut http = HttpConnection::new(*established, http2, detail, 1, blank);
+        http.keep_content(self.most);
+        Ok(http)
     }
 
     fn exchange(
@@ -192,28 +155,20 @@ impl<'a> Inquiry<'a> {
         request: &Arc<Request>,
     ) -> Result<Exchange, InquiryError> {
         let deadline = self.deadline();
-        let mut buffer = vec![0; BUFFER];
         let mut last = LastExchange::default();
         let id = http.exchanges() + 1;
         http.begin(request, id, self.clock.now(), false);
-        // an error shows in the next read, after what the server sent before
-        let _ = http.send(&self.clock);
+        self.event_loop.send(http);
         loop {
-            http.flush();
-            http.receive_buffered(&self.clock, &mut last);
-            let timestamps = TimestampConverter::read(&self.clock);
-            let received = http.receive(&mut buffer, &self.clock, &timestamps, &mut last);
-            let _ = http.send(&self.clock);
-            if http.ended().is_some() {
-                http.give_up(None, self.clock.now(), &mut last);
-            } else if self.clock.now() >= deadline {
+            let more = self.event_loop.read(http, &mut last);
+            if last.0.is_none() && self.clock.now() >= deadline {
                 http.give_up(Some(Failure::Timeout), self.clock.now(), &mut last);
             }
             if let Some(exchange) = last.0.take() {
                 return Ok(exchange);
             }
-            if !matches!(received, Received::Bytes { .. }) {
-                self.wait(deadline)?;
+            if !more {
+                self.event_loop.wait(deadline)?;
             }
         }
     }
@@ -221,14 +176,6 @@ impl<'a> Inquiry<'a> {
     fn deadline(&self) -> Nanos {
         let timeout = u64::try_from(self.config.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.clock.now().after(timeout)
-    }
-
-    fn wait(&mut self, deadline: Nanos) -> Result<(), InquiryError> {
-        let timeout = self.clock.until(deadline);
-        match self.poll.poll(&mut self.events, Some(timeout)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error.into()),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -1,18 +1,13 @@
 //! One open connection for the probes: whole responses, and how the server ended the connection.
 
-use intact_client::clock::TimestampConverter;
 use intact_client::{
-    Clock, Detail, Established, HandshakeFacts, HttpConnection, Received, Request, ResponseInfo,
-    State,
+    Detail, Established, EventLoop, HandshakeFacts, HttpConnection, Request, ResponseInfo, State,
 };
 use intact_ledger::server_profile::Ended;
 use intact_ledger::{
     CloseKind, Closed, Connection, Event, Exchange, Failure, Nanos, Protocol, Side, Sink,
 };
 use std::sync::Arc;
-
-/// Reads of a connection between two checks of the deadline and of Ctrl-C.
-const READS_PER_TURN: u32 = 4;
 
 /// A finished exchange.
 #[derive(Clone, Debug)]
@@ -111,47 +106,29 @@ impl Line {
     }
 
     /// Starts an exchange. The request is sent unless it was sent as early data.
-    pub(crate) fn begin(&mut self, request: &Arc<Request>, id: u64, clock: &Clock, early: bool) {
+    pub(crate) fn begin(
+        &mut self,
+        request: &Arc<Request>,
+        id: u64,
+        event_loop: &EventLoop,
+        now: Nanos,
+        early: bool,
+    ) {
         let is_first = self.http.exchanges() == 0;
-        let at = if is_first {
-            self.connection().at
-        } else {
-            clock.now()
-        };
+        let at = if is_first { self.connection().at } else { now };
         if early {
             self.http.begin_early(request, id, at);
         } else {
             self.http.begin(request, id, at, false);
         }
-        self.send(clock);
+        event_loop.send(&mut self.http);
     }
 
-    /// Sends the pending bytes. Errors are ignored: the next read reports them, after the bytes that the server sent before.
-    fn send(&mut self, clock: &Clock) {
-        let _ = self.http.send(clock);
-        self.http.flush();
-    }
-
-    /// Reads a limited number of times, so that the caller can check its deadline and Ctrl-C: a
-    /// server may never stop sending. Returns whether more data may be available.
-    pub(crate) fn pump(&mut self, clock: &Clock, buffer: &mut [u8]) -> bool {
-        self.http.flush();
-        self.http.receive_buffered(clock, &mut self.last);
-        let mut reads = 0;
-        while reads < READS_PER_TURN && self.http.ended().is_none() {
-            let timestamps = TimestampConverter::read(clock);
-            let last = &mut self.last;
-            match self.http.receive(buffer, clock, &timestamps, last) {
-                Received::Bytes { .. } => reads += 1,
-                Received::Nothing | Received::Ended => break,
-            }
-        }
-        self.send(clock);
-        if self.http.ended().is_some() {
-            self.http.give_up(None, clock.now(), &mut self.last);
-        }
+    /// Reads without waiting. Returns whether more data may be available.
+    pub(crate) fn pump(&mut self, event_loop: &mut EventLoop) -> bool {
+        let more = event_loop.read(&mut self.http, &mut self.last);
         self.note();
-        reads == READS_PER_TURN
+        more
     }
 
     /// When [`Line::pump`] has to be called even if nothing arrived; absent where the kernel keeps the time.

@@ -8,17 +8,12 @@ pub(crate) use dialing::PendingDial;
 use crate::budget::Budget;
 use crate::line::{Answered, Line};
 use crate::probe::CheckProgress;
-use intact_client::{Clock, RequestSpec, Resolver};
+use intact_client::{Clock, EventLoop, RequestSpec};
 use intact_ledger::{Event, Failure, Nanos};
-use mio::{Events, Poll, Token, Waker};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The size of the read buffer, in bytes.
-const BUFFER: usize = 64 * 1024;
-/// The token of the resolver's waker.
-const RESOLVER: Token = Token(usize::MAX);
 /// How often Ctrl-C is checked.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -54,10 +49,7 @@ pub(crate) struct Prober<'a> {
     pub(crate) clock: Clock,
     pub(crate) observer: &'a mut dyn CheckProgress,
     pub(crate) budget: Budget,
-    poll: Poll,
-    events: Events,
-    resolver: Resolver,
-    buffer: Vec<u8>,
+    event_loop: EventLoop,
     /// The limit for one request, and for one dial, in nanoseconds.
     timeout: u64,
     last_id: u64,
@@ -79,16 +71,11 @@ impl<'a> Prober<'a> {
         budget: Budget,
         observer: &'a mut dyn CheckProgress,
     ) -> io::Result<Prober<'a>> {
-        let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), RESOLVER)?;
         Ok(Prober {
             clock,
             observer,
             budget,
-            poll,
-            events: Events::with_capacity(64),
-            resolver: Resolver::new(waker),
-            buffer: vec![0; BUFFER],
+            event_loop: EventLoop::new(clock)?,
             timeout: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             last_id: 0,
             next_opening: Nanos(0),
@@ -201,13 +188,13 @@ impl<'a> Prober<'a> {
         self.next_request = now.after(self.request_spacing);
         let id = self.id();
         let request = Arc::new(request.format(line.protocol));
-        line.begin(&request, id, &self.clock, !send);
+        line.begin(&request, id, &self.event_loop, self.clock.now(), !send);
         Ok(now)
     }
 
     /// Reads without waiting. Returns the exchange that ended, and whether more bytes may be available.
     pub(crate) fn pump(&mut self, line: &mut Line, tag: Option<&str>) -> (Option<Answered>, bool) {
-        let more = line.pump(&self.clock, &mut self.buffer);
+        let more = line.pump(&mut self.event_loop);
         (self.take_answered(line, tag), more)
     }
 
@@ -284,7 +271,7 @@ impl<'a> Prober<'a> {
         loop {
             let mut more = false;
             for line in &mut *lines {
-                more |= line.pump(&self.clock, &mut self.buffer);
+                more |= line.pump(&mut self.event_loop);
             }
             let now = self.clock.now();
             if now >= until || leave && lines.iter().all(is_over) {
@@ -315,11 +302,8 @@ impl<'a> Prober<'a> {
 
     /// Waits for the next event.
     pub(crate) fn wait(&mut self, deadline: Nanos) -> Result<(), StopReason> {
-        let timeout = self.clock.until(deadline).min(GLANCE);
-        match self.poll.poll(&mut self.events, Some(timeout)) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(StopReason::Own(error)),
-            _ => Ok(()),
-        }
+        let glance = self.clock.now().after(GLANCE.as_nanos() as u64);
+        Ok(self.event_loop.wait(deadline.min(glance))?)
     }
 }
 

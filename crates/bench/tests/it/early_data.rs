@@ -5,18 +5,16 @@ use crate::rig::Record;
 use intact_bench::Config;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{
-    Clock, Detail, Dial, Endpoint, HttpConnection, Plan, Progress, Proxy, RequestSpec, Resolver,
-    ServerUrl, SocketSettings, clock::TimestampConverter,
+    Clock, Detail, Endpoint, EventLoop, HttpConnection, Plan, Proxy, RequestSpec, ServerUrl,
+    SocketSettings,
 };
 use intact_ledger::{
-    Connection, ConnectionId, Event, Exchange, Handshake, Method, Nanos, Outcome, Protocol, Reuse,
-    Row, Sink, TlsVersion,
+    Connection, Event, Exchange, Handshake, Method, Nanos, Outcome, Protocol, Reuse, Row, Sink,
+    TlsVersion,
 };
 use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
-use mio::{Events, Poll, Token, Waker};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 fn early(record: &Record) -> u64 {
     let is_early =
@@ -124,28 +122,9 @@ fn request_once(client: &Client, address: SocketAddr, recorded: &mut Recorded) {
         socket: SocketSettings::default(),
         local_address: true,
     });
-    let mut poll = Poll::new().unwrap();
-    let mut resolver = Resolver::new(Waker::new(poll.registry(), Token(1)).unwrap());
-    let mut events = Events::with_capacity(8);
-    let (mut dial, mut progress) = Dial::start(
-        &plan,
-        ConnectionId(1),
-        0,
-        Token(0),
-        &mut resolver,
-        poll.registry(),
-        &clock,
-    );
-    let established = loop {
-        match progress {
-            Progress::Established(established) => break established,
-            Progress::Failed(failed) => panic!("{failed:?}"),
-            Progress::Pending => {}
-        }
-        poll.poll(&mut events, Some(Duration::from_secs(5)))
-            .unwrap();
-        progress = dial.ready(poll.registry(), &clock);
-    };
+    let mut event_loop = EventLoop::new(clock).unwrap();
+    let limit = clock.now().after(5_000_000_000);
+    let established = event_loop.open(&plan, 1, limit).unwrap().unwrap();
     if !established.is_early() {
         recorded.record(Event::Opened(&established.connection));
     }
@@ -156,20 +135,12 @@ fn request_once(client: &Client, address: SocketAddr, recorded: &mut Recorded) {
     let blank = Exchange::new(0, Nanos(0));
     let mut open = HttpConnection::new(*established, Protocol::Http11, Detail::Outcome, 1, blank);
     open.begin(&request, 1, clock.now(), false);
-    open.send(&clock).unwrap();
-    let mut buffer = vec![0; 65_536];
+    event_loop.send(&mut open);
     // the session for the next connection comes before the FIN
     while open.ended().is_none() {
-        poll.poll(&mut events, Some(Duration::from_secs(5)))
-            .unwrap();
-        assert!(!events.is_empty(), "the server says nothing");
-        let timestamps = TimestampConverter::read(&clock);
-        while let intact_client::Received::Bytes { .. } =
-            open.receive(&mut buffer, &clock, &timestamps, recorded)
-        {
-            open.flush();
-        }
-        open.flush();
+        assert!(clock.now() < limit, "the server says nothing");
+        event_loop.wait(limit).unwrap();
+        while event_loop.read(&mut open, recorded) {}
     }
     open.close(clock.now());
 }

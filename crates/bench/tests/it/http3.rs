@@ -3,21 +3,19 @@
 use crate::hostile::{id, outcomes};
 use crate::rig::{Record, config, run};
 use intact_bench::{Config, Length};
-use intact_client::clock::TimestampConverter;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{
-    Clock, Detail, Dial, Endpoint, HttpConnection, Plan, Progress, Proxy, RequestSpec, Resolver,
-    ServerUrl, SocketSettings,
+    Clock, Detail, Endpoint, EventLoop, HttpConnection, Plan, Proxy, RequestSpec, ServerUrl,
+    SocketSettings,
 };
 use intact_experiment::TlsChoice;
 use intact_ledger::{
-    CloseKind, Connection, ConnectionId, EndedBy, Event, Exchange, Handshake, Method, Nanos,
-    Outcome, Protocol, Reuse, Row, Sink, TlsVersion, Transport,
+    CloseKind, Connection, EndedBy, Event, Exchange, Handshake, Method, Nanos, Outcome, Protocol,
+    Reuse, Row, Sink, TlsVersion, Transport,
 };
 use intact_serve::{
     CertificateAuthority, Close, Fault, NamedVariants, TestServer, TlsConfig, Totals,
 };
-use mio::{Events, Poll, Token, Waker};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;
@@ -411,9 +409,11 @@ fn a_certificate_that_is_not_trusted_is_counted_by_kind() {
 /// A connection that the test drives by itself.
 struct Driven {
     http: HttpConnection,
-    events: Events,
-    poll: Poll,
+    event_loop: EventLoop,
 }
+
+/// A limit that no exchange here reaches, in nanoseconds.
+const HANG: u64 = 20_000_000_000;
 
 #[derive(Default)]
 struct Recorded {
@@ -449,30 +449,16 @@ impl Driven {
             socket: SocketSettings::default(),
             local_address: true,
         });
-        let mut poll = Poll::new().unwrap();
-        let mut resolver = Resolver::new(Waker::new(poll.registry(), Token(1)).unwrap());
-        let (id, registry) = (ConnectionId(1), poll.registry());
-        let (mut dial, mut progress) =
-            Dial::start(&plan, id, 0, Token(0), &mut resolver, registry, clock);
-        let mut events = Events::with_capacity(8);
-        loop {
-            match progress {
-                Progress::Established(established) => {
-                    if !established.is_early() {
-                        recorded.opened.push(established.connection.clone());
-                    }
-                    let blank = Exchange::new(0, Nanos(0));
-                    let (protocol, detail) = (Protocol::Http3, Detail::Fields);
-                    let http = HttpConnection::new(*established, protocol, detail, 4, blank);
-                    return Driven { http, events, poll };
-                }
-                Progress::Failed(connection) => panic!("{:?}", connection.failed),
-                Progress::Pending => {}
-            }
-            poll.poll(&mut events, Some(Duration::from_millis(20)))
-                .unwrap();
-            progress = dial.ready(poll.registry(), clock);
+        let mut event_loop = EventLoop::new(*clock).unwrap();
+        let limit = clock.now().after(HANG);
+        let established = event_loop.open(&plan, 1, limit).unwrap().unwrap();
+        if !established.is_early() {
+            recorded.opened.push(established.connection.clone());
         }
+        let blank = Exchange::new(0, Nanos(0));
+        let (protocol, detail) = (Protocol::Http3, Detail::Fields);
+        let http = HttpConnection::new(*established, protocol, detail, 4, blank);
+        Driven { http, event_loop }
     }
 
     /// Sends a request, and reads until its exchange and the server's tickets are there.
@@ -481,15 +467,13 @@ impl Driven {
         let spec = RequestSpec::new(&url, Method::GET, "intact/test", &[], |_| None).unwrap();
         let request = Arc::new(spec.format(Protocol::Http3));
         self.http.begin(&request, 1, clock.now(), false);
-        let mut buffer = vec![0; 65_536];
-        let begun = Instant::now();
-        while recorded.exchanges.is_empty() || begun.elapsed() < Duration::from_millis(200) {
-            assert!(begun.elapsed() < Duration::from_secs(20), "a hang");
-            self.http.send(clock).unwrap();
-            let wait = Some(Duration::from_millis(10));
-            self.poll.poll(&mut self.events, wait).unwrap();
-            let timestamps = TimestampConverter::read(clock);
-            self.http.receive(&mut buffer, clock, &timestamps, recorded);
+        self.event_loop.send(&mut self.http);
+        let begun = clock.now();
+        let tickets_at = begun.after(200_000_000);
+        while recorded.exchanges.is_empty() || clock.now() < tickets_at {
+            assert!(clock.now() < begun.after(HANG), "a hang");
+            self.event_loop.read(&mut self.http, recorded);
+            self.event_loop.wait(clock.now().after(10_000_000)).unwrap();
         }
         recorded.exchanges.remove(0)
     }

@@ -4,9 +4,8 @@
 use super::{Prober, StopReason};
 use crate::line::Line;
 use crate::plans::is_local;
-use intact_client::{Dial, Plan, Progress};
-use intact_ledger::{Connection, ConnectionId, Event, Failure, Nanos, Protocol};
-use mio::Token;
+use intact_client::{Plan, Progress};
+use intact_ledger::{Connection, Event, Failure, Nanos, Protocol};
 use std::sync::Arc;
 
 /// An open connection, or the record of a dial that failed.
@@ -14,9 +13,7 @@ pub(crate) type Opened = Result<Line, Box<Connection>>;
 
 /// A dial in progress.
 pub(crate) struct PendingDial {
-    dial: Dial,
-    progress: Progress,
-    id: u64,
+    dial: intact_client::PendingDial,
     protocol: Protocol,
     /// Its deadline.
     pub(crate) deadline: Nanos,
@@ -49,51 +46,25 @@ impl Prober<'_> {
     /// Starts a dial without waiting.
     pub(crate) fn dial(&mut self, plan: &Arc<Plan>) -> PendingDial {
         let id = self.id();
-        let deadline = self.clock.now().after(self.timeout);
-        let (dial, progress) = Dial::start(
-            plan,
-            ConnectionId(id),
-            id,
-            Token(id as usize),
-            &mut self.resolver,
-            self.poll.registry(),
-            &self.clock,
-        );
         PendingDial {
-            dial,
-            progress,
-            id,
+            deadline: self.clock.now().after(self.timeout),
+            dial: self.event_loop.dial(plan, id),
             protocol: plan.protocol,
-            deadline,
         }
     }
 
     /// Advances dials by the events of the last wait.
     pub(crate) fn drive(&mut self, dials: &mut [PendingDial]) {
-        for pending in &mut *dials {
-            let token = Token(pending.id as usize);
-            let is_due = |timer| timer <= self.clock.now();
-            let has_event = self.events.iter().any(|event| event.token() == token);
-            if has_event || pending.dial.timer().is_some_and(is_due) {
-                pending.progress = pending.dial.ready(self.poll.registry(), &self.clock);
-            }
-        }
-        while let Some(answer) = self.resolver.answer() {
-            // lookups of abandoned dials also end here
-            let Some(pending) = dials.iter_mut().find(|pending| pending.id == answer.key) else {
-                continue;
-            };
-            let registry = self.poll.registry();
-            pending.progress = pending.dial.resolved(answer, registry, &self.clock);
-            if let Some(lookup) = pending.dial.take_lookup() {
-                self.observer.event(Event::Lookup(&lookup));
-            }
+        let all = dials.iter_mut().map(|pending| &mut pending.dial);
+        self.event_loop.advance(all);
+        for lookup in dials.iter_mut().filter_map(|one| one.dial.take_lookup()) {
+            self.observer.event(Event::Lookup(&lookup));
         }
     }
 
     /// Records the result of a finished dial, and returns it.
     pub(crate) fn opened(&mut self, pending: &mut PendingDial) -> Option<Opened> {
-        match std::mem::replace(&mut pending.progress, Progress::Pending) {
+        match pending.dial.take_progress() {
             Progress::Established(established) => {
                 // otherwise it is recorded after its handshake
                 if !established.is_early() {
@@ -110,11 +81,7 @@ impl Prober<'_> {
     }
 
     /// Abandons a dial, and returns its record.
-    pub(crate) fn give_up_dial(
-        &mut self,
-        mut pending: PendingDial,
-        kind: Failure,
-    ) -> Box<Connection> {
+    pub(crate) fn give_up_dial(&mut self, pending: PendingDial, kind: Failure) -> Box<Connection> {
         let connection = pending.dial.give_up(&self.clock, kind);
         self.observer.event(Event::Opened(&connection));
         connection

@@ -1,13 +1,11 @@
-//! A scripted server, and a connection that is driven by a loop around poll.
+//! A scripted server, and a connection that is driven step by step.
 
-use intact_client::clock::TimestampConverter;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{
-    Clock, Detail, Dial, Endpoint, Established, HttpConnection, Plan, Progress, Proxy, Received,
-    Request, RequestSpec, Resolver, ServerUrl, SocketSettings,
+    Clock, Detail, Endpoint, EventLoop, HttpConnection, Plan, Proxy, Request, RequestSpec,
+    ServerUrl, SocketSettings,
 };
-use intact_ledger::{ConnectionId, DialFailure, Event, Exchange, Method, Nanos, Protocol, Sink};
-use mio::{Events, Poll, Token, Waker};
+use intact_ledger::{DialFailure, Event, Exchange, Method, Nanos, Protocol, Sink};
 use rcgen::KeyPair;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -20,8 +18,6 @@ use std::time::Duration;
 
 /// Limit that detects a hang: far more than any exchange here takes.
 const HANG: Duration = Duration::from_secs(10);
-const CONNECTION: Token = Token(0);
-const RESOLVER: Token = Token(1);
 
 /// A server's TLS stream.
 pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
@@ -87,9 +83,8 @@ impl Sink for Exchanges {
 pub(crate) struct Driver {
     pub(crate) http: HttpConnection,
     clock: Clock,
-    poll: Poll,
+    event_loop: EventLoop,
     exchanges: Exchanges,
-    buffer: Vec<u8>,
 }
 
 impl Driver {
@@ -126,15 +121,15 @@ impl Driver {
             local_address: false,
         });
         let clock = Clock::start();
-        let mut poll = Poll::new().unwrap();
-        let established = dial(&plan, &mut poll, &clock)?;
+        let mut event_loop = EventLoop::new(clock).unwrap();
+        let opened = event_loop.open(&plan, 1, limit(&clock)).unwrap();
+        let established = opened.map_err(|connection| connection.failed.unwrap())?;
         let blank = Exchange::new(0, Nanos(0));
         Ok(Driver {
-            http: HttpConnection::new(established, protocol, Detail::Fields, 1, blank),
+            http: HttpConnection::new(*established, protocol, Detail::Fields, 1, blank),
             clock,
-            poll,
+            event_loop,
             exchanges: Exchanges::default(),
-            buffer: vec![0; 64 * 1024],
         })
     }
 
@@ -159,43 +154,20 @@ impl Driver {
 
     /// Reads and writes until `done`, at most until the limit.
     pub(crate) fn drive(&mut self, done: impl Fn(&Driver) -> bool) {
-        let deadline = self.clock.now().after(HANG.as_nanos() as u64);
-        let mut events = Events::with_capacity(8);
+        let deadline = limit(&self.clock);
         loop {
-            self.http.flush();
-            let timestamps = TimestampConverter::read(&self.clock);
-            let (buffer, sink) = (&mut self.buffer, &mut self.exchanges);
-            while let Received::Bytes { .. } =
-                self.http.receive(buffer, &self.clock, &timestamps, sink)
-            {}
+            while self.event_loop.read(&mut self.http, &mut self.exchanges) {}
             if done(self) {
                 return;
             }
             assert!(self.clock.now() < deadline, "a hang");
-            let left = self.clock.until(deadline);
-            self.poll.poll(&mut events, Some(left)).unwrap();
+            self.event_loop.wait(deadline).unwrap();
         }
     }
 }
 
-fn dial(plan: &Arc<Plan>, poll: &mut Poll, clock: &Clock) -> Result<Established, DialFailure> {
-    let waker = Waker::new(poll.registry(), RESOLVER).unwrap();
-    let mut resolver = Resolver::new(waker);
-    let registry = poll.registry();
-    let id = ConnectionId(1);
-    let (mut dial, mut progress) =
-        Dial::start(plan, id, 0, CONNECTION, &mut resolver, registry, clock);
-    let mut events = Events::with_capacity(8);
-    loop {
-        match progress {
-            Progress::Established(established) => return Ok(*established),
-            Progress::Failed(connection) => return Err(connection.failed.unwrap()),
-            Progress::Pending => {}
-        }
-        poll.poll(&mut events, Some(HANG)).unwrap();
-        assert!(!events.is_empty(), "a hang");
-        progress = dial.ready(poll.registry(), clock);
-    }
+fn limit(clock: &Clock) -> Nanos {
+    clock.now().after(HANG.as_nanos() as u64)
 }
 
 /// A request of the server that the driver connects to.

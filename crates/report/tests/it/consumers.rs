@@ -44,10 +44,7 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
         let facts = traffic.facts();
         if let Some(fit) = intact_model::fit("client", &facts) {
             let forecast = Forecast::new(&fit.chain, Counting::Tcp, Reuse::Configured);
-            print(
-                &documents::model(&forecast, "client", Some(&fit)),
-                false,
-            );
+            print(&documents::model(&forecast, "client", Some(&fit)), false);
         }
         let mut run = reader.run().clone();
         run.variants = ["on", "off"].map(variant).to_vec();
