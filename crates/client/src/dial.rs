@@ -283,7 +283,7 @@ impl Dial {
         clock: &Clock,
     ) -> Progress {
         let registry = registry.into();
-        match self.stage {
+        let mut progress = match self.stage {
             #[cfg(feature = "http3")]
             DialStage::Connecting { since } if self.quic.is_some() => {
                 self.drive_quic(since, registry, clock)
@@ -292,6 +292,23 @@ impl Dial {
             DialStage::Tunnelling { .. } => self.tunnel(clock),
             DialStage::Handshaking { .. } => self.handshake(clock),
             DialStage::Resolving | DialStage::Over => Progress::Pending,
+        };
+        if cfg!(windows)
+            && let (Progress::Established(established), Some(registry)) = (&mut progress, registry)
+        {
+            self.watch_again(established, registry);
+        }
+        progress
+    }
+
+    /// Watches the socket of an open connection. On Windows `mio` reports nothing more until a read
+    /// has found nothing, and the last read of a handshake found its end.
+    fn watch_again(&self, established: &mut Established, registry: &Registry) {
+        #[cfg_attr(not(feature = "http3"), expect(irrefutable_let_patterns))]
+        if let Transport::Stream { stream, .. } = &mut established.transport {
+            let interests = Interest::READABLE | Interest::WRITABLE;
+            // a failure shows as a timeout of the first request
+            let _ = registry.reregister(stream, self.token, interests);
         }
     }
 
