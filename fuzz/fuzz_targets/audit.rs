@@ -1,8 +1,9 @@
-//! Any bytes as an input of `audit`: an answer or an error, never a panic. Seeds: `fixtures/captures`, `fixtures/har`, `fixtures/logs`.
-//! `cargo +nightly fuzz run audit fuzz/corpus/audit fixtures/captures fixtures/har fixtures/logs`
+//! Any bytes as an input of `audit`: an answer or an error, never a panic. Seeds:
+//! `fixtures/captures`, `fixtures/har`, `fixtures/logs`. `cargo +nightly fuzz run audit
+//! fuzz/corpus/audit fixtures/captures fixtures/har fixtures/logs`
 #![no_main]
 
-use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Options};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, LadderSelection, Options};
 use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -10,7 +11,8 @@ use std::path::Path;
 
 fuzz_target!(|bytes: &[u8]| {
     let reader = Box::new(Cursor::new(bytes.to_vec()));
-    let Ok(input) = Input::from_reader(Path::new("fuzz"), reader, None, &InputOptions::default()) else {
+    let Ok(input) = Input::from_reader(Path::new("fuzz"), reader, None, &InputOptions::default())
+    else {
         return;
     };
     let base = input.begins_at().unwrap_or(0);

@@ -1,8 +1,9 @@
-//! Any bytes as the events of a NetLog. Each line is `type source id phase` in a byte each, then a byte that chooses parameters, so that the
-//! fuzzer need not find out how they are spelt; a line that begins with `{` is an event as it stands.
+//! Any bytes as the events of a NetLog. Each line is `type source id phase` in a byte each, then a
+//! byte that chooses parameters, so that the fuzzer need not find out how they are spelt; a line
+//! that begins with `{` is an event as it stands.
 #![no_main]
 
-use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, Options};
 use intact_ledger::{Event, Sink};
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
@@ -10,14 +11,41 @@ use std::io::Cursor;
 use std::path::Path;
 
 const EVENTS: [&str; 26] = [
-    "REQUEST_ALIVE", "URL_REQUEST_START_JOB", "HTTP_STREAM_REQUEST", "HTTP_STREAM_REQUEST_BOUND_TO_JOB", "HTTP_TRANSACTION_SEND_REQUEST",
-    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS", "HTTP_TRANSACTION_READ_RESPONSE_HEADERS", "HTTP_TRANSACTION_READ_BODY", "HTTP_STREAM_JOB",
-    "SOCKET_POOL_BOUND_TO_SOCKET", "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION", "HTTP2_SESSION_INITIALIZED", "HTTP2_SESSION_RECV_GOAWAY",
-    "HTTP2_SESSION_RECV_SETTING", "QUIC_SESSION", "HTTP_STREAM_JOB_BOUND_TO_QUIC_SESSION", "SOCKET_POOL_CONNECT_JOB_CREATED", "CONNECT_JOB",
-    "SOCKET_ALIVE", "TCP_CONNECT", "SSL_CONNECT", "SOCKET_BYTES_SENT", "SOCKET_BYTES_RECEIVED", "SOCKET_READ_ERROR",
-    "SOCKET_POOL_CLOSING_SOCKET", "OTHER",
+    "REQUEST_ALIVE",
+    "URL_REQUEST_START_JOB",
+    "HTTP_STREAM_REQUEST",
+    "HTTP_STREAM_REQUEST_BOUND_TO_JOB",
+    "HTTP_TRANSACTION_SEND_REQUEST",
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS",
+    "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
+    "HTTP_TRANSACTION_READ_BODY",
+    "HTTP_STREAM_JOB",
+    "SOCKET_POOL_BOUND_TO_SOCKET",
+    "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION",
+    "HTTP2_SESSION_INITIALIZED",
+    "HTTP2_SESSION_RECV_GOAWAY",
+    "HTTP2_SESSION_RECV_SETTING",
+    "QUIC_SESSION",
+    "HTTP_STREAM_JOB_BOUND_TO_QUIC_SESSION",
+    "SOCKET_POOL_CONNECT_JOB_CREATED",
+    "CONNECT_JOB",
+    "SOCKET_ALIVE",
+    "TCP_CONNECT",
+    "SSL_CONNECT",
+    "SOCKET_BYTES_SENT",
+    "SOCKET_BYTES_RECEIVED",
+    "SOCKET_READ_ERROR",
+    "SOCKET_POOL_CLOSING_SOCKET",
+    "OTHER",
 ];
-const SOURCES: [&str; 6] = ["URL_REQUEST", "HTTP_STREAM_JOB", "SOCKET", "HTTP2_SESSION", "QUIC_SESSION", "SSL_CONNECT_JOB"];
+const SOURCES: [&str; 6] = [
+    "URL_REQUEST",
+    "HTTP_STREAM_JOB",
+    "SOCKET",
+    "HTTP2_SESSION",
+    "QUIC_SESSION",
+    "SSL_CONNECT_JOB",
+];
 const PARAMS: [&str; 8] = [
     "null",
     r#"{"url":"https://a.example/x","method":"GET"}"#,
@@ -47,7 +75,9 @@ impl Sink for Strict {
             }
             Event::Exchange(one) => {
                 assert!(one.end >= one.at);
-                let known = |id: intact_ledger::ConnectionId| self.open.contains(&id.0) && !self.over.contains(&id.0);
+                let known = |id: intact_ledger::ConnectionId| {
+                    self.open.contains(&id.0) && !self.over.contains(&id.0)
+                };
                 assert!(one.connection.is_none_or(known));
                 for phase in intact_ledger::Phase::ALL {
                     if let Some(span) = one.spans.of(phase) {
@@ -62,7 +92,11 @@ impl Sink for Strict {
 
 fuzz_target!(|bytes: &[u8]| {
     let numbered = |names: &[&str]| {
-        let all: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("\"{name}\":{at}")).collect();
+        let all: Vec<String> = names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| format!("\"{name}\":{at}"))
+            .collect();
         all.join(",")
     };
     let mut file = format!(
@@ -89,7 +123,12 @@ fuzz_target!(|bytes: &[u8]| {
         }
         file.push(b'\n');
     }
-    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &InputOptions::default());
+    let input = Input::from_reader(
+        Path::new("fuzz"),
+        Box::new(Cursor::new(file)),
+        None,
+        &InputOptions::default(),
+    );
     let Ok(input) = input else { return };
     let mut audit = Audit::new(Options {
         keys: KeyLog::default(),

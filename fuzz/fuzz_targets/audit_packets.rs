@@ -1,8 +1,8 @@
-//! Any bytes as the packets of a capture, so that the fuzzer need not find out how files are framed: the first byte chooses the link
-//! type, then each packet has a byte for its length.
+//! Any bytes as the packets of a capture, so that the fuzzer need not find out how files are
+//! framed: the first byte chooses the link type, then each packet has a byte for its length.
 #![no_main]
 
-use intact_audit::{Audit, LadderSelection, InputOptions, Input, KeyLog, Options};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, LadderSelection, Options};
 use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -15,7 +15,9 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let link = LINKS[usize::from(link) % LINKS.len()];
-    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
+    let mut file = vec![
+        0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0,
+    ];
     file.extend(link.to_le_bytes());
     let mut second = 0u32;
     while let Some((&len, after)) = rest.split_first() {
@@ -27,7 +29,12 @@ fuzz_target!(|bytes: &[u8]| {
         file.extend(&after[..len]);
         rest = &after[len..];
     }
-    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &InputOptions::default());
+    let input = Input::from_reader(
+        Path::new("fuzz"),
+        Box::new(Cursor::new(file)),
+        None,
+        &InputOptions::default(),
+    );
     let Ok(input) = input else { return };
     let mut audit = Audit::new(Options {
         keys: KeyLog::default(),

@@ -1,7 +1,8 @@
-//! Any bytes as results of load generators, so that the fuzzer need not find out how each begins: the first byte chooses the tool.
+//! Any bytes as results of load generators, so that the fuzzer need not find out how each begins:
+//! the first byte chooses the tool.
 #![no_main]
 
-use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, Options};
 use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -20,8 +21,17 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&tool, rest)) = bytes.split_first() else {
         return;
     };
-    let file = [BEGINNINGS[usize::from(tool) % BEGINNINGS.len()].as_bytes(), rest].concat();
-    let input = Input::from_reader(Path::new("fuzz"), Box::new(Cursor::new(file)), None, &InputOptions::default());
+    let file = [
+        BEGINNINGS[usize::from(tool) % BEGINNINGS.len()].as_bytes(),
+        rest,
+    ]
+    .concat();
+    let input = Input::from_reader(
+        Path::new("fuzz"),
+        Box::new(Cursor::new(file)),
+        None,
+        &InputOptions::default(),
+    );
     let input = input.expect("a tool's first line is known");
     let base = input.begins_at().unwrap_or(0);
     let mut audit = Audit::new(Options {

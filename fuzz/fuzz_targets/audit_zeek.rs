@@ -1,8 +1,9 @@
-//! Any bytes as Zeek's logs that are joined: parts between empty lines are files of their own. Seeds: `fixtures/logs/zeek`.
-//! `cargo +nightly fuzz run audit_zeek fuzz/corpus/audit_zeek fixtures/logs/zeek`
+//! Any bytes as Zeek's logs that are joined: parts between empty lines are files of their own.
+//! Seeds: `fixtures/logs/zeek`. `cargo +nightly fuzz run audit_zeek fuzz/corpus/audit_zeek
+//! fixtures/logs/zeek`
 #![no_main]
 
-use intact_audit::{Audit, InputOptions, Input, KeyLog, Options};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, Options};
 use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;

@@ -1,7 +1,9 @@
-//! TLS on a client's connection: after a handshake with a rustls server, any mix of data in records, bytes that are no records, close_notify,
-//! and a FIN. Every read moves bytes, the loop ends, nothing is taken after close_notify, and every exchange ends once.
+//! TLS on a client's connection: after a handshake with a rustls server, any mix of data in
+//! records, bytes that are no records, close_notify, and a FIN. Every read moves bytes, the loop
+//! ends, nothing is taken after close_notify, and every exchange ends once.
 //!
-//! `env --ignore-signal=PIPE` has to precede the program: libFuzzer's main does not ignore SIGPIPE as Rust's does.
+//! `env --ignore-signal=PIPE` has to precede the program: libFuzzer's main does not ignore SIGPIPE
+//! as Rust's does.
 #![no_main]
 
 use intact_client::clock::TimestampConverter;
@@ -40,7 +42,8 @@ fn fixture() -> &'static Fixture {
             .with_no_client_auth()
             .with_single_cert(vec![own.cert.der().clone()], key)
             .unwrap();
-        let folder = std::env::temp_dir().join(format!("intact-fuzz-channel-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("intact-fuzz-channel-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -94,7 +97,8 @@ fn shake_hands(plan: &Arc<Plan>, clock: &Clock) -> (Established, ServerConnectio
     let waker = Waker::new(poll.registry(), Token(1)).unwrap();
     let mut resolver = Resolver::new(waker);
     let (id, token) = (ConnectionId(1), Token(0));
-    let (mut dial, mut progress) = Dial::start(plan, id, 0, token, &mut resolver, poll.registry(), clock);
+    let (mut dial, mut progress) =
+        Dial::start(plan, id, 0, token, &mut resolver, poll.registry(), clock);
     let (mut socket, _) = fixture.listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
     let mut session = ServerConnection::new(fixture.server.clone()).unwrap();
@@ -120,7 +124,8 @@ fn shake_hands(plan: &Arc<Plan>, clock: &Clock) -> (Established, ServerConnectio
         }
         progress = Progress::Pending;
         if established.is_none() {
-            poll.poll(&mut events, Some(Duration::from_millis(100))).unwrap();
+            poll.poll(&mut events, Some(Duration::from_millis(100)))
+                .unwrap();
             progress = dial.ready(poll.registry(), clock);
         }
     }
@@ -133,7 +138,8 @@ type Piece = (Vec<u8>, u8);
 fuzz_target!(|data: (bool, Vec<Piece>)| {
     let (old, pieces) = data;
     let clock = Clock::start();
-    let (established, mut session, mut socket) = shake_hands(&fixture().plans[usize::from(old)], &clock);
+    let (established, mut session, mut socket) =
+        shake_hands(&fixture().plans[usize::from(old)], &clock);
     let blank = Exchange::new(0, Nanos(0));
     let mut http = HttpConnection::new(established, Protocol::Http11, Detail::Outcome, 1, blank);
     let url = ServerUrl::parse("https://localhost/").unwrap();
@@ -179,7 +185,10 @@ fuzz_target!(|data: (bool, Vec<Piece>)| {
         }
         http.flush();
         if was_over {
-            assert_eq!(sink.0, ended_before, "an exchange ended on a connection that was over");
+            assert_eq!(
+                sink.0, ended_before,
+                "an exchange ended on a connection that was over"
+            );
         }
         if closed {
             assert_eq!(http.state(), State::Over, "close_notify ends a connection");

@@ -1,8 +1,10 @@
-//! A whole `check` against a server that plays any script: it comes to its end within its budget, in bounded time, without panic.
+//! A whole `check` against a server that plays any script: it comes to its end within its budget,
+//! in bounded time, without panic.
 //!
-//! The first byte chooses the options of the check. What follows are parts that are separated by 0x1e, for a connection each: those
-//! that begin with 0x02 for connections that speak HTTP/2, the others for the rest, both in turn. A part has responses that are
-//! separated by 0x1f. The server writes one for each read, then closes. A response that ends in 0x18 resets the connection.
+//! The first byte chooses the options of the check. What follows are parts that are separated by
+//! 0x1e, for a connection each: those that begin with 0x02 for connections that speak HTTP/2, the
+//! others for the rest, both in turn. A part has responses that are separated by 0x1f. The server
+//! writes one for each read, then closes. A response that ends in 0x18 resets the connection.
 #![no_main]
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
@@ -28,7 +30,8 @@ const PARTS: usize = 16;
 
 type Part = Vec<Vec<u8>>;
 
-/// What the server plays now: the parts for HTTP/2 and for other connections, and the number of the next connection.
+/// What the server plays now: the parts for HTTP/2 and for other connections, and the number of the
+/// next connection.
 static SCRIPT: Mutex<([Vec<Part>; 2], usize)> = Mutex::new(([Vec::new(), Vec::new()], 0));
 
 fuzz_mutator!(|data: &mut [u8], size: usize, room: usize, seed: u32| {
@@ -37,12 +40,17 @@ fuzz_mutator!(|data: &mut [u8], size: usize, room: usize, seed: u32| {
 
 fuzz_target!(|data: &[u8]| {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
-    let Some((&how, rest)) = data.split_first() else { return };
+    let Some((&how, rest)) = data.split_first() else {
+        return;
+    };
     let address = *SERVER.get_or_init(start);
     let mut parts = [Vec::new(), Vec::new()];
     for part in rest.split(|byte| *byte == 0x1e).take(PARTS) {
         let http2 = part.strip_prefix(&[0x02]);
-        let responses = http2.unwrap_or(part).split(|byte| *byte == 0x1f).map(<[u8]>::to_vec);
+        let responses = http2
+            .unwrap_or(part)
+            .split(|byte| *byte == 0x1f)
+            .map(<[u8]>::to_vec);
         parts[usize::from(http2.is_none())].push(responses.collect());
     }
     *SCRIPT.lock().unwrap_or_else(PoisonError::into_inner) = (parts, 0);
@@ -53,13 +61,19 @@ fuzz_target!(|data: &[u8]| {
     config.max_time = Duration::from_secs(1);
     config.idle = how & 4 != 0;
     config.idle_limit = Duration::from_millis(20);
-    config.http = Some(if how & 1 == 0 { Protocol::Http11 } else { Protocol::Http2 });
+    config.http = Some(if how & 1 == 0 {
+        Protocol::Http11
+    } else {
+        Protocol::Http2
+    });
     config.follow = how & 8 != 0;
     config.credentials.verify = Verify::Insecure;
     let check = Check::new(config).expect("a configuration");
     let mut rows = Rows::default();
     let begun = Instant::now();
-    let profile = check.run(Clock::start(), None, &mut rows).expect("an event loop");
+    let profile = check
+        .run(Clock::start(), None, &mut rows)
+        .expect("an event loop");
     assert!(begun.elapsed() < HANG, "{:?}", begun.elapsed());
     assert!(profile.requests_sent <= check.budget().requests());
     assert_eq!(profile.requests_sent as usize, rows.exchanges.len());
@@ -112,7 +126,9 @@ fn play(mut stream: TcpStream) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut buffer = [0; 4096];
     let mut read = stream.read(&mut buffer);
-    let is_http2 = read.as_ref().is_ok_and(|&count| buffer[..count].starts_with(b"PRI "));
+    let is_http2 = read
+        .as_ref()
+        .is_ok_and(|&count| buffer[..count].starts_with(b"PRI "));
     let part = {
         let mut script = SCRIPT.lock().unwrap_or_else(PoisonError::into_inner);
         let (parts, next) = &mut *script;
@@ -123,7 +139,9 @@ fn play(mut stream: TcpStream) -> Option<()> {
     for response in part {
         if let Some(response) = response.strip_suffix(&[0x18]) {
             stream.write_all(response).ok()?;
-            return socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).ok();
+            return socket2::SockRef::from(&stream)
+                .set_linger(Some(Duration::ZERO))
+                .ok();
         }
         stream.write_all(&response).ok()?;
         if matches!(read, Ok(0)) {

@@ -1,5 +1,6 @@
-//! Any bytes as HTTP/1, as header blocks and as the first flight of TLS: ours reads what independent readers read, with the
-//! exceptions that the comparison lists. The first byte chooses the comparison. Header blocks are separated by 0x1e.
+//! Any bytes as HTTP/1, as header blocks and as the first flight of TLS: ours reads what
+//! independent readers read, with the exceptions that the comparison lists. The first byte chooses
+//! the comparison. Header blocks are separated by 0x1e.
 #![no_main]
 
 #[path = "../../crates/wire/tests/it/differential/mod.rs"]
@@ -14,7 +15,9 @@ fuzz_mutator!(|data: &mut [u8], size: usize, room: usize, seed: u32| {
 });
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&which, bytes)) = data.split_first() else { return };
+    let Some((&which, bytes)) = data.split_first() else {
+        return;
+    };
     let verdict = match which % 6 {
         0 => http1_heads::compare_request(bytes),
         1 => http1_heads::compare_response(bytes),

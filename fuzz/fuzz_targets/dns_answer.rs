@@ -1,4 +1,5 @@
-//! Answers of a name server: no panic, no more aliases than are followed, and a TTL wherever there is an address.
+//! Answers of a name server: no panic, no more aliases than are followed, and a TTL wherever there
+//! is an address.
 
 #![no_main]
 
@@ -9,7 +10,12 @@ fuzz_target!(|data: &[u8]| {
         if let Some(Ok(found)) = intact_client::dns::read_any(data, "a.example.", v6) {
             assert!(found.aliases.len() <= 16);
             assert!(found.addresses.is_empty() || found.ttl_s.is_some());
-            assert!(found.addresses.iter().all(|address| address.is_ipv6() == v6));
+            assert!(
+                found
+                    .addresses
+                    .iter()
+                    .all(|address| address.is_ipv6() == v6)
+            );
         }
     }
 });

@@ -1,5 +1,5 @@
-//! Questions to name servers and answers as an observer reads them: no panic, bounded names and records. What our name server responds
-//! to a question is read as a response about the same name.
+//! Questions to name servers and answers as an observer reads them: no panic, bounded names and
+//! records. What our name server responds to a question is read as a response about the same name.
 
 #![no_main]
 

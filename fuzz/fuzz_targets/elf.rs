@@ -1,5 +1,6 @@
-//! Any bytes as a file with code that a process has mapped: its segments, unwind tables and symbols. No panic, no endless stack.
-//! The first twelve bytes choose the page that is mapped, the registers and the length of the stack, which follows.
+//! Any bytes as a file with code that a process has mapped: its segments, unwind tables and
+//! symbols. No panic, no endless stack. The first twelve bytes choose the page that is mapped, the
+//! registers and the length of the stack, which follows.
 #![no_main]
 
 use intact_fuzz::scratch;
@@ -15,7 +16,9 @@ const BASE: u64 = 0x40_0000;
 fuzz_target!(|data: &[u8]| {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     let path = FILE.get_or_init(|| scratch("elf").join("image"));
-    let Some((head, rest)) = data.split_first_chunk::<12>() else { return };
+    let Some((head, rest)) = data.split_first_chunk::<12>() else {
+        return;
+    };
     let number = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
     let (stack, file) = rest.split_at(rest.len().min(usize::from(head[10])));
     fs::write(path, file).expect("a file in memory");

@@ -1,11 +1,14 @@
-//! A client's connection over a socket pair: any bytes of a server in any pieces, requests begun and given up at any time, HTTP/1 and
-//! HTTP/2. Every read moves bytes, every exchange that was begun ends once and in time order, nothing begins on a connection that is
-//! over, and what waits to be sent stays in proportion to what was received. The engine asserts that it has a place for each
-//! stream in flight and no other.
+//! A client's connection over a socket pair: any bytes of a server in any pieces, requests begun
+//! and given up at any time, HTTP/1 and HTTP/2. Every read moves bytes, every exchange that was
+//! begun ends once and in time order, nothing begins on a connection that is over, and what waits
+//! to be sent stays in proportion to what was received. The engine asserts that it has a place for
+//! each stream in flight and no other.
 //!
-//! A mutation of bytes seldom leaves a frame whole, so a piece may be a frame of HTTP/2 or a response of HTTP/1.
+//! A mutation of bytes seldom leaves a frame whole, so a piece may be a frame of HTTP/2 or a
+//! response of HTTP/1.
 //!
-//! `env --ignore-signal=PIPE` has to precede the program: libFuzzer's main does not ignore SIGPIPE as Rust's does.
+//! `env --ignore-signal=PIPE` has to precede the program: libFuzzer's main does not ignore SIGPIPE
+//! as Rust's does.
 #![no_main]
 
 use intact_client::clock::TimestampConverter;
@@ -13,7 +16,9 @@ use intact_client::{
     Clock, Detail, Established, HandshakeFacts, HttpConnection, Received, Request, RequestSpec,
     ServerUrl, State, Stream, Transport,
 };
-use intact_ledger::{Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Protocol, Sink};
+use intact_ledger::{
+    Connection, ConnectionId, Event, Exchange, Failure, Method, Nanos, Protocol, Sink,
+};
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
 use std::io::Write;
@@ -38,7 +43,8 @@ impl Sink for Ended {
 
 /// HTTP/2, whether fields are kept, streams, and the method.
 type Setting = (bool, bool, u8, u8);
-/// What the server sends, and what happens after that: the form and the stream are those of [`payload`].
+/// What the server sends, and what happens after that: the form and the stream are those of
+/// [`payload`].
 type Piece = (u8, u8, Vec<u8>, u8);
 
 /// What the server sends, of the bytes of a piece. The upper bits of `stream` choose the flags.
@@ -85,7 +91,11 @@ fn request(http2: bool, method: u8) -> Arc<Request> {
     if method == Method::POST {
         spec.body = [b'x'; 100].as_slice().into();
     }
-    Arc::new(spec.format(if http2 { Protocol::Http2 } else { Protocol::Http11 }))
+    Arc::new(spec.format(if http2 {
+        Protocol::Http2
+    } else {
+        Protocol::Http11
+    }))
 }
 
 fuzz_target!(|data: (Setting, Vec<Piece>)| {
@@ -103,8 +113,16 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
         is_tunnel: false,
         early: None,
     };
-    let protocol = if http2 { Protocol::Http2 } else { Protocol::Http11 };
-    let detail = if keeps_fields { Detail::Fields } else { Detail::Outcome };
+    let protocol = if http2 {
+        Protocol::Http2
+    } else {
+        Protocol::Http11
+    };
+    let detail = if keeps_fields {
+        Detail::Fields
+    } else {
+        Detail::Outcome
+    };
     let most = usize::from(streams % 4) + 1;
     let blank = Exchange::new(0, Nanos(0));
     let mut http = HttpConnection::new(established, protocol, detail, most, blank);

@@ -1,10 +1,10 @@
-//! Any bytes as a plan, a message or a stored plan: no panic, workers take each message of a plan that was accepted, and no message
-//! ends a worker. The first byte chooses.
+//! Any bytes as a plan, a message or a stored plan: no panic, workers take each message of a plan
+//! that was accepted, and no message ends a worker. The first byte chooses.
 #![no_main]
 
 use intact_fleet::{
-    Measure, MeasureError, Measured, Message, MessageHandler, MessageOutcome, Plan, ReadSecret, Reference, RowFiles,
-    Store, parse, plan_json, plan_page,
+    Measure, MeasureError, Measured, Message, MessageHandler, MessageOutcome, Plan, ReadSecret,
+    Reference, RowFiles, Store, parse, plan_json, plan_page,
 };
 use intact_ledger::{Producer, Run, Tally, Vantage};
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,11 @@ impl Measure for Fake {
     fn measure(&mut self, message: &Message, _: &mut RowFiles) -> Result<Measured, MeasureError> {
         let target = &message.recipe.target;
         let texts = target.headers.iter().chain([&target.url]);
-        assert!(texts.into_iter().all(|text| !text.contains(['\r', '\n', '\0'])));
+        assert!(
+            texts
+                .into_iter()
+                .all(|text| !text.contains(['\r', '\n', '\0']))
+        );
         let started = Default::default();
         Ok(Measured {
             run: Run::new(Producer::Fleet, "0", Vantage::Client, started, 1, &[]),

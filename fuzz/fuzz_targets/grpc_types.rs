@@ -1,5 +1,6 @@
-//! Any bytes as a descriptor set, or as what a server of reflection sends: no panic, calls that end, and requests that are framed.
-//! The first byte chooses which; parts are separated by 0x1e, and the last part of a set is the JSON of a message.
+//! Any bytes as a descriptor set, or as what a server of reflection sends: no panic, calls that
+//! end, and requests that are framed. The first byte chooses which; parts are separated by 0x1e,
+//! and the last part of a set is the JSON of a message.
 
 #![no_main]
 
@@ -16,7 +17,10 @@ fuzz_target!(|data: &[u8]| {
     };
     match how % 3 {
         0 => {
-            let cut = rest.iter().rposition(|&byte| byte == 0x1e).unwrap_or(rest.len());
+            let cut = rest
+                .iter()
+                .rposition(|&byte| byte == 0x1e)
+                .unwrap_or(rest.len());
             let json = std::str::from_utf8(rest.get(cut + 1..).unwrap_or_default());
             if let Ok(types) = Types::of_set(&rest[..cut]) {
                 use_types(&types, json.unwrap_or(JSON));
@@ -41,7 +45,14 @@ fn ask(parts: &[u8]) {
         assert!(unframe(&body).all(|one| one.is_ok()));
         let body = frame(parts.next().unwrap_or_default()).expect("a short message");
         let grpc_status = Some(0);
-        if query.take(Reply { grpc_status, words: "", body: &body }).is_err() {
+        if query
+            .take(Reply {
+                grpc_status,
+                words: "",
+                body: &body,
+            })
+            .is_err()
+        {
             return;
         }
     }

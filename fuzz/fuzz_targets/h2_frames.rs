@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::h2::{Error, Frame, FrameReader, Limits, Settings};
+use libfuzzer_sys::fuzz_target;
 
 fn read(stream: &[u8], piece: usize) -> (Vec<String>, Option<Error>) {
     let limits = Limits {

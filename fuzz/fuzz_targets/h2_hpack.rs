@@ -1,9 +1,10 @@
-//! Header blocks: no panic, no list beyond the limit, and what decodes can be encoded and decoded again.
+//! Header blocks: no panic, no list beyond the limit, and what decodes can be encoded and decoded
+//! again.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::h2::hpack::{Decoder, Encoder, Indexing};
+use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 8192;
 

@@ -1,5 +1,5 @@
-//! Frames of HTTP/3, whole and in pieces: the same frames, the same body and the same error, and no panic.
-//! The first byte chooses the length of the pieces.
+//! Frames of HTTP/3, whole and in pieces: the same frames, the same body and the same error, and no
+//! panic. The first byte chooses the length of the pieces.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Header blocks of HTTP/3 and the instructions of QPACK: no panic, no list beyond the limit, and what decodes can be encoded
-//! and decoded again.
+//! Header blocks of HTTP/3 and the instructions of QPACK: no panic, no list beyond the limit, and
+//! what decodes can be encoded and decoded again.
 
 #![no_main]
 

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::http1::{Eof, Kind, ResponseEvent, ResponseParser};
+use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Default, PartialEq)]
 struct Seen {

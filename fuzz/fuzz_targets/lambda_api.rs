@@ -1,5 +1,6 @@
-//! Any bytes as what a runtime client sends to the Runtime API, whole and in pieces: the same responses, each of them HTTP, and no
-//! more accepted results than events. The first byte chooses the length of the pieces.
+//! Any bytes as what a runtime client sends to the Runtime API, whole and in pieces: the same
+//! responses, each of them HTTP, and no more accepted results than events. The first byte chooses
+//! the length of the pieces.
 #![no_main]
 
 use intact_fuzz::mutate_text;
@@ -11,7 +12,9 @@ fuzz_mutator!(|data: &mut [u8], size: usize, room: usize, seed: u32| {
 });
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&how, requests)) = data.split_first() else { return };
+    let Some((&how, requests)) = data.split_first() else {
+        return;
+    };
     let whole = intact_lambda::fuzz::converse(requests, requests.len().max(1));
     let pieces = intact_lambda::fuzz::converse(requests, usize::from(how) + 1);
     assert_eq!(whole.output, pieces.output);

@@ -1,5 +1,6 @@
-//! Any files as a ledger, for every consumer of `crates/report/tests/it/consumers.rs`. An error or a page, never a panic. A part
-//! begins with 0x1e and a letter that names its file; events may be plain or compressed.
+//! Any files as a ledger, for every consumer of `crates/report/tests/it/consumers.rs`. An error or
+//! a page, never a panic. A part begins with 0x1e and a letter that names its file; events may be
+//! plain or compressed.
 #![no_main]
 
 #[path = "../../crates/report/tests/it/consumers.rs"]
@@ -25,14 +26,25 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Replaces the folder's files by the parts of the input.
 fn write(folder: &Path, bytes: &[u8]) {
-    for name in ["run.json", "events.jsonl.zst", "tally.json", "server-profile.json", "end.json"] {
+    for name in [
+        "run.json",
+        "events.jsonl.zst",
+        "tally.json",
+        "server-profile.json",
+        "end.json",
+    ] {
         let _ = fs::remove_file(folder.join(name));
     }
     for part in bytes.split(|byte| *byte == 0x1e) {
-        let Some((kind, content)) = part.split_first() else { continue };
+        let Some((kind, content)) = part.split_first() else {
+            continue;
+        };
         let (name, content) = match kind {
             b'r' => ("run.json", content.to_vec()),
-            b'e' => ("events.jsonl.zst", zstd::bulk::compress(content, 1).expect("memory")),
+            b'e' => (
+                "events.jsonl.zst",
+                zstd::bulk::compress(content, 1).expect("memory"),
+            ),
             b'z' => ("events.jsonl.zst", content.to_vec()),
             b't' => ("tally.json", content.to_vec()),
             b'p' => ("server-profile.json", content.to_vec()),

@@ -1,7 +1,7 @@
 //! Any text as a log format, and any text as a line in it.
 #![no_main]
 
-use intact_audit::{Audit, InputOptions, Input, KeyLog, Options, Pattern};
+use intact_audit::{Audit, Input, InputOptions, KeyLog, Options, Pattern};
 use intact_fuzz::NullSink;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;

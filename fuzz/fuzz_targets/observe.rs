@@ -1,8 +1,8 @@
-//! A connection under observation: any bytes of both sides, at any times, with holes. No panic, the connection is opened once
-//! and before its exchanges, and ids are unique.
+//! A connection under observation: any bytes of both sides, at any times, with holes. No panic, the
+//! connection is opened once and before its exchanges, and ids are unique.
 //!
-//! A mutation of bytes seldom leaves a record or a frame whole. So a connection may begin with a handshake of rustls, and a piece
-//! may be records of given lengths or a frame of HTTP/2.
+//! A mutation of bytes seldom leaves a record or a frame whole. So a connection may begin with a
+//! handshake of rustls, and a piece may be records of given lengths or a frame of HTTP/2.
 #![no_main]
 
 #[allow(dead_code)]
@@ -11,8 +11,8 @@ mod tape;
 
 use intact_ledger::{CloseKind, Connection, ConnectionId, Event, FingerprintKey, Nanos, Span};
 use intact_observe::{Ending, ObservedConnection, RunContext, Side, TlsReading};
-use intact_wire::tls::decrypt::KeyLog;
 use intact_wire::h2::PREFACE;
+use intact_wire::tls::decrypt::KeyLog;
 use libfuzzer_sys::fuzz_target;
 use rustls::version::{TLS12, TLS13};
 use std::collections::HashSet;
@@ -97,9 +97,11 @@ fn payload(form: u8, bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// What is decided before the first byte: late, secrets are awaited, requests are inferred, the end is observed.
+/// What is decided before the first byte: late, secrets are awaited, requests are inferred, the end
+/// is observed.
 type Setting = [bool; 4];
-/// What a side sends after this number of microseconds, and what follows: a hole, a FIN or a RST. The form is that of [`payload`].
+/// What a side sends after this number of microseconds, and what follows: a hole, a FIN or a RST.
+/// The form is that of [`payload`].
 type Piece = (bool, u8, Vec<u8>, u16, u8);
 
 fuzz_target!(|data: (Setting, u8, Vec<Piece>)| {
@@ -110,7 +112,11 @@ fuzz_target!(|data: (Setting, u8, Vec<Piece>)| {
         is_opened: false,
         ids: HashSet::new(),
     };
-    let reading = TlsReading { expects_secrets, infers_requests, process: None };
+    let reading = TlsReading {
+        expects_secrets,
+        infers_requests,
+        process: None,
+    };
     let about = Connection::new(ConnectionId(1), Nanos(0));
     let mut observed = ObservedConnection::new(about, is_late, reading);
     let mut at = Nanos(1_000);
@@ -125,7 +131,11 @@ fuzz_target!(|data: (Setting, u8, Vec<Piece>)| {
         }
     }
     for (is_client, form, bytes, later_us, then) in pieces {
-        let from = if is_client { Side::Client } else { Side::Server };
+        let from = if is_client {
+            Side::Client
+        } else {
+            Side::Server
+        };
         at = at.after(u64::from(later_us) * 1_000);
         observed.read(from, &payload(form, bytes), at, &mut run);
         match then {
@@ -136,6 +146,10 @@ fuzz_target!(|data: (Setting, u8, Vec<Piece>)| {
             _ => {}
         }
     }
-    let ending = if is_whole { Ending::Observed } else { Ending::Unobserved };
+    let ending = if is_whole {
+        Ending::Observed
+    } else {
+        Ending::Unobserved
+    };
     observed.finish(at, ending, &mut run);
 });

@@ -1,9 +1,10 @@
-//! Datagrams and the frames of Initial packets: no panic, and the hello that frames give does not depend on their being read twice.
+//! Datagrams and the frames of Initial packets: no panic, and the hello that frames give does not
+//! depend on their being read twice.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::quic::{Assembly, QuicClientHello, packets};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: Vec<Vec<u8>>| {
     let mut greeting = QuicClientHello::default();

@@ -1,4 +1,5 @@
-//! Transport parameters of QUIC: no panic, and where quinn accepts those of a server, ours are read, too.
+//! Transport parameters of QUIC: no panic, and where quinn accepts those of a server, ours are
+//! read, too.
 
 #![no_main]
 

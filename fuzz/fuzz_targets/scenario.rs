@@ -1,5 +1,6 @@
-//! Any text as a scenario in TOML: no panic, a plan that is accepted is printed and read back as the same plan, and a problem names a
-//! line of the text. The first byte chooses between the text itself and a patched definition.
+//! Any text as a scenario in TOML: no panic, a plan that is accepted is printed and read back as
+//! the same plan, and a problem names a line of the text. The first byte chooses between the text
+//! itself and a patched definition.
 #![no_main]
 
 use intact_scenario::{Language, Plan, ScenarioError, Step, compile};

@@ -1,13 +1,18 @@
-//! Segments of both directions: no panic, bounded memory, and as many bytes handed on as the facts say.
+//! Segments of both directions: no panic, bounded memory, and as many bytes handed on as the facts
+//! say.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::Side;
 use intact_wire::tcp::{Flow, Limits, Run, Segment};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|segments: Vec<(u32, Option<u32>, u8, u16, Vec<u8>)>| {
-    let mut flow = Flow::new(Limits { bytes: 256, pieces: 16, patience: 3 });
+    let mut flow = Flow::new(Limits {
+        bytes: 256,
+        pieces: 16,
+        patience: 3,
+    });
     let mut bytes_out = [0u64; 2];
     let mut lost = [0u64; 2];
     let mut count = |side: Side, run: Run<'_>| {
@@ -28,7 +33,11 @@ fuzz_target!(|segments: Vec<(u32, Option<u32>, u8, u16, Vec<u8>)>| {
             len: u32::from(*len),
             at: n as u64,
         };
-        let from = if flags & 8 != 0 { Side::Client } else { Side::Server };
+        let from = if flags & 8 != 0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
         let _ = flow.is_reopened_by(from, &segment);
         flow.push(from, &segment, &mut count);
     }

@@ -1,10 +1,11 @@
-//! Key log text and both directions of a connection: no panic, and nothing comes out that no key vouches for.
+//! Key log text and both directions of a connection: no panic, and nothing comes out that no key
+//! vouches for.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::Side;
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, SecretCheck};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: (&str, Vec<(bool, Vec<u8>)>)| {
     let (text, pieces) = data;

@@ -1,11 +1,11 @@
-//! Both directions of a TLS connection, whole and in pieces: the same facts and errors, and no panic.
-//! The first byte chooses the length of the pieces.
+//! Both directions of a TLS connection, whole and in pieces: the same facts and errors, and no
+//! panic. The first byte chooses the length of the pieces.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use intact_wire::Side;
 use intact_wire::tls::{Error, TlsFacts, Watcher};
+use libfuzzer_sys::fuzz_target;
 
 fn watch(client: &[u8], server: &[u8], piece: usize) -> (TlsFacts, [Option<Error>; 2]) {
     let mut watcher = Watcher::default();

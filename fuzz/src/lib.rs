@@ -1,5 +1,5 @@
-//! What several fuzz targets share: a sink without effect, a mutator of numbers in text, and a folder in memory.
-//! Must not know a parser.
+//! What several fuzz targets share: a sink without effect, a mutator of numbers in text, and a
+//! folder in memory. Must not know a parser.
 
 use intact_ledger::{Event, Sink};
 use std::path::PathBuf;
@@ -31,8 +31,9 @@ const EDGES: [&str; 16] = [
     "0.5",
 ];
 
-/// Mutates text half of the time by what text means: a number becomes another, or a line is repeated, moved or removed.
-/// The other half is libFuzzer's own mutation, which knows bytes only. Returns the new length, at most `room`.
+/// Mutates text half of the time by what text means: a number becomes another, or a line is
+/// repeated, moved or removed. The other half is libFuzzer's own mutation, which knows bytes only.
+/// Returns the new length, at most `room`.
 pub fn mutate_text(data: &mut [u8], size: usize, room: usize, seed: u32) -> usize {
     let mut random = Random(u64::from(seed) ^ 0x9e37_79b9_7f4a_7c15);
     let changed = match random.below(8) {
@@ -67,7 +68,10 @@ fn replace_number(text: &[u8], random: &mut Random) -> Option<Vec<u8>> {
         .filter(|&at| text[at].is_ascii_digit() && (at == 0 || !text[at - 1].is_ascii_digit()))
         .collect();
     let start = *starts.get(random.below(starts.len().max(1)))?;
-    let len = text[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let len = text[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let old = std::str::from_utf8(&text[start..start + len]).ok()?;
     let new = match (random.below(4), old.parse::<u64>()) {
         (0, Ok(old)) => old.wrapping_add(1).to_string(),
@@ -97,7 +101,11 @@ fn move_line(text: &[u8], random: &mut Random) -> Option<Vec<u8>> {
 /// When the folder cannot be made.
 pub fn scratch(name: &str) -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
-    let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let parent = if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    };
     let folder = parent.join(format!("intact-fuzz-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for files");
     folder

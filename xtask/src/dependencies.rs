@@ -80,11 +80,13 @@ pub(crate) fn check() -> anyhow::Result<bool> {
     Ok(broken.is_empty())
 }
 
-/// Every dependency from outside of the workspace that a build with all features has, on any platform.
+/// Every dependency from outside of the workspace that a build with all features has, on any
+/// platform.
 fn packages() -> anyhow::Result<Vec<Package>> {
     let metadata = cargo("metadata --format-version 1 --locked --all-features")?;
     let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata")?;
-    // metadata has optional dependencies that no feature enables, and cargo-deny does not count them either
+    // metadata has optional dependencies that no feature enables, and cargo-deny does not count
+    // them either
     let tree = cargo("tree --workspace --locked --all-features -e all --target all --prefix none")?;
     let built = built(&tree);
     let is_foreign = |package: &Package| package.source.is_some();

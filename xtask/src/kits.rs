@@ -1,5 +1,6 @@
-//! `cargo xtask kits`: the tests of the test kits, each on a real client, against `intact serve` under `intact watch --windows`. It
-//! copies a kit to `target/kits` first, so that no package manager writes into the tree.
+//! `cargo xtask kits`: the tests of the test kits, each on a real client, against `intact serve`
+//! under `intact watch --windows`. It copies a kit to `target/kits` first, so that no package
+//! manager writes into the tree.
 
 use crate::clients::{self, Server};
 use crate::tool;

@@ -45,13 +45,15 @@ enum Task {
     Namespace(clients::NamespaceArgs),
     /// Checks licences, sources and duplicates of all dependencies against deny.toml
     Dependencies,
-    /// Checks comments, messages, docs and subjects of commits: rejected words, wide lines, long paragraphs
+    /// Checks comments, messages, docs and subjects of commits: rejected words, wide lines, long
+    /// paragraphs
     Words {
         /// Print a table of hits per folder instead
         #[arg(long)]
         count: bool,
     },
-    /// Builds every artefact of a release: programs, packages, image, checksums and the bill of materials
+    /// Builds every artefact of a release: programs, packages, image, checksums and the bill of
+    /// materials
     Dist(dist::Args),
     /// Type-checks the program for macOS, without a Mac
     Systems,

@@ -1,4 +1,5 @@
-//! The real servers and clients that tests run against: which there are, and how a missing one is installed.
+//! The real servers and clients that tests run against: which there are, and how a missing one is
+//! installed.
 
 use anyhow::{Context, bail};
 use std::path::Path;

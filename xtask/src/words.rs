@@ -114,6 +114,11 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
         find(Kind::Comment, &prose.comments);
         find(Kind::Message, &prose.messages);
         find(Kind::Name, &prose.names);
+        hits.extend(prose::wide_comments(source).into_iter().map(|offset| Hit {
+            line: line(offset),
+            kind: Kind::Layout,
+            message: format!("a line of a comment has more than {MAX_COLUMNS} columns"),
+        }));
         return (prose.comment_lines, hits);
     }
     let prose = prose::of_markdown(source);
@@ -225,6 +230,16 @@ mod tests {
             found.collect::<Vec<_>>(),
             [(1, "text"), (3, "layout"), (3, "layout")]
         );
+    }
+
+    #[test]
+    fn a_wide_comment_is_found_outside_code_blocks() {
+        let rejected = Rejected::new().unwrap();
+        let wide = "word ".repeat(21);
+        let source = format!("/// ```\n/// {wide}\n/// ```\n/// {wide}\nlet x = \"{wide}\";\n");
+        let (_, hits) = hits(&rejected, "crates/a/src/lib.rs", &source);
+        let found = hits.iter().map(|hit| (hit.line, hit.kind.label()));
+        assert_eq!(found.collect::<Vec<_>>(), [(4, "layout")]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! How late the open loop starts requests, next to a bare absolute sleep on the same core, in pairs.
+//! How late the open loop starts requests, next to a bare absolute sleep on the same core, in
+//! pairs.
 //!
 //! `cargo run --release -p intact-bench --example scheduling -- RATE SECONDS PAIRS CONNECTIONS`
 //! docs/internals/open-loop.md has figures. Linux only.

@@ -1,9 +1,11 @@
-//! Closed loop: the next exchange starts when the last is over, with limits on the rates. Also the pace of an open loop's warm-up.
+//! Closed loop: the next exchange starts when the last is over, with limits on the rates. Also the
+//! pace of an open loop's warm-up.
 
 use crate::pace::{NextExchange, Start};
 use intact_ledger::Nanos;
 
-/// Closed loop: the next exchange starts when the last is over, until a number or a time is used up. One per thread.
+/// Closed loop: the next exchange starts when the last is over, until a number or a time is used
+/// up. One per thread.
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedLoop {
     left: Option<u64>,
@@ -30,7 +32,8 @@ impl Limit {
 }
 
 impl ClosedLoop {
-    /// `exchanges` to start, or nanoseconds to go on from the first measured start; whichever is used up first.
+    /// `exchanges` to start, or nanoseconds to go on from the first measured start; whichever is
+    /// used up first.
     pub(crate) fn new(exchanges: Option<u64>, nanos: Option<u64>) -> ClosedLoop {
         ClosedLoop {
             left: exchanges,

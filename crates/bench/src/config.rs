@@ -107,8 +107,9 @@ pub enum Length {
 /// When answers may be taken in batches, where they come much faster than a wake-up each is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coalesce {
-    /// With several streams on a connection, where one send then carries many requests: much CPU for little client delay. With
-    /// many connections for at most 20 us, where the kernel ends the wait early (io_uring).
+    /// With several streams on a connection, where one send then carries many requests: much CPU
+    /// for little client delay. With many connections for at most 20 us, where the kernel ends
+    /// the wait early (io_uring).
     #[default]
     Auto,
     /// With many connections too: some CPU for a client delay as long as the latency.

@@ -1,4 +1,5 @@
-//! What is checked of the axes about the life of connections: each has to have an effect in at least one variant.
+//! What is checked of the axes about the life of connections: each has to have an effect in at
+//! least one variant.
 
 use crate::config::{Config, ConfigError, Length};
 use intact_client::{TcpEnd, check_congestion, check_fast_open};
@@ -12,7 +13,8 @@ fn refuse(option: &'static str, reason: impl Into<String>) -> Checked {
     Err(ConfigError::Value { option, reason })
 }
 
-/// Refuses axes that no variant can use, values that never act, and what this machine does not have.
+/// Refuses axes that no variant can use, values that never act, and what this machine does not
+/// have.
 pub(crate) fn check(config: &Config, choices: &[AxisValues], rounds: u32) -> Checked {
     check_meaning(config, choices)?;
     check_limits(config, choices, rounds)?;
@@ -198,7 +200,8 @@ fn check_heartbeats(config: &Config, choices: &[AxisValues]) -> Checked {
     Ok(())
 }
 
-/// Refuses revalidation of what a cache does not answer, and of a request that has an entity tag of its own.
+/// Refuses revalidation of what a cache does not answer, and of a request that has an entity tag of
+/// its own.
 fn check_cache(config: &Config) -> Checked {
     let given = &config.axes.connection.cache;
     if !given.contains(&CacheUse::Revalidate) {

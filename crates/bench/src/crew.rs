@@ -1,4 +1,5 @@
-//! The engine threads of a run: started with a task each, joined when all are through. Must not know what a run is.
+//! The engine threads of a run: started with a task each, joined when all are through. Must not
+//! know what a run is.
 
 use crate::engine::{Engine, Gauge, RoundResult, RoundTask};
 use crate::io_backend::IoBackend;
@@ -113,7 +114,8 @@ impl Crew {
         self.rows.recv_timeout(wait).ok()
     }
 
-    /// Ends the work, which is finished, and adds what was counted to `tally`. `each` gets what a thread did in addition.
+    /// Ends the work, which is finished, and adds what was counted to `tally`. `each` gets what a
+    /// thread did in addition.
     pub(crate) fn finish(
         &mut self,
         work: Work,

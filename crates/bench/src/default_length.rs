@@ -1,5 +1,5 @@
-//! How long a bench measures by default: a few seconds on this machine, a few requests elsewhere. Must not choose the rounds of a
-//! bench on this machine: those follow from its length.
+//! How long a bench measures by default: a few seconds on this machine, a few requests elsewhere.
+//! Must not choose the rounds of a bench on this machine: those follow from its length.
 
 use crate::config::{Config, ConfigError, Length};
 use std::time::Duration;
@@ -18,8 +18,9 @@ const PAUSED_REQUESTS: u64 = 2;
 const LEAST_TIME: Duration = Duration::from_secs(1);
 
 impl Config {
-    /// Sets the length of a bench that names neither requests nor time. On this machine all variants share `local`. A remote server
-    /// gets at most 200 requests and 10 new connections a second. `is_ours`: the target is the built-in server.
+    /// Sets the length of a bench that names neither requests nor time. On this machine all
+    /// variants share `local`. A remote server gets at most 200 requests and 10 new connections
+    /// a second. `is_ours`: the target is the built-in server.
     pub fn set_default_length(
         &mut self,
         is_ours: bool,

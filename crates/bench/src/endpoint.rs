@@ -1,4 +1,5 @@
-//! Where the connections of a variant lead: the scheme's port, a proxy, a socket, a rule that leads elsewhere.
+//! Where the connections of a variant lead: the scheme's port, a proxy, a socket, a rule that leads
+//! elsewhere.
 
 use crate::config::{Config, ConfigError, Target};
 use intact_client::dns::{NameServers, StubResolver};
@@ -45,7 +46,8 @@ pub(crate) fn by_scheme(
 }
 
 impl Config {
-    /// Where to connect to for an address: a proxy, a socket, what `--resolve` and `--connect-to` say, or the host itself.
+    /// Where to connect to for an address: a proxy, a socket, what `--resolve` and `--connect-to`
+    /// say, or the host itself.
     pub(crate) fn endpoint(
         &self,
         address: &ServerUrl,
@@ -87,7 +89,8 @@ impl Config {
     }
 }
 
-/// What resolves the name of an endpoint where the system does not; an error where there is no name, or no name server to ask.
+/// What resolves the name of an endpoint where the system does not; an error where there is no
+/// name, or no name server to ask.
 pub(crate) fn names(
     dns: Option<NameLookup>,
     endpoint: &Endpoint,

@@ -1,4 +1,5 @@
-//! Which back end the engine uses: readiness (epoll), or completions (io_uring) where Linux allows it.
+//! Which back end the engine uses: readiness (epoll), or completions (io_uring) where Linux allows
+//! it.
 
 use crate::config::ConfigError;
 use crate::engine::{LEAST_IN_FLIGHT, Pauses};
@@ -76,7 +77,8 @@ fn readiness(reason: Option<&str>) -> EngineIo {
     }
 }
 
-/// The record of a scenario's back end, which is the readiness: connections are added while the clients run.
+/// The record of a scenario's back end, which is the readiness: connections are added while the
+/// clients run.
 pub(crate) fn of_scenario(choice: IoChoice) -> EngineIo {
     readiness(match choice {
         IoChoice::Auto => Some(NO_SCENARIO),
@@ -114,11 +116,13 @@ const NO_SCENARIO: &str =
 const NO_GAIN: &str = "io_uring needs less CPU time only if it gathers the responses of many connections: from -c 32 to -c 1000 per thread, in a closed loop, without --coalesce off";
 const NO_BATCH: &str = "io_uring counts responses in a wait from Linux 6.12 on";
 
-/// More connections of a thread run out of receive buffers, and each receive that pauses costs more than it saves.
+/// More connections of a thread run out of receive buffers, and each receive that pauses costs more
+/// than it saves.
 const MOST_IN_FLIGHT: u64 = 1_000;
 
-/// Whether io_uring was measured to need less CPU time for one of the variants, and not much more for any
-/// (docs/internals/engine.md): only where it waits for responses of several connections. With several streams epoll needs less.
+/// Whether io_uring was measured to need less CPU time for one of the variants, and not much more
+/// for any (docs/internals/engine.md): only where it waits for responses of several connections.
+/// With several streams epoll needs less.
 fn pays(recipes: &[Arc<VariantPlan>], threads: u32) -> bool {
     let each = |recipe: &VariantPlan| recipe.concurrency as u64 / u64::from(threads.max(1));
     let gains = |recipe: &VariantPlan| {

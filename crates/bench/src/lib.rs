@@ -1,7 +1,8 @@
 //! Measures what each way of connecting costs: variants, rounds and the load engine.
 //!
-//! [`Bench::new`] checks a [`Config`] and makes the variants. [`Bench::run`] measures them in interleaved rounds, and passes each event
-//! to a [`BenchObserver`]. A producer: it writes the ledger's events and draws no conclusions.
+//! [`Bench::new`] checks a [`Config`] and makes the variants. [`Bench::run`] measures them in
+//! interleaved rounds, and passes each event to a [`BenchObserver`]. A producer: it writes the
+//! ledger's events and draws no conclusions.
 
 mod closed_loop;
 mod config;

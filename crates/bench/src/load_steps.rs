@@ -1,7 +1,9 @@
-//! Steps of an open loop whose loads are chosen one after another by their results: a search for capacity, an overload.
+//! Steps of an open loop whose loads are chosen one after another by their results: a search for
+//! capacity, an overload.
 //!
-//! A step has its own connections and one or more windows, each of which is a round of its own: an exchange belongs to the window in
-//! which it was due. Must not choose a load or judge one: the [`LoadObserver`] does.
+//! A step has its own connections and one or more windows, each of which is a round of its own: an
+//! exchange belongs to the window in which it was due. Must not choose a load or judge one: the
+//! [`LoadObserver`] does.
 
 use crate::closed_loop::ClosedLoop;
 use crate::crew::share;
@@ -54,7 +56,8 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// The round and whether it is warm-up, of a request that was due this many nanoseconds after the start.
+    /// The round and whether it is warm-up, of a request that was due this many nanoseconds after
+    /// the start.
     pub(crate) fn of(&self, offset: u64) -> Option<(u32, bool)> {
         let within = self.ends.iter().find(|(end, ..)| offset < *end);
         let (_, round, warmup) = within.or(self.ends.last())?;
@@ -63,8 +66,9 @@ impl Windows {
 }
 
 impl Bench {
-    /// Measures the steps that the observer chooses. Each variant has an open loop; its rate and the length of the configuration have
-    /// no effect. Network failures are in the tally; an error means that we could not observe.
+    /// Measures the steps that the observer chooses. Each variant has an open loop; its rate and
+    /// the length of the configuration have no effect. Network failures are in the tally; an
+    /// error means that we could not observe.
     pub fn run_steps(
         self,
         clock: Clock,
@@ -232,7 +236,8 @@ impl BegunWindows {
         BegunWindows { windows, start }
     }
 
-    /// The round of a request that was due then, and whether it is warm-up; absent before the start.
+    /// The round of a request that was due then, and whether it is warm-up; absent before the
+    /// start.
     pub(crate) fn of(&self, due: Nanos) -> Option<(u32, bool)> {
         let offset = due.0.checked_sub(self.start.0)?;
         self.windows.of(offset)

@@ -17,7 +17,8 @@ pub(crate) fn thread_cpu() -> Option<u64> {
     None
 }
 
-/// Waits until the poll has events, for at most `limit`; returns whether it has. The wait ends to the microsecond.
+/// Waits until the poll has events, for at most `limit`; returns whether it has. The wait ends to
+/// the microsecond.
 #[cfg(target_os = "linux")]
 pub(crate) fn wait_readable(poll: &mio::Poll, limit: std::time::Duration) -> std::io::Result<bool> {
     intact_sys::timer::wait_readable(poll, limit)
@@ -41,7 +42,8 @@ pub(crate) fn sharpen_timer() {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn sharpen_timer() {}
 
-/// Makes the calling thread run soon after it wakes up although others use its processor: it asks for the shortest slice.
+/// Makes the calling thread run soon after it wakes up although others use its processor: it asks
+/// for the shortest slice.
 #[cfg(target_os = "linux")]
 pub(crate) fn wake_promptly() {
     // without it requests start later, and their lateness is shown
@@ -52,8 +54,8 @@ pub(crate) fn wake_promptly() {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn wake_promptly() {}
 
-/// CPU time of a process and its descendants that are alive, in nanoseconds, by the scheduler's own count.
-/// `None` when the process is gone or the count is not to be had.
+/// CPU time of a process and its descendants that are alive, in nanoseconds, by the scheduler's own
+/// count. `None` when the process is gone or the count is not to be had.
 #[cfg(target_os = "linux")]
 pub fn process_cpu(pid: u32) -> Option<u64> {
     let own = own_cpu(pid)?;

@@ -1,7 +1,8 @@
 //! Open loop: each exchange starts when it is due, if a connection is free.
 //!
-//! The queue is the part of the schedule that is due and not started, so it takes no memory. Warm-up and new connections keep to the
-//! limits of a [`ClosedLoop`]. Must not wait or choose a connection.
+//! The queue is the part of the schedule that is due and not started, so it takes no memory.
+//! Warm-up and new connections keep to the limits of a [`ClosedLoop`]. Must not wait or choose a
+//! connection.
 
 use crate::closed_loop::ClosedLoop;
 use crate::pace::{NextExchange, Start};

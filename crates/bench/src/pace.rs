@@ -1,4 +1,5 @@
-//! When exchanges start. A closed loop starts one after the last response, an open loop by a schedule. Each thread has a pace per round.
+//! When exchanges start. A closed loop starts one after the last response, an open loop by a
+//! schedule. Each thread has a pace per round.
 
 use crate::closed_loop::ClosedLoop;
 use crate::open_loop::OpenLoop;
@@ -46,7 +47,8 @@ impl Pace {
         matches!(self, Pace::Open(_))
     }
 
-    /// Whether an exchange may start at `now`; [`Start::Now`] and [`Start::Due`] count it as started.
+    /// Whether an exchange may start at `now`; [`Start::Now`] and [`Start::Due`] count it as
+    /// started.
     #[inline]
     pub(crate) fn next(&mut self, now: Nanos, next: NextExchange) -> Start {
         match self {

@@ -1,5 +1,5 @@
-//! What all processes of this machine do with its processors, from /proc/stat and /proc/pressure/cpu. Absent on other systems. Must not
-//! judge.
+//! What all processes of this machine do with its processors, from /proc/stat and
+//! /proc/pressure/cpu. Absent on other systems. Must not judge.
 
 use intact_ledger::{MachineUse, Nanos, Span};
 use std::fs;
@@ -36,7 +36,8 @@ impl ProcessorCounts {
         self.0.extend(Counts::read().map(|counts| (now, counts)));
     }
 
-    /// The use between two moments, between two counts in proportion to the time; `None` where nothing was counted then.
+    /// The use between two moments, between two counts in proportion to the time; `None` where
+    /// nothing was counted then.
     pub(crate) fn between(&self, span: Span) -> Option<MachineUse> {
         let (first, last) = (self.0.first()?.0, self.0.last()?.0);
         let start = span.start.max(first);

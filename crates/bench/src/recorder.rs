@@ -1,5 +1,5 @@
-//! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is shared between threads;
-//! rows leave by a channel in batches.
+//! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is
+//! shared between threads; rows leave by a channel in batches.
 
 use crate::engine::Progress;
 use crate::load_steps::BegunWindows;

@@ -1,6 +1,8 @@
-//! What the clients of a variant have stored of their last response: its validator, in a request that is ready to be sent.
+//! What the clients of a variant have stored of their last response: its validator, in a request
+//! that is ready to be sent.
 //!
-//! All threads share it, from the preflight on, so that measured requests find it filled. Must not judge responses.
+//! All threads share it, from the preflight on, so that measured requests find it filled. Must not
+//! judge responses.
 
 use intact_client::{Request, ResponseInfo};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +32,8 @@ impl ResponseCache {
         stored.map_or_else(|| plain.clone(), |stored| stored.request.clone())
     }
 
-    /// Stores what a response says. Only one with the status 200 and a strong or weak entity tag is stored.
+    /// Stores what a response says. Only one with the status 200 and a strong or weak entity tag is
+    /// stored.
     pub(crate) fn store(&self, plain: &Request, response: &ResponseInfo) {
         let etag = response.field("etag");
         let etag = etag.filter(|tag| tag.ends_with('"') && tag.len() <= LONGEST_TAG);

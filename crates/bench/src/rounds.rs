@@ -1,4 +1,5 @@
-//! Runs the variants in interleaved rounds: a preflight, then every variant in every round in balanced random order.
+//! Runs the variants in interleaved rounds: a preflight, then every variant in every round in
+//! balanced random order.
 
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
@@ -127,8 +128,8 @@ impl Bench {
         self.rounds
     }
 
-    /// The most requests and connections that will be made, preflight and warm-up included; absent where time or chance
-    /// decides.
+    /// The most requests and connections that will be made, preflight and warm-up included; absent
+    /// where time or chance decides.
     pub fn budget(&self) -> Option<(u64, u64)> {
         let mut requests = 0;
         let mut connections = 0;
@@ -268,7 +269,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         self.bench.gauge.stop.load(Ordering::Relaxed)
     }
 
-    /// One exchange of each variant, up to three times, to find out before the load what cannot work.
+    /// One exchange of each variant, up to three times, to find out before the load what cannot
+    /// work.
     pub(crate) fn preflight(&mut self) -> Result<Vec<usize>, BenchError> {
         let mut able = Vec::new();
         for variant in 0..self.bench.recipes.len() {
@@ -297,7 +299,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         Ok(able)
     }
 
-    /// Says beforehand when the connections to come will use up the ephemeral ports: TIME_WAIT holds each for 60 s.
+    /// Says beforehand when the connections to come will use up the ephemeral ports: TIME_WAIT
+    /// holds each for 60 s.
     fn foresee_ports(&mut self, able: &[usize]) -> Result<(), BenchError> {
         let free = self
             .tally
@@ -402,7 +405,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         Ok(())
     }
 
-    /// Runs tasks to their end as a round of a variant. Meanwhile it shows the position and observes this machine.
+    /// Runs tasks to their end as a round of a variant. Meanwhile it shows the position and
+    /// observes this machine.
     pub(crate) fn carry_out(
         &mut self,
         tasks: Vec<RoundTask>,
@@ -538,8 +542,9 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     }
 }
 
-/// The time that the turns still take, `done` of `all` being over after `begun` nanoseconds and the present one under way for `in_turn`.
-/// Before the first is over, each is taken for as long as `planned`.
+/// The time that the turns still take, `done` of `all` being over after `begun` nanoseconds and the
+/// present one under way for `in_turn`. Before the first is over, each is taken for as long as
+/// `planned`.
 fn time_left(
     (done, all): (u32, u32),
     begun: u64,

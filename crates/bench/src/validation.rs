@@ -1,4 +1,5 @@
-//! What is checked of a configuration before a bench sends anything, and the rounds that its length allows.
+//! What is checked of a configuration before a bench sends anything, and the rounds that its length
+//! allows.
 
 use crate::config::{Config, ConfigError, Length};
 use crate::connection_checks;
@@ -14,8 +15,8 @@ const LEAST_DUE: f64 = 10.0;
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round. An open loop at one rate is not
-/// interrupted if there is nothing to compare it with.
+/// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round. An open
+/// loop at one rate is not interrupted if there is nothing to compare it with.
 pub(crate) fn rounds_for(config: &Config, choices: &[AxisValues]) -> u32 {
     if let Some(rounds) = config.rounds {
         return rounds;
@@ -47,7 +48,8 @@ fn due_in(length: Length, per_second: f64) -> f64 {
     }
 }
 
-/// Refuses a schedule without a request in a round, and options of an open loop that have no effect.
+/// Refuses a schedule without a request in a round, and options of an open loop that have no
+/// effect.
 fn check_open_loop(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
     let refuse = |option, reason: String| Err(ConfigError::Value { option, reason });
     let axes = &config.axes;
@@ -77,7 +79,8 @@ fn check_open_loop(config: &Config, choices: &[AxisValues]) -> Result<(), Config
     Ok(())
 }
 
-/// Refuses options that no variant can use. One that some variants can use applies to those; the others run once.
+/// Refuses options that no variant can use. One that some variants can use applies to those; the
+/// others run once.
 fn check_axes(config: &Config) -> Result<(), ConfigError> {
     let refuse = |option, reason: &str| {
         Err(ConfigError::Value {
@@ -161,7 +164,8 @@ fn check_http3(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses values that make no sense, options without effect, and more connections than descriptors.
+/// Refuses values that make no sense, options without effect, and more connections than
+/// descriptors.
 pub(crate) fn check(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
     check_axes(config)?;
     check_open_loop(config, choices)?;

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a connection is kept, and what happens on it between requests. Times are in nanoseconds.
+/// How long a connection is kept, and what happens on it between requests. Times are in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnectionLife {
     /// Requests after which it is closed.
@@ -33,7 +34,8 @@ pub(crate) struct VariantPlan {
     pub(crate) request: Arc<Request>,
     /// What is kept of responses to revalidate them; absent: nothing.
     pub(crate) cache: Option<Arc<ResponseCache>>,
-    /// Whether the fields of responses are read: also without a cache, where a variant with one is compared with it.
+    /// Whether the fields of responses are read: also without a cache, where a variant with one is
+    /// compared with it.
     pub(crate) detail: Detail,
     /// Whether connections are kept.
     pub(crate) keepalive: bool,
@@ -52,8 +54,9 @@ pub(crate) struct VariantPlan {
 }
 
 impl VariantPlan {
-    /// Whether the first exchange on each connection that `round` opens at its start is warm-up. The whole preflight, round 0, is. Connections that
-    /// requests of an open loop open because all others are busy are not.
+    /// Whether the first exchange on each connection that `round` opens at its start is warm-up.
+    /// The whole preflight, round 0, is. Connections that requests of an open loop open because
+    /// all others are busy are not.
     pub(crate) fn warms_up(&self, round: u32) -> bool {
         let opens_when_busy = |open: OpenLoop| open.when_busy == WhenBusy::Open;
         self.keepalive && round > 0 && !self.open_loop.is_some_and(opens_when_busy)

@@ -1,4 +1,5 @@
-//! The requests that a check may send. The budget is printed before the first request and enforced for each part.
+//! The requests that a check may send. The budget is printed before the first request and enforced
+//! for each part.
 
 use crate::config::Config;
 use crate::probe::most_requests;

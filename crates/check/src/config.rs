@@ -33,7 +33,8 @@ pub enum ConfigError {
     Http3(&'static str),
 }
 
-/// An additional request to the same server (`POST /orders`, or `/empty` for a GET). The check reports whether its connection stays open.
+/// An additional request to the same server (`POST /orders`, or `/empty` for a GET). The check
+/// reports whether its connection stays open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraRequest {
     /// The method. POST, PUT and PATCH carry `{}` as `application/json`.
@@ -77,12 +78,13 @@ pub struct Config {
     pub route: ConnectOverride,
     /// The limit for one request, and for one dial.
     pub timeout: Duration,
-    /// The limit for all probes together. Idle waits and the pacing of [`Config::requests_per_s`] do not count.
+    /// The limit for all probes together. Idle waits and the pacing of [`Config::requests_per_s`]
+    /// do not count.
     pub max_time: Duration,
     /// The maximum of requests per second; absent: no limit.
     pub requests_per_s: Option<f64>,
-    /// The HTTP version of probes that use a single version; absent: 1.1 if the server supports it,
-    /// else a version that it supports.
+    /// The HTTP version of probes that use a single version; absent: 1.1 if the server supports
+    /// it, else a version that it supports.
     pub http: Option<Protocol>,
     /// The statuses of the first response that count as ok; absent: every status.
     pub expect: Option<ExpectedStatus>,

@@ -83,7 +83,8 @@ impl Line {
         self.http.connection()
     }
 
-    /// How the server ended the connection, if it did. A GOAWAY ends its use earlier than FIN or RST.
+    /// How the server ended the connection, if it did. A GOAWAY ends its use earlier than FIN or
+    /// RST.
     pub(crate) fn ended(&self) -> Option<(Nanos, Ended)> {
         let goaway = self.http.goaway_at();
         let ended = self.http.ended();
@@ -131,7 +132,8 @@ impl Line {
         more
     }
 
-    /// When [`Line::pump`] has to be called even if nothing arrived; absent where the kernel keeps the time.
+    /// When [`Line::pump`] has to be called even if nothing arrived; absent where the kernel keeps
+    /// the time.
     pub(crate) fn timer(&mut self) -> Option<Nanos> {
         self.http.timer()
     }

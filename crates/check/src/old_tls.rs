@@ -1,4 +1,5 @@
-//! Whether a server accepts TLS 1.0 or 1.1: sends a ClientHello of that version and reads the first record.
+//! Whether a server accepts TLS 1.0 or 1.1: sends a ClientHello of that version and reads the first
+//! record.
 
 use intact_ledger::TlsVersion;
 use intact_ledger::server_profile::OldTlsResult;

@@ -1,5 +1,5 @@
-//! Opens connections and sends requests, one step at a time, on an event loop of its own. Each request counts against the budget.
-//! The observer gets each event.
+//! Opens connections and sends requests, one step at a time, on an event loop of its own. Each
+//! request counts against the budget. The observer gets each event.
 
 mod dialing;
 
@@ -171,7 +171,8 @@ impl<'a> Prober<'a> {
         self.exchange(line, request, None, false)
     }
 
-    /// Sends a request without waiting; [`Prober::pump`] reads the response. Returns the time of the send.
+    /// Sends a request without waiting; [`Prober::pump`] reads the response. Returns the time of
+    /// the send.
     pub(crate) fn begin(
         &mut self,
         line: &mut Line,
@@ -192,7 +193,8 @@ impl<'a> Prober<'a> {
         Ok(now)
     }
 
-    /// Reads without waiting. Returns the exchange that ended, and whether more bytes may be available.
+    /// Reads without waiting. Returns the exchange that ended, and whether more bytes may be
+    /// available.
     pub(crate) fn pump(&mut self, line: &mut Line, tag: Option<&str>) -> (Option<Answered>, bool) {
         let more = line.pump(&mut self.event_loop);
         (self.take_answered(line, tag), more)

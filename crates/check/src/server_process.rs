@@ -1,4 +1,5 @@
-//! The interface to the process of the server that a drain measures. The caller starts and reaps the process.
+//! The interface to the process of the server that a drain measures. The caller starts and reaps
+//! the process.
 
 use std::io;
 

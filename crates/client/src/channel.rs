@@ -26,7 +26,8 @@ pub(crate) struct Channel {
     silent: usize,
 }
 
-/// Plain bytes that were sent before the end of the TLS handshake. They are kept, because the server may refuse them.
+/// Plain bytes that were sent before the end of the TLS handshake. They are kept, because the
+/// server may refuse them.
 #[derive(Default)]
 struct EarlyBytes {
     plain: Vec<u8>,

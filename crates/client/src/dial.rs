@@ -578,7 +578,8 @@ impl Dial {
                 let is_early = tls.may_send_early(&mut session);
                 self.session = Some(Box::new(session));
                 if is_early {
-                    // the first request goes with the hello, so this ends the setup that it waits for
+                    // the first request goes with the hello, so this ends the setup that it waits
+                    // for
                     self.connection.setup.ssl = Some(Span::new(since, clock.now()));
                     return self.establish();
                 }

@@ -7,8 +7,8 @@ use intact_ledger::{Exchange, Nanos, Span};
 pub struct Due {
     /// The moment from which its latency counts.
     pub at: Nanos,
-    /// The delay of the client in an open loop. It begins when the exchange is due and a connection
-    /// is free, and ends when the client starts it.
+    /// The delay of the client in an open loop. It begins when the exchange is due and a
+    /// connection is free, and ends when the client starts it.
     pub scheduling_error: Option<Span>,
 }
 

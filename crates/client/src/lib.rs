@@ -1,8 +1,8 @@
 //! The active HTTP client: drives one connection, with a stopwatch on each step.
 //!
-//! A [`Dial`] opens the connection: name, transport, proxy, TLS; or name and QUIC. An [`HttpConnection`] carries
-//! exchanges over it. Both are non-blocking state machines that the caller's event loop drives.
-//! `bench` drives many, `check` drives one.
+//! A [`Dial`] opens the connection: name, transport, proxy, TLS; or name and QUIC. An
+//! [`HttpConnection`] carries exchanges over it. Both are non-blocking state machines that the
+//! caller's event loop drives. `bench` drives many, `check` drives one.
 //!
 //! Only the [`Resolver`] has threads, and the crate sets no timers. It decides nothing about pools,
 //! retries or pacing.

@@ -26,7 +26,8 @@ impl SocketSettings {
         connect_with_syn(address)
     }
 
-    /// Applies what takes effect on a connected socket. The route of a link would replace a congestion control that is set before.
+    /// Applies what takes effect on a connected socket. The route of a link would replace a
+    /// congestion control that is set before.
     pub(crate) fn apply(&self, stream: &mio::net::TcpStream) -> io::Result<()> {
         let socket = SockRef::from(stream);
         if let Some(name) = &self.congestion {

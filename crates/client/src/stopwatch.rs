@@ -37,8 +37,9 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts an exchange that is due at `exchange.at` and begins after `blocked`, at the position `exchange.ordinal` on its connection. `setup` is the setup of
-    /// the new connection that it waits for.
+    /// Starts an exchange that is due at `exchange.at` and begins after `blocked`, at the position
+    /// `exchange.ordinal` on its connection. `setup` is the setup of the new connection that it
+    /// waits for.
     #[inline]
     pub(crate) fn start(exchange: &mut Exchange, setup: Option<&Setup>) -> Stopwatch {
         let at = exchange.at;

@@ -101,7 +101,8 @@ pub enum Variation {
     OneAtATime,
 }
 
-/// When the requests of all variants are due. The default is a closed loop: each follows a response.
+/// When the requests of all variants are due. The default is a closed loop: each follows a
+/// response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
     /// Rates of an open loop, an axis; empty: a closed one.
@@ -123,7 +124,8 @@ pub struct AxisValues {
     pub tls: TlsChoice,
     /// Whether TLS sessions may be resumed.
     pub resume: bool,
-    /// Whether the first request of a connection is sent before the server responds; absent where that is not possible.
+    /// Whether the first request of a connection is sent before the server responds; absent where
+    /// that is not possible.
     pub early_data: Option<bool>,
     /// How names are resolved; absent where only the system does it.
     pub dns: Option<NameLookup>,

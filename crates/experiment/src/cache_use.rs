@@ -1,4 +1,5 @@
-//! The use that a client makes of a response that it has stored (RFC 9111). Must not know how one is stored.
+//! The use that a client makes of a response that it has stored (RFC 9111). Must not know how one
+//! is stored.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;

@@ -136,7 +136,8 @@ pub(crate) const PING: &str = "ping";
 const CACHE: &str = "cache";
 
 impl ConnectionAxes {
-    /// The combinations that have a meaning with keep-alive on or off, and with this version of HTTP.
+    /// The combinations that have a meaning with keep-alive on or off, and with this version of
+    /// HTTP.
     pub(crate) fn choices(&self, keepalive: bool, http: Protocol) -> Vec<ConnectionSettings> {
         let is_tcp = http != Protocol::Http3;
         let has_ping = keepalive && http == Protocol::Http2;

@@ -40,7 +40,8 @@ pub enum WhenBusy {
     /// It waits for one. All connections are opened at the start of a round.
     #[default]
     Queue,
-    /// It opens another one, up to the concurrency; beyond that it waits. A round begins without connections.
+    /// It opens another one, up to the concurrency; beyond that it waits. A round begins without
+    /// connections.
     Open,
 }
 
@@ -156,9 +157,9 @@ pub enum ScheduleLength {
 
 /// The moments at which the requests of one thread are due, in nanoseconds after the start.
 ///
-/// Moments are found in operational time, in which arrivals have the rate 1 (Çinlar 1975). The thread's next position
-/// there is one step on, or an exponential distance for [`Arrivals::Poisson`]. The inverse of the summed rate gives the
-/// moment.
+/// Moments are found in operational time, in which arrivals have the rate 1 (Çinlar 1975). The
+/// thread's next position there is one step on, or an exponential distance for
+/// [`Arrivals::Poisson`]. The inverse of the summed rate gives the moment.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Requests a nanosecond at the start, and what it gains in each nanosecond.
@@ -173,7 +174,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of thread number `thread` of `threads`, which share the requests. `seed` is used by [`Arrivals::Poisson`] only.
+    /// The schedule of thread number `thread` of `threads`, which share the requests. `seed` is
+    /// used by [`Arrivals::Poisson`] only.
     pub fn new(
         rate: RequestRate,
         arrivals: Arrivals,
@@ -246,7 +248,8 @@ impl Iterator for Schedule {
     }
 }
 
-/// Schedules one after another, each with the time at which it begins, in nanoseconds after the start of the first.
+/// Schedules one after another, each with the time at which it begins, in nanoseconds after the
+/// start of the first.
 #[derive(Clone, Debug)]
 pub struct ScheduleSeries {
     schedules: VecDeque<(u64, Schedule)>,

@@ -78,8 +78,8 @@ pub struct FreshRuns {
 pub struct RateInterval {
     /// The highest rate that met the conditions; absent if none did.
     pub low: Option<f64>,
-    /// The lowest rate that did not meet the conditions; absent if no rate bounds the interval from
-    /// above.
+    /// The lowest rate that did not meet the conditions; absent if no rate bounds the interval
+    /// from above.
     pub high: Option<f64>,
     /// What bounds it from above; absent where the search ended before that was known.
     pub ceiling: Option<Ceiling>,
@@ -393,7 +393,8 @@ mod tests {
         assert!(!found.is_confirmed && found.low.is_some(), "{found:?}");
     }
 
-    /// The rate at which half of the runs hold lies inside the interval as often as two sign tests promise.
+    /// The rate at which half of the runs hold lies inside the interval as often as two sign tests
+    /// promise.
     #[test]
     fn the_interval_covers_the_rate_at_which_half_of_the_runs_hold() {
         for width in [0.01, 0.05, 0.15] {

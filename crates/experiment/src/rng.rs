@@ -33,7 +33,8 @@ impl Rng {
         out
     }
 
-    /// A number in `0..bound`, each equally likely (Lemire 2019, with rejection); 0 when `bound` is 0.
+    /// A number in `0..bound`, each equally likely (Lemire 2019, with rejection); 0 when `bound` is
+    /// 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         let rejected_under = bound.wrapping_neg().checked_rem(bound).unwrap_or(0);
         loop {
@@ -65,7 +66,8 @@ mod tests {
     fn the_sequence_of_a_seed_never_changes() {
         // SplitMix64's first output for seed 0 is published with its reference code
         assert_eq!(Rng::seeded(0).0[0], 0xe220_a839_7b1d_cdaf);
-        // the first outputs of xoshiro256++ from state 1, 2, 3, 4, as other implementations test them
+        // the first outputs of xoshiro256++ from state 1, 2, 3, 4, as other implementations test
+        // them
         let mut rng = Rng([1, 2, 3, 4]);
         let drawn: Vec<u64> = (0..4).map(|_| rng.next_u64()).collect();
         assert_eq!(

@@ -1,5 +1,6 @@
-//! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a run's head, its tally and
-//! the first rows of each variant; the same for a live run and for a stored ledger.
+//! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a
+//! run's head, its tally and the first rows of each variant; the same for a live run and for a
+//! stored ledger.
 
 mod baseline;
 mod caveats;
@@ -58,13 +59,15 @@ pub(crate) const RULES: &[&str] = &[
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFacts {
-    /// The comparison of typical latencies that matters most, and up to two more, in sentences; or why nothing succeeded.
+    /// The comparison of typical latencies that matters most, and up to two more, in sentences; or
+    /// why nothing succeeded.
     pub verdict: Vec<String>,
-    /// What each setting saves, the largest share first; empty if each comparison has a sentence of `verdict`. In a run with remedies
-    /// other than keep-alive: what each variant saves against the baseline.
+    /// What each setting saves, the largest share first; empty if each comparison has a sentence
+    /// of `verdict`. In a run with remedies other than keep-alive: what each variant saves
+    /// against the baseline.
     pub effects: Vec<Effect>,
-    /// The variants that `effects` are compared with: a new connection per request, with a full handshake. Empty where `effects` are of
-    /// single settings.
+    /// The variants that `effects` are compared with: a new connection per request, with a full
+    /// handshake. Empty where `effects` are of single settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects_baseline: Vec<String>,
     /// The variants, in the run's order.
@@ -99,8 +102,9 @@ pub struct BenchFacts {
 }
 
 impl BenchFacts {
-    /// Computes the facts. `first` holds the first exchanges of the variants, in the order in which they ended. An axis of a variant
-    /// that cannot be read is an error: a default in its place would hide a damaged ledger.
+    /// Computes the facts. `first` holds the first exchanges of the variants, in the order in which
+    /// they ended. An axis of a variant that cannot be read is an error: a default in its place
+    /// would hide a damaged ledger.
     pub fn new(run: &Run, tally: &Tally, first: &[Exchange]) -> Result<BenchFacts, AxisError> {
         let variants = run
             .variants
@@ -196,7 +200,8 @@ impl BenchFacts {
         headline.is_some_and(|one| compare::opposite_mean(one, &self.comparisons).is_some())
     }
 
-    /// Whether a measured request succeeded: it had a complete response, and that was no error or the user named its status.
+    /// Whether a measured request succeeded: it had a complete response, and that was no error or
+    /// the user named its status.
     pub fn any_success(&self) -> bool {
         self.variants
             .iter()

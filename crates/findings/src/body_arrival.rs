@@ -1,5 +1,6 @@
-//! How responses arrive: header section and body together, or the body later. HTTP/1.1 servers tend to send both in one packet, HTTP/2 servers
-//! HEADERS and DATA apart; the cost of the gap between them is reported. One pass, a few counters.
+//! How responses arrive: header section and body together, or the body later. HTTP/1.1 servers tend
+//! to send both in one packet, HTTP/2 servers HEADERS and DATA apart; the cost of the gap between
+//! them is reported. One pass, a few counters.
 
 use crate::figures::NANOS_PER_MS;
 use intact_ledger::{Event, Exchange, Sink};

@@ -1,5 +1,6 @@
-//! The idle limits along a path: on which hops the side that sends requests does not have the shorter one, what to set, and how many
-//! requests are lost there. From limits that were given or read, not measured. Must not read files or know a product.
+//! The idle limits along a path: on which hops the side that sends requests does not have the
+//! shorter one, what to set, and how many requests are lost there. From limits that were given or
+//! read, not measured. Must not read files or know a product.
 
 mod loss;
 mod metrics;
@@ -34,8 +35,8 @@ pub struct ChainFacts {
     pub verdict: Vec<String>,
     /// The hops from the client on, each with the one that it sends requests to.
     pub hops: Vec<HopFacts>,
-    /// Limits with which the side that sends requests is the shorter one on every hop; empty where that is so already, or cannot be
-    /// said.
+    /// Limits with which the side that sends requests is the shorter one on every hop; empty where
+    /// that is so already, or cannot be said.
     pub settings: Vec<HopSetting>,
     /// The idle times that losses are computed from; absent without a log.
     pub gaps: Option<GapFacts>,
@@ -59,9 +60,11 @@ pub struct HopFacts {
     pub server_idle: IdleFacts,
     /// Which limit ends an idle connection first.
     pub order: Order,
-    /// The client's limit that would be safe below the server's, in seconds; absent where the order is right or unknown.
+    /// The client's limit that would be safe below the server's, in seconds; absent where the
+    /// order is right or unknown.
     pub set_client_s: Option<f64>,
-    /// The server's limit that would be safe above the client's, in seconds; absent as above, and where the client has none.
+    /// The server's limit that would be safe above the client's, in seconds; absent as above, and
+    /// where the client has none.
     pub set_server_s: Option<f64>,
     /// The requests that are expected to be lost; absent without a log, and where no race is.
     pub loss: Option<LossFacts>,
@@ -77,7 +80,8 @@ pub struct IdleFacts {
     pub seconds: Option<f64>,
     /// The part of the configuration that it is for; empty for all of it.
     pub scope: String,
-    /// Where it comes from: a directive with file and line, a default with its document, or the command line.
+    /// Where it comes from: a directive with file and line, a default with its document, or the
+    /// command line.
     pub source: String,
 }
 
@@ -170,8 +174,8 @@ impl IdleFacts {
     }
 }
 
-/// The limit that counts among several: the longest that a client keeps, the shortest that a server accepts. Connections that are not
-/// kept race with none.
+/// The limit that counts among several: the longest that a client keeps, the shortest that a server
+/// accepts. Connections that are not kept race with none.
 fn decisive(timers: &[Timer], is_client: bool) -> Option<&Timer> {
     let weight = |timer: &&Timer| match timer.idle {
         Idle::After(time) if is_client => (2, time.as_nanos()),
@@ -190,7 +194,8 @@ fn unknown(timers: &[Timer]) -> Option<&Timer> {
 }
 
 impl ChainFacts {
-    /// The facts of these hops, of which the first is the client; `gaps`: idle times that a log showed.
+    /// The facts of these hops, of which the first is the client; `gaps`: idle times that a log
+    /// showed.
     pub fn new(chain: &[Hop], gaps: Option<&HopGaps>) -> ChainFacts {
         let mut hops = Vec::new();
         for (nth, pair) in chain.windows(2).enumerate() {

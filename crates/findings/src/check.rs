@@ -1,7 +1,9 @@
-//! What a check found out about a server: figures of the card, sentences, advice with numbers and the names of client options.
+//! What a check found out about a server: figures of the card, sentences, advice with numbers and
+//! the names of client options.
 //!
-//! From the card and the events that the probes caused, the same for a live check and for a stored one. Must not guess: where
-//! a wait reached its limit the figure is a lower bound, and where a probe did not run there is none.
+//! From the card and the events that the probes caused, the same for a live check and for a stored
+//! one. Must not guess: where a wait reached its limit the figure is a lower bound, and where a
+//! probe did not run there is none.
 
 mod clients;
 mod connection;
@@ -126,7 +128,8 @@ pub struct CheckFacts {
     pub findings: Vec<Finding>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
-    /// Responses with an error status that the user did not name; those to other methods and paths are left out.
+    /// Responses with an error status that the user did not name; those to other methods and paths
+    /// are left out.
     #[serde(skip)]
     pub errors: ErrorResponses,
 }
@@ -143,7 +146,8 @@ impl CheckFacts {
         CheckFacts::of(card, &tally, rows)
     }
 
-    /// Works the facts out where counts were kept apart: of the rows only those of the waterfall are needed then.
+    /// Works the facts out where counts were kept apart: of the rows only those of the waterfall
+    /// are needed then.
     pub fn of(card: &ServerProfile, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
         let mut facts = CheckFacts {
             verdict: Vec::new(),
@@ -191,7 +195,8 @@ impl CheckFacts {
         facts
     }
 
-    /// Whether the server was measured: the first request had a response, and not every response was an error.
+    /// Whether the server was measured: the first request had a response, and not every response
+    /// was an error.
     pub fn any_success(&self) -> bool {
         self.no_success().is_none()
     }
@@ -205,13 +210,15 @@ impl CheckFacts {
         }
     }
 
-    /// The line of configuration against that limit, where the server names a product that is known.
+    /// The line of configuration against that limit, where the server names a product that is
+    /// known.
     fn server_advice(&self, limit: ServerLimit) -> Option<String> {
         let product = self.target.as_ref()?.server.as_deref()?;
         Server::named(product)?.advice(limit)
     }
 
-    /// Whether a connection carried a second request in HTTP/1.1 or later; absent when none was answered.
+    /// Whether a connection carried a second request in HTTP/1.1 or later; absent when none was
+    /// answered.
     pub fn keeps(&self) -> Option<bool> {
         self.versions
             .iter()
@@ -220,8 +227,9 @@ impl CheckFacts {
             .reduce(|one, other| one || other)
     }
 
-    /// The idle time that a client can count on, in seconds. It is the shortest of three: the earliest possible end,
-    /// the announced time, and the idle time before a request that was lost on a connection that still stood.
+    /// The idle time that a client can count on, in seconds. It is the shortest of three: the
+    /// earliest possible end, the announced time, and the idle time before a request that was
+    /// lost on a connection that still stood.
     pub fn safe_idle_s(&self) -> Option<f64> {
         let idle = self.idle_timeout.as_ref()?;
         let earliest = idle.earliest_s.filter(|_| self.keeps() != Some(false))?;
@@ -261,7 +269,8 @@ fn counts(tally: &Tally) -> TrafficCounts {
     all
 }
 
-/// The errors among the responses to the URL. The probe of methods asks for other responses on purpose.
+/// The errors among the responses to the URL. The probe of methods asks for other responses on
+/// purpose.
 fn errors(card: &ServerProfile, requests: &Requests) -> ErrorResponses {
     let mut status = requests.status.clone();
     for tried in card.methods.iter().filter(|one| one.outcome.is_ok()) {

@@ -1,4 +1,5 @@
-//! Programs side by side: what `compare` found out, from the events of interleaved runs or from stored ledgers.
+//! Programs side by side: what `compare` found out, from the events of interleaved runs or from
+//! stored ledgers.
 //!
 //! ```text
 //! let mut contest = Contest::new(&run);                 // run.variants names the programs; the first is the baseline
@@ -6,8 +7,9 @@
 //! contest.take(0, None, None, &observed.facts());       // or: a whole ledger as the only round of a program
 //! let facts = contest.facts();
 //! ```
-//! The round is the unit: one figure for each program and round, paired differences over rounds. Connections and findings are those
-//! of one run each, because every run is a process of its own. Must not run anything.
+//! The round is the unit: one figure for each program and round, paired differences over rounds.
+//! Connections and findings are those of one run each, because every run is a process of its own.
+//! Must not run anything.
 
 mod count_difference;
 mod finding_change;
@@ -50,7 +52,8 @@ pub struct CompareFacts {
     pub verdict: Vec<String>,
     /// The programs, the baseline first.
     pub variants: Vec<ProgramFacts>,
-    /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded separately, whose load may differ.
+    /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded
+    /// separately, whose load may differ.
     pub is_experiment: bool,
     /// Each program except the baseline: what was shown, the largest difference first.
     pub outcomes: Vec<Outcome>,
@@ -60,7 +63,8 @@ pub struct CompareFacts {
     pub counts: Vec<CountDifference>,
     /// The state of the baseline's findings, and the new findings.
     pub changes: Vec<FindingChange>,
-    /// What stands out in the programs that are compared with the baseline; the subject begins with the program's name.
+    /// What stands out in the programs that are compared with the baseline; the subject begins
+    /// with the program's name.
     pub findings: Vec<Finding>,
     /// The counts of all programs and rounds.
     #[serde(flatten)]
@@ -70,7 +74,8 @@ pub struct CompareFacts {
     /// What the programs took processor time for, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub work: Vec<ProgramWork>,
-    /// How the further ledgers use connections, compared with the first as that of production, where that was asked for.
+    /// How the further ledgers use connections, compared with the first as that of production,
+    /// where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<Likeness>,
     /// What limits the figures.
@@ -78,7 +83,8 @@ pub struct CompareFacts {
 }
 
 impl CompareFacts {
-    /// Compares how tests use connections with production; the tests are the programs after the first.
+    /// Compares how tests use connections with production; the tests are the programs after the
+    /// first.
     pub fn compare_with_production(
         &mut self,
         production: ConnectionBehaviour,
@@ -110,8 +116,9 @@ impl Comparison {
         }
     }
 
-    /// Adds a round of a program from facts that were computed elsewhere, such as those of a stored ledger; wall and CPU time in
-    /// nanoseconds. Programs that the run does not name are left out.
+    /// Adds a round of a program from facts that were computed elsewhere, such as those of a stored
+    /// ledger; wall and CPU time in nanoseconds. Programs that the run does not name are left
+    /// out.
     pub fn take(
         &mut self,
         variant: usize,

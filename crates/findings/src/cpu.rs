@@ -1,4 +1,5 @@
-//! What programs took of the processors, and for what kind of work: figures that an observer measured in addition to the ledger.
+//! What programs took of the processors, and for what kind of work: figures that an observer
+//! measured in addition to the ledger.
 
 use intact_ledger::Caveat;
 use serde::Serialize;

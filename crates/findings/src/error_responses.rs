@@ -1,5 +1,6 @@
-//! Responses with an error status that the user did not name: how many there are, and the sentences about them. The same for
-//! `bench` and `check`, so that both call the same run a success. Must not know what was measured.
+//! Responses with an error status that the user did not name: how many there are, and the sentences
+//! about them. The same for `bench` and `check`, so that both call the same run a success. Must not
+//! know what was measured.
 
 use intact_ledger::ExpectedStatus;
 use intact_units::number::whole_percent;
@@ -72,7 +73,8 @@ impl ErrorResponses {
         self.expected
     }
 
-    /// The sentence about a run without any other response: `counts` in brackets, and what its figures `measured` then.
+    /// The sentence about a run without any other response: `counts` in brackets, and what its
+    /// figures `measured` then.
     pub(crate) fn only_errors(&self, counts: Option<&str>, measured: &str) -> String {
         let counts = counts.map_or_else(String::new, |counts| format!(" ({counts})"));
         format!(

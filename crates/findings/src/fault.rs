@@ -1,13 +1,14 @@
-//! What a program did when its kept connections failed: a verdict for each destination and kind of fault, from the rows of
-//! `watch --fault` alone.
+//! What a program did when its kept connections failed: a verdict for each destination and kind of
+//! fault, from the rows of `watch --fault` alone.
 //!
 //! ```text
 //! let mut analysis = FaultAnalysis::new(&run);   // run.variants names the runs: `none` (the baseline), then a kind each
 //! analysis.record(event);                        // rows carry the variant
 //! let facts = analysis.facts();
 //! ```
-//! A request is recognised when it is sent again by its fingerprint (method, full target and body). Where the program sends equal
-//! requests anyway, the run without a fault decides which of them are new. What neither shows stays a range. Must not guess.
+//! A request is recognised when it is sent again by its fingerprint (method, full target and body).
+//! Where the program sends equal requests anyway, the run without a fault decides which of them are
+//! new. What neither shows stays a range. Must not guess.
 
 mod card;
 mod cells;
@@ -62,7 +63,8 @@ pub struct FaultAnalysis {
 pub struct FaultFacts {
     /// Sentences, the worst outcome first.
     pub verdict: Vec<String>,
-    /// Whether every kind that suits the connections was applied, and every request got its response in the end, none of them twice.
+    /// Whether every kind that suits the connections was applied, and every request got its
+    /// response in the end, none of them twice.
     pub is_safe: bool,
     /// Each run of the program: without a fault, then one for each kind.
     pub runs: Vec<FaultRun>,

@@ -1,4 +1,5 @@
-//! The figures that every document has: requests, connections, latency, phases. Must not know who measured them.
+//! The figures that every document has: requests, connections, latency, phases. Must not know who
+//! measured them.
 
 use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
 use crate::unobserved::Unobserved;
@@ -42,7 +43,8 @@ impl TrafficCounts {
         self.requests.ok > 0 || (self.requests.total == 0 && self.connections.opened > 0)
     }
 
-    /// Why there was no response at all, though the program wanted one: such counts pass no requirement.
+    /// Why there was no response at all, though the program wanted one: such counts pass no
+    /// requirement.
     pub(crate) fn no_response(&self) -> Option<&'static str> {
         let connections = &self.connections;
         match self.requests.ok {
@@ -120,8 +122,8 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The smallest and the largest share of handshakes that resumed a session, where some are of an `unknown` kind; absent where no
-/// kind is known.
+/// The smallest and the largest share of handshakes that resumed a session, where some are of an
+/// `unknown` kind; absent where no kind is known.
 pub(crate) fn resumed_range(resumed: u64, unknown: u64, all: u64) -> Option<[f64; 2]> {
     let share = |count: u64| count as f64 / all as f64;
     (all > unknown).then(|| [share(resumed), share(resumed + unknown)])
@@ -142,7 +144,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Counts the requests of a group by outcome. Returns how many of them reused a connection. A group has no status.
+    /// Counts the requests of a group by outcome. Returns how many of them reused a connection. A
+    /// group has no status.
     pub(crate) fn add_group(&mut self, group: &Group) -> u64 {
         let count = group.count();
         self.total += count;
@@ -213,7 +216,8 @@ pub(crate) fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTre
     }
 }
 
-/// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is absent.
+/// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is
+/// absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {

@@ -66,14 +66,16 @@ struct FindingDocument {
     severity: Severity,
     /// What it is about: a variant's name, a destination.
     subject: String,
-    /// Further destinations that it is about: others of the same name, or on the same server. Absent where there are none.
+    /// Further destinations that it is about: others of the same name, or on the same server.
+    /// Absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also: Vec<String>,
     /// What is the case, as a sentence.
     claim: Statement,
     /// What shows it, as a sentence; empty where the claim shows itself.
     evidence: Statement,
-    /// The values in the sentences, by name; a number has its unit at the end of its name, a count has none.
+    /// The values in the sentences, by name; a number has its unit at the end of its name, a count
+    /// has none.
     values: BTreeMap<String, Value>,
     /// What it costs, in milliseconds; absent where the cost is unknown.
     cost_ms: Option<f64>,

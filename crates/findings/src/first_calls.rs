@@ -1,6 +1,6 @@
-//! Tiers of the first calls, and the cause of each: from the phases of the exchanges, and from what the client's kernel or a capture
-//! shows of the packets. Where none of these shows one, that is the statement. The same for `bench`, `watch` and `audit`. Must not
-//! know who recorded the calls.
+//! Tiers of the first calls, and the cause of each: from the phases of the exchanges, and from what
+//! the client's kernel or a capture shows of the packets. Where none of these shows one, that is
+//! the statement. The same for `bench`, `watch` and `audit`. Must not know who recorded the calls.
 
 use crate::figures::NANOS_PER_MS;
 use crate::stats::{Explained, PhaseSeries, Tiers, explaining_phase, tiers};
@@ -11,19 +11,22 @@ use std::ops::Range;
 
 /// Calls that it takes: among fewer, chance makes two tiers of one level in up to 5 % of the cases.
 const LEAST: usize = 20;
-/// The share of slow calls with a retransmission from which that is the cause. A lost response does not always show at the client.
+/// The share of slow calls with a retransmission from which that is the cause. A lost response does
+/// not always show at the client.
 const RETRANSMITTED: f64 = 0.25;
 /// Linux repeats a SYN after a second; in milliseconds.
 const LOST_SYN_MS: f64 = 900.0;
 /// Linux delays an acknowledgement for 40 ms (`TCP_DELACK_MIN`); in milliseconds.
 const DELAYED_ACK_MS: Range<f64> = 37.0..50.0;
-/// The share of slow calls with a delayed acknowledgement in the packets from which that is the cause.
+/// The share of slow calls with a delayed acknowledgement in the packets from which that is the
+/// cause.
 const ACK_DELAYED: f64 = 0.5;
 /// Handshakes that show how much the path alone varies.
 const LEAST_HANDSHAKES: usize = 3;
 /// The share of the difference that they must vary by to explain it.
 const JITTER: f64 = 0.5;
-/// The shortest time before a segment is sent again, in milliseconds (`TCP_RTO_MIN` of Linux is 200 ms).
+/// The shortest time before a segment is sent again, in milliseconds (`TCP_RTO_MIN` of Linux is 200
+/// ms).
 const RETRANSMISSION_MS: f64 = 100.0;
 
 /// Why some of the first calls take longer.
@@ -109,7 +112,8 @@ impl CallEvidence {
 }
 
 impl FirstCallTiers {
-    /// The tiers of the complete calls that are no warm-up; `None` where there are no two, or fewer than 20 calls. The handshakes of all calls show the path.
+    /// The tiers of the complete calls that are no warm-up; `None` where there are no two, or fewer
+    /// than 20 calls. The handshakes of all calls show the path.
     pub(crate) fn of(calls: &[CallEvidence], noun: CallNoun) -> Option<FirstCallTiers> {
         let steady: Vec<&CallEvidence> = calls.iter().filter(|call| call.is_steady).collect();
         let times: Vec<f64> = steady.iter().map(|call| call.ms).collect();
@@ -264,7 +268,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// By how much handshakes vary, where that explains a difference in the wait or in the handshakes themselves.
+/// By how much handshakes vary, where that explains a difference in the wait or in the handshakes
+/// themselves.
 fn jitter(
     handshakes: Option<f64>,
     difference: f64,
@@ -282,7 +287,8 @@ fn is_lost_syn(one: Explained<'_>) -> bool {
     one.phase == "connect" && one.by >= LOST_SYN_MS
 }
 
-/// The cause that a phase shows. `infers_acks`: packets were not seen, so the time alone shows a delayed acknowledgement.
+/// The cause that a phase shows. `infers_acks`: packets were not seen, so the time alone shows a
+/// delayed acknowledgement.
 fn of_phase(one: Explained<'_>, infers_acks: bool) -> (TierCause, String) {
     let share = whole_percent(one.share.min(1.0));
     let place = format!("{share} of the difference is {}", phase_words(one.phase));
@@ -315,8 +321,8 @@ fn phases(calls: &[&CallEvidence]) -> Vec<Vec<Option<f64>>> {
         .collect()
 }
 
-/// By how much the TCP handshakes of the calls vary, in milliseconds. The shortest and the longest 5 % are left out, and those
-/// that lost a SYN.
+/// By how much the TCP handshakes of the calls vary, in milliseconds. The shortest and the longest
+/// 5 % are left out, and those that lost a SYN.
 fn handshake_range(calls: &[CallEvidence]) -> Option<f64> {
     let connect = Phase::ALL.iter().position(|one| *one == Phase::Connect)?;
     let times = calls.iter().filter_map(|call| call.phases[connect]);

@@ -1,5 +1,6 @@
-//! What invocations of a function show: cold against warm, and what each did on the network. Which connections died in
-//! a freeze, and what the next invocation saw of that. Variants are compared round by round.
+//! What invocations of a function show: cold against warm, and what each did on the network. Which
+//! connections died in a freeze, and what the next invocation saw of that. Variants are compared
+//! round by round.
 //!
 //! ```text
 //! let mut invoked = Invoked::new(&run);      // a intact_ledger::Sink: feed it live, or replay a stored ledger
@@ -71,7 +72,8 @@ pub struct LambdaFacts {
     pub reused: Option<u64>,
     /// As in every document.
     pub reuse: Option<f64>,
-    /// What stands out in the traffic of each variant; with several the subject begins with its name.
+    /// What stands out in the traffic of each variant; with several the subject begins with its
+    /// name.
     pub findings: Vec<Finding>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,

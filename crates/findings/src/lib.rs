@@ -1,6 +1,7 @@
 //! Events in, facts out: statistics, rules, and the requirements that a run must meet.
 //!
-//! Uses the ledger and no producer. Must not open files or sockets, print, or read a clock; random draws use a seed of the caller.
+//! Uses the ledger and no producer. Must not open files or sockets, print, or read a clock; random
+//! draws use a seed of the caller.
 
 pub mod bench;
 pub mod body_arrival;

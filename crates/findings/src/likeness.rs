@@ -1,7 +1,9 @@
-//! Does a load test use connections as production does? If not, its percentiles are those of other traffic.
+//! Does a load test use connections as production does? If not, its percentiles are those of other
+//! traffic.
 //!
-//! [`ConnectionBehaviour`] is what a variant of a bench or a recorded run does with connections; [`Likeness`] compares the tests with
-//! production, aspect by aspect. An aspect that either side does not show is unknown, never alike.
+//! [`ConnectionBehaviour`] is what a variant of a bench or a recorded run does with connections;
+//! [`Likeness`] compares the tests with production, aspect by aspect. An aspect that either side
+//! does not show is unknown, never alike.
 
 use crate::bench::{BenchFacts, VariantFacts};
 use crate::requirement::{Measured, NoData};
@@ -15,7 +17,8 @@ const FACTOR: f64 = 2.0;
 const IDLE_FACTOR: f64 = 5.0;
 /// Idle times below this, in milliseconds, are alike: no server closes a connection in between.
 const SHORT_IDLE_MS: f64 = 1000.0;
-/// Connections per request that differ by less are alike, whatever their factor: too few to move a p99.
+/// Connections per request that differ by less are alike, whatever their factor: too few to move a
+/// p99.
 const FEW: f64 = 0.01;
 /// Shares that differ by less are alike.
 const SHARE: f64 = 0.1;
@@ -175,8 +178,9 @@ impl ConnectionBehaviour {
         }
     }
 
-    /// Of the measured requests of each variant of a bench: connections that a round opens for its warm-up are not theirs. A closed
-    /// loop lets a connection idle for no longer than its requests leave time for.
+    /// Of the measured requests of each variant of a bench: connections that a round opens for its
+    /// warm-up are not theirs. A closed loop lets a connection idle for no longer than its
+    /// requests leave time for.
     pub fn of_bench(facts: &BenchFacts) -> Vec<ConnectionBehaviour> {
         let of = |one: &VariantFacts| {
             let requests = one.requests.total;
@@ -297,7 +301,8 @@ impl Likeness {
         tests.map(TestLikeness::sentence).collect()
     }
 
-    /// The metric `unlike` of a test: aspects that differ. Without connections per request on both sides there is none.
+    /// The metric `unlike` of a test: aspects that differ. Without connections per request on both
+    /// sides there is none.
     pub(crate) fn unlike(&self, test: usize) -> Result<Measured, NoData> {
         let test = self.tests.get(test).ok_or(NoData::NothingHappened)?;
         let is_known = |one: &AspectComparison| {

@@ -1,6 +1,7 @@
-//! How many of a stream of intervals overlap at the worst moment, in bounded memory and in any order of arrival.
-//! Exact while few distinct moments are alive at once. Where old ones must be put together, the answer can only
-//! become larger, so the count of avoidable connections is never too high.
+//! How many of a stream of intervals overlap at the worst moment, in bounded memory and in any
+//! order of arrival. Exact while few distinct moments are alive at once. Where old ones must be put
+//! together, the answer can only become larger, so the count of avoidable connections is never too
+//! high.
 
 use intact_ledger::{Nanos, Span};
 
@@ -10,14 +11,15 @@ const MOMENTS: usize = 1024;
 /// The peak number of intervals at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlap {
-    /// From this moment to the next one this number of intervals is alive; in order. Intervals come nearly in order too, so what is
-    /// put in is put in near the end.
+    /// From this moment to the next one this number of intervals is alive; in order. Intervals
+    /// come nearly in order too, so what is put in is put in near the end.
     levels: Vec<(Nanos, u32)>,
     peak: u32,
 }
 
 impl Overlap {
-    /// Adds an interval, its end excluded. One without length overlaps whatever is alive at its moment.
+    /// Adds an interval, its end excluded. One without length overlaps whatever is alive at its
+    /// moment.
     pub(crate) fn add(&mut self, span: Span) {
         let end = span.end.max(span.start.after(1));
         let first = self.split(span.start);

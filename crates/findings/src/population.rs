@@ -1,10 +1,12 @@
-//! Exchanges that have the kind of their connection in common: the histogram behind a picture, and where their time went.
+//! Exchanges that have the kind of their connection in common: the histogram behind a picture, and
+//! where their time went.
 
 use crate::figures::NANOS_PER_MS;
 use intact_ledger::{Cell, Group, Histogram, Phase, Reuse};
 use serde::Serialize;
 
-/// Complete, measured exchanges whose connections were in the same state: fresh, preconnected, reused or unknown.
+/// Complete, measured exchanges whose connections were in the same state: fresh, preconnected,
+/// reused or unknown.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
@@ -16,14 +18,16 @@ pub struct Population {
     pub mean_ms: f64,
     /// Median latency, in milliseconds; absent with fewer than ten on each side.
     pub p50_ms: Option<f64>,
-    /// What each phase adds to the mean, in milliseconds: its sum over all of them by their number. In order, phases that none had left out.
+    /// What each phase adds to the mean, in milliseconds: its sum over all of them by their
+    /// number. In order, phases that none had left out.
     pub phases_ms: Vec<(&'static str, f64)>,
     /// The histogram: low, high (milliseconds), count.
     pub buckets: Vec<(f64, f64, u64)>,
 }
 
 impl Population {
-    /// Those of some cells, in the order fresh, preconnected, reused, unknown; a state without exchanges is left out.
+    /// Those of some cells, in the order fresh, preconnected, reused, unknown; a state without
+    /// exchanges is left out.
     pub(crate) fn all(cells: &[&Cell]) -> Vec<Population> {
         Reuse::ALL
             .into_iter()

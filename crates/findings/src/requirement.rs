@@ -6,9 +6,9 @@
 //!             | "fault" [ "." kind ]
 //! op          = "<" | "<=" | ">" | ">=" | "==" | "!="
 //! ```
-//! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs no quotes.
-//! One grammar for every command. What cannot be measured never passes. Of the ledger it knows only failures and phases, and no document:
-//! each document implements [`MetricSource`].
+//! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs
+//! no quotes. One grammar for every command. What cannot be measured never passes. Of the ledger it
+//! knows only failures and phases, and no document: each document implements [`MetricSource`].
 
 mod catalogue;
 mod evaluate;
@@ -34,7 +34,8 @@ pub use metric::{
 pub use parse_error::{ParseError, ParseErrorKind};
 pub(crate) use traffic_source::TrafficSource;
 
-/// A requirement that was understood. Printing it gives an expression that reads back as the same requirement.
+/// A requirement that was understood. Printing it gives an expression that reads back as the same
+/// requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     selectors: Vec<Selector>,
@@ -76,7 +77,8 @@ impl Requirement {
         self.value
     }
 
-    /// Refuses a metric or selector that `document` never has: an error before the run is better than one after it.
+    /// Refuses a metric or selector that `document` never has: an error before the run is better
+    /// than one after it.
     pub fn check_for(&self, document: Document) -> Result<(), ParseError> {
         parse::check_for(self, document)
     }
@@ -114,7 +116,8 @@ impl Selector {
         self.entry.key
     }
 
-    /// The value that a subject must have, compared without regard to ASCII case; empty for any of a fixed set.
+    /// The value that a subject must have, compared without regard to ASCII case; empty for any of
+    /// a fixed set.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -161,8 +164,8 @@ impl Op {
         (Self::Above, ">"),
     ];
 
-    /// Whether `measured` stands so to `asked`. The two are equal when they differ by no more than a billionth of
-    /// the larger, so that 999 of 1,000 meets `>= 99.9%` whatever the rounding.
+    /// Whether `measured` stands so to `asked`. The two are equal when they differ by no more than
+    /// a billionth of the larger, so that 999 of 1,000 meets `>= 99.9%` whatever the rounding.
     pub fn holds(self, measured: f64, asked: f64) -> bool {
         let distance = (measured - asked).abs();
         let equal = distance.is_finite() && distance <= 1e-9 * measured.abs().max(asked.abs());

@@ -1,12 +1,12 @@
-//! Whether responses take longer on reused connections than on new ones: two distributions compared, the same for `bench`, `check` and
-//! observed traffic. Not every reused response has to be slow: a delayed acknowledgement holds up some of them. Must not know who
-//! measured them.
+//! Whether responses take longer on reused connections than on new ones: two distributions
+//! compared, the same for `bench`, `check` and observed traffic. Not every reused response has to
+//! be slow: a delayed acknowledgement holds up some of them. Must not know who measured them.
 
 use crate::statement::{Statement, Value, nanos, statement, text};
 use intact_ledger::{Group, Histogram, Phase};
 
-/// How much later than the median on new connections a response is late, in nanoseconds: delayed acknowledgements begin at 40 ms on
-/// Linux, so that half of it is not noise.
+/// How much later than the median on new connections a response is late, in nanoseconds: delayed
+/// acknowledgements begin at 40 ms on Linux, so that half of it is not noise.
 const LATE: f64 = 15e6;
 /// The same as a share of that median.
 const LATE_SHARE: f64 = 0.1;
@@ -14,7 +14,8 @@ const LATE_SHARE: f64 = 0.1;
 const MORE: f64 = 0.25;
 /// The probability of such a difference by chance, at most.
 const BY_CHANCE: f64 = 0.05;
-/// Responses on new connections that it takes; fewer only where the delay is that of an acknowledgement.
+/// Responses on new connections that it takes; fewer only where the delay is that of an
+/// acknowledgement.
 const FRESH: u64 = 3;
 /// Delays of acknowledgements with the time around them, in nanoseconds.
 const ACKNOWLEDGEMENT: std::ops::Range<f64> = 35e6..60e6;
@@ -90,8 +91,8 @@ impl ReuseDelay {
         ACKNOWLEDGEMENT.contains(&extra) && extra > self.fresh.median
     }
 
-    /// The same of two groups of complete exchanges: of the whole times without setup, else of the time after the first byte, in
-    /// which no server works on the response any more.
+    /// The same of two groups of complete exchanges: of the whole times without setup, else of the
+    /// time after the first byte, in which no server works on the response any more.
     pub(crate) fn of_groups(fresh: &Group, reused: &Group) -> Option<ReuseDelay> {
         let whole = ReuseDelay::of(times(&fresh.without_setup), times(&reused.without_setup));
         let of_phase = |(phase, of)| {
@@ -105,7 +106,8 @@ impl ReuseDelay {
         whole.or_else(|| phases.into_iter().find_map(of_phase))
     }
 
-    /// The probability that this number of late responses is on reused connections by chance (Fisher's exact test, one-sided).
+    /// The probability that this number of late responses is on reused connections by chance
+    /// (Fisher's exact test, one-sided).
     fn by_chance(&self) -> f64 {
         let late = self.reused.late + self.fresh.late;
         let all = self.reused.all + self.fresh.all;
@@ -191,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_delay_of_some_responses_is_found() {
-        // the delayed acknowledgement holds up 6 of 10: not every reused response is slower than every fresh one
+        // the delayed acknowledgement holds up 6 of 10: not every reused response is slower than
+        // every fresh one
         let found = of(&[(1, 4), (2, 1)], &[(1, 4), (43, 6)]).unwrap();
         assert_eq!((found.reused.late, found.fresh.late), (6, 0));
         assert_eq!(

@@ -1,8 +1,10 @@
-//! The rules: what can be wrong with the reuse of connections, each a fold over the events in a file of its own with its documentation.
+//! The rules: what can be wrong with the reuse of connections, each a fold over the events in a
+//! file of its own with its documentation.
 //!
-//! A rule looks at events as they come (`observe`) and speaks at the end (`findings`). Where it says that connections were opened for
-//! nothing it *claims* them from the [`Attribution`]: each avoidable setup is claimed once, by the most specific rule, because rules are
-//! asked in the order of [`all`]. docs/reference/rules.md is made from the [`Doc`]s.
+//! A rule looks at events as they come (`observe`) and speaks at the end (`findings`). Where it
+//! says that connections were opened for nothing it *claims* them from the [`Attribution`]: each
+//! avoidable setup is claimed once, by the most specific rule, because rules are asked in the order
+//! of [`all`]. docs/reference/rules.md is made from the [`Doc`]s.
 
 mod attribution;
 mod body_not_drained;

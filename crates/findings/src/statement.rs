@@ -1,7 +1,9 @@
-//! Sentences with the values that they state. Findings hold these; JSON has the written sentence and the values next to it.
+//! Sentences with the values that they state. Findings hold these; JSON has the written sentence
+//! and the values next to it.
 //!
-//! The formatter is [`Value`]'s `Display`: on top of `intact_units`, the same digits as in the tables of a page. A sentence is made by
-//! `statement!`, whose template takes no value that is not declared. Must not know a rule.
+//! The formatter is [`Value`]'s `Display`: on top of `intact_units`, the same digits as in the
+//! tables of a page. A sentence is made by `statement!`, whose template takes no value that is not
+//! declared. Must not know a rule.
 
 #[cfg(feature = "schema")]
 mod schema;
@@ -20,7 +22,8 @@ pub struct Statement {
     values: Vec<(&'static str, Value)>,
 }
 
-/// A value in a sentence. The alternative form (`{connections:#}`) adds the verb: `1 connection was`, `3 connections were`.
+/// A value in a sentence. The alternative form (`{connections:#}`) adds the verb: `1 connection
+/// was`, `3 connections were`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A count with its noun.

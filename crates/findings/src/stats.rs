@@ -1,7 +1,8 @@
 //! What can be said of measured numbers, and how surely.
 //!
-//! Pure functions over slices: no ledger types, no clock, no randomness but a seed handed in. An input that
-//! allows no statement gives a typed [`NoInterval`], never a panic and never a made-up interval.
+//! Pure functions over slices: no ledger types, no clock, no randomness but a seed handed in. An
+//! input that allows no statement gives a typed [`NoInterval`], never a panic and never a made-up
+//! interval.
 
 mod break_even;
 mod change;

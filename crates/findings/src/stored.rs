@@ -1,4 +1,5 @@
-//! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed. Must not print: the caller does.
+//! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed.
+//! Must not print: the caller does.
 
 use crate::bench::{self, BenchFacts, OutgoingRound};
 use crate::capacity::CapacityFacts;
@@ -208,7 +209,8 @@ fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError
     Ok(StoredBench { run, facts, charts })
 }
 
-/// Adds what the services of a bench sent and opened, where their ledgers can be read: a run that was killed left some unfinished.
+/// Adds what the services of a bench sent and opened, where their ledgers can be read: a run that
+/// was killed left some unfinished.
 fn add_services(facts: &mut BenchFacts, folder: &Path) -> Result<(), StoredError> {
     let read = |one: &store::Outgoing| -> Result<ObservedFacts, StoredError> {
         Ok(traffic(&Reader::open(&one.folder(folder))?)?.facts())

@@ -1,5 +1,6 @@
-//! Times of one variant, function or program against another's: one figure for each round, paired by round, and what is sure of the difference.
-//! Which pairs and which figures is the caller's matter.
+//! Times of one variant, function or program against another's: one figure for each round, paired
+//! by round, and what is sure of the difference. Which pairs and which figures is the caller's
+//! matter.
 
 use crate::figures::NANOS_PER_MS;
 use crate::requirement::NoData;
@@ -49,7 +50,8 @@ impl TimeStatistic {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeDifference {
-    /// The reference: of a bench keep-alive off, resumption off, else the axis' first value; elsewhere the first.
+    /// The reference: of a bench keep-alive off, resumption off, else the axis' first value;
+    /// elsewhere the first.
     pub a: String,
     /// The one that might save something.
     pub b: String,
@@ -99,8 +101,9 @@ pub(crate) fn uncompared(all: &[TimeDifference], name: &str) -> NoData {
     }
 }
 
-/// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end of the interval that saves least.
-/// `uncompared` is the reason where the variant is compared with no other.
+/// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end
+/// of the interval that saves least. `uncompared` is the reason where the variant is compared with
+/// no other.
 pub(crate) fn saved(
     all: &[TimeDifference],
     (b, rounds): (&str, usize),

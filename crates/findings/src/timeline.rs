@@ -1,7 +1,9 @@
-//! Connections over time for a picture: the first of each group, with their exchanges and how they ended.
+//! Connections over time for a picture: the first of each group, with their exchanges and how they
+//! ended.
 //!
-//! A sink with bounded memory: what goes beyond the bounds is counted, not kept. A group is a variant's first round, or a
-//! destination. Must not conclude; counts for tables come from the tally.
+//! A sink with bounded memory: what goes beyond the bounds is counted, not kept. A group is a
+//! variant's first round, or a destination. Must not conclude; counts for tables come from the
+//! tally.
 
 use crate::traffic::DestinationKey;
 use intact_ledger::{
@@ -66,7 +68,8 @@ pub struct TimelineGroup {
     pub more: u64,
 }
 
-/// One connection. Times are in milliseconds: of a variant since the start of its lane, of a destination since that of the run.
+/// One connection. Times are in milliseconds: of a variant since the start of its lane, of a
+/// destination since that of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelineConnection {
@@ -74,7 +77,8 @@ pub struct TimelineConnection {
     pub from_ms: f64,
     /// When its setup was over; absent when no setup was seen.
     pub ready_ms: Option<f64>,
-    /// When it ended, or was last seen where ends are not; absent when it was open at the end of what is shown.
+    /// When it ended, or was last seen where ends are not; absent when it was open at the end of
+    /// what is shown.
     pub to_ms: Option<f64>,
     /// Who ended it.
     pub ended_by: Option<&'static str>,
@@ -87,7 +91,8 @@ pub struct TimelineConnection {
 }
 
 impl Timeline {
-    /// For a bench: the first exchanges of each variant's first round, and the connections that carried them.
+    /// For a bench: the first exchanges of each variant's first round, and the connections that
+    /// carried them.
     pub fn of_variants() -> Timeline {
         Timeline::new(None, CONNECTIONS)
     }
@@ -113,7 +118,8 @@ impl Timeline {
         self.more_groups
     }
 
-    /// What there is to draw, in the order in which the groups appeared; variants in the run's order.
+    /// What there is to draw, in the order in which the groups appeared; variants in the run's
+    /// order.
     pub fn lanes(&self, run: &Run) -> Vec<TimelineGroup> {
         let mut groups: Vec<&Gathered> = self
             .groups

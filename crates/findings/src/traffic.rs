@@ -1,12 +1,14 @@
-//! What `watch`, `audit` and every other observer found out, from the events as they come: totals, destinations, findings.
+//! What `watch`, `audit` and every other observer found out, from the events as they come: totals,
+//! destinations, findings.
 //!
 //! ```text
 //! let mut observed = Observed::new(&run);     // a intact_ledger::Sink: feed it live, or replay a stored ledger
 //! observed.record(Event::Opened(&connection));
 //! let facts = observed.facts();               // at any time; a live view calls it as often as it likes
 //! ```
-//! One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed` after it, and events roughly in
-//! the order of their ends. Observing gives no causal interval: only experiments do.
+//! One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed`
+//! after it, and events roughly in the order of their ends. Observing gives no causal interval:
+//! only experiments do.
 
 mod batches;
 mod caveats;
@@ -88,7 +90,8 @@ impl TrafficAnalysis {
         facts
     }
 
-    /// The idle times before connections were used again, the requests, and the time up to the last event.
+    /// The idle times before connections were used again, the requests, and the time up to the last
+    /// event.
     pub fn idle_gaps(&self) -> (Histogram, u64, Duration) {
         let all = &self.books.destinations.all;
         let gaps = all.detail.as_ref().map(|detail| detail.gaps.clone());

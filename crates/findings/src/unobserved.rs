@@ -1,5 +1,5 @@
-//! What of the traffic was not observed, and which figures are therefore bounds: the one place that decides it, for every document
-//! about traffic. Must not know where the figures come from.
+//! What of the traffic was not observed, and which figures are therefore bounds: the one place that
+//! decides it, for every document about traffic. Must not know where the figures come from.
 
 use crate::requirement::{Measured, NoData};
 use crate::traffic::Lookups;
@@ -19,7 +19,8 @@ const NO_REUSE_DATA: &str = "the input does not show which requests reused a con
 /// No request shows whether its connection was reused.
 const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
 
-/// A kind of evidence that a recording may lack altogether, such as an access log that does not show how connections end.
+/// A kind of evidence that a recording may lack altogether, such as an access log that does not
+/// show how connections end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// How connections end.
@@ -92,7 +93,8 @@ impl Evidence {
 /// The parts of the traffic that are missing from the figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unobserved {
-    /// Why traffic is missing, if some is: the first caveat that reports it, or the reason why nothing was measured.
+    /// Why traffic is missing, if some is: the first caveat that reports it, or the reason why
+    /// nothing was measured.
     pub traffic: Option<Arc<str>>,
     /// Why requests are missing although every connection was observed, if some are.
     pub requests: Option<Arc<str>>,
@@ -100,19 +102,22 @@ pub struct Unobserved {
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
     pub without_connection: u64,
-    /// Requests that were inferred: neither they nor their responses were read, so that there may be fewer or more.
+    /// Requests that were inferred: neither they nor their responses were read, so that there may
+    /// be fewer or more.
     pub guessed: u64,
-    /// Connections that were needed only if exchanges overlapped, which times with a coarse step do not show.
+    /// Connections that were needed only if exchanges overlapped, which times with a coarse step
+    /// do not show.
     pub spare: u64,
-    /// Connections that were open before the recording: whether and when the client opened them for the traffic that is measured
-    /// is unknown.
+    /// Connections that were open before the recording: whether and when the client opened them
+    /// for the traffic that is measured is unknown.
     pub open_before: u64,
     /// Kinds of evidence that the recording lacks.
     pub lacking: Vec<Evidence>,
 }
 
 impl Unobserved {
-    /// What `caveats` report as missing: the first that is about traffic, and the first that is about requests alone.
+    /// What `caveats` report as missing: the first that is about traffic, and the first that is
+    /// about requests alone.
     pub(crate) fn by_caveats(caveats: &[Caveat]) -> Unobserved {
         let first = |all_connections| {
             let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
@@ -182,7 +187,8 @@ impl Unobserved {
         lacking.map_or(Ok(()), |evidence| Err(evidence.missing()))
     }
 
-    /// Whether a rule can be applied: without the evidence that it needs, it has no finding in any case.
+    /// Whether a rule can be applied: without the evidence that it needs, it has no finding in any
+    /// case.
     pub fn can_judge(&self, rule: &str) -> bool {
         self.sees(rules::needs(rule)).is_ok()
     }
@@ -241,8 +247,9 @@ impl Unobserved {
         })
     }
 
-    /// Connections opened beyond those needed. A connection that cannot be read counts as needed for as long as it is open, so
-    /// more may be avoidable. Requests and connections that are missing can change the number either way.
+    /// Connections opened beyond those needed. A connection that cannot be read counts as needed
+    /// for as long as it is open, so more may be avoidable. Requests and connections that are
+    /// missing can change the number either way.
     pub(crate) fn avoidable(&self, count: u64, opened: u64) -> Result<Measured, NoData> {
         self.connections(count, opened)?;
         let is_counted = self.has_all_connections() && self.has_seen_requests();
@@ -256,7 +263,8 @@ impl Unobserved {
         })
     }
 
-    /// The share of `total` requests that reused a connection: `reused` of the `known` ones, and any number of the others.
+    /// The share of `total` requests that reused a connection: `reused` of the `known` ones, and
+    /// any number of the others.
     pub(crate) fn reuse(&self, reused: u64, known: u64, total: u64) -> Result<Measured, NoData> {
         self.requests(reused, total)?;
         if total == 0 {
@@ -332,7 +340,8 @@ impl Unobserved {
         }
     }
 
-    /// A share of the connections, whose state is unknown for some: any value is possible where some of them are missing.
+    /// A share of the connections, whose state is unknown for some: any value is possible where
+    /// some of them are missing.
     pub(crate) fn share_of_connections(&self, [low, high]: [f64; 2]) -> Measured {
         if self.has_all_connections() && self.has_seen_requests() {
             Measured::between(low, high)
@@ -346,7 +355,8 @@ impl Unobserved {
         Measured::count(count as u64, self.hides_findings().is_none())
     }
 
-    /// A count of findings of one rule: none shows nothing where the recording lacks what the rule needs.
+    /// A count of findings of one rule: none shows nothing where the recording lacks what the rule
+    /// needs.
     pub(crate) fn findings_of(&self, rule: &str, count: usize) -> Result<Measured, NoData> {
         if count == 0 {
             self.sees(rules::needs(rule))?;

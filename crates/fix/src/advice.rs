@@ -211,7 +211,8 @@ impl Catalogue {
         self.limited(client, Role::Timeout, like, |faults| faults.silent_get)
     }
 
-    /// The setting that has HTTP/2 PING end a silent connection, as it was measured in these versions.
+    /// The setting that has HTTP/2 PING end a silent connection, as it was measured in these
+    /// versions.
     pub fn ping_limit(&self, client: &Client, like: &Measurement) -> Option<HangLimit> {
         self.limited(client, Role::Ping, like, |faults| faults.silent_http2)
     }

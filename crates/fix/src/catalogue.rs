@@ -1,4 +1,5 @@
-//! The catalogue: claims about clients (`clients/catalogue.toml`) and what was measured (`clients/measured.json`).
+//! The catalogue: claims about clients (`clients/catalogue.toml`) and what was measured
+//! (`clients/measured.json`).
 //!
 //! Both are embedded; nothing is read at run time.
 
@@ -169,9 +170,11 @@ pub enum Role {
     Limit,
     /// Sends a request again if its connection was closed.
     Retry,
-    /// Reuses connections and limits how long a request waits for its response; its snippet has a placeholder for the limit.
+    /// Reuses connections and limits how long a request waits for its response; its snippet has a
+    /// placeholder for the limit.
     Timeout,
-    /// Reuses connections and sends HTTP/2 PING; its snippet has a placeholder for how long a silent connection is used.
+    /// Reuses connections and sends HTTP/2 PING; its snippet has a placeholder for how long a
+    /// silent connection is used.
     Ping,
     /// Reuses connections and limits the life of each; its snippet has a placeholder for the limit.
     Life,

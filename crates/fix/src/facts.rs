@@ -50,8 +50,8 @@ pub struct ClientFacts {
     /// Requests on connections that are dead or dying.
     #[serde(default, skip_serializing_if = "Stale::is_empty")]
     pub stale: Stale,
-    /// Ten responses of 100 bytes whose bodies were not read. If any connection was reused, the ten
-    /// requests were made five times, because reuse depends on timing.
+    /// Ten responses of 100 bytes whose bodies were not read. If any connection was reused, the
+    /// ten requests were made five times, because reuse depends on timing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_small: Option<Count>,
     /// The same with responses of 1 MB.
@@ -77,7 +77,8 @@ pub struct ClientFacts {
     pub faults: Option<UnderFaults>,
 }
 
-/// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6 addresses are one lookup.
+/// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6
+/// addresses are one lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -86,7 +87,8 @@ pub struct Lookups {
     pub kept: u64,
     /// For ten requests whose responses have `Connection: close`.
     pub closed: u64,
-    /// How long an address with a TTL of one second is used; absent if each connection looks it up.
+    /// How long an address with a TTL of one second is used; absent if each connection looks it
+    /// up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns_cached: Option<DnsCaching>,
 }
@@ -204,7 +206,8 @@ impl Count {
         }
     }
 
-    /// Whether requests one after the other share connections. Two are allowed: some clients use two by design.
+    /// Whether requests one after the other share connections. Two are allowed: some clients use
+    /// two by design.
     pub fn is_reused(&self) -> bool {
         self.requests > 2 && self.connections <= 2
     }

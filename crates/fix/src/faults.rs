@@ -19,7 +19,8 @@ pub struct UnderFaults {
     /// A GET on a connection of HTTP/2, over TLS, that went silent: PING can end the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_http2: Option<SilentWait>,
-    /// The response is reset within its body (`reset-mid-response`): the server has processed the request.
+    /// The response is reset within its body (`reset-mid-response`): the server has processed the
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<RequestOutcomes>,
     /// A GET whose response ends after its header section (`early-close-after-headers`).

@@ -1,8 +1,9 @@
-//! The terminal: pages and documents to standard output, notes to standard error. Foreign text is escaped here or by the writer of
-//! the page, never by a command.
+//! The terminal: pages and documents to standard output, notes to standard error. Foreign text is
+//! escaped here or by the writer of the page, never by a command.
 //!
-//! An output that could not be written is named at once and turns the exit code into a failure, after everything else was saved. A
-//! reader of standard output that goes away (`| head`) ends the printing only.
+//! An output that could not be written is named at once and turns the exit code into a failure,
+//! after everything else was saved. A reader of standard output that goes away (`| head`) ends the
+//! printing only.
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
 use crate::exit;
@@ -22,7 +23,8 @@ pub(crate) fn print(text: &str) {
     print_written(&foreign_text::escape_lines(text));
 }
 
-/// Prints to standard output what a writer of pages or documents made, which has escaped foreign text.
+/// Prints to standard output what a writer of pages or documents made, which has escaped foreign
+/// text.
 pub(crate) fn print_written(text: &str) {
     written("standard output", io::stdout().lock(), text, 1);
 }
@@ -32,12 +34,14 @@ pub(crate) fn note(line: &str) {
     annotate(&foreign_text::disarm(&foreign_text::escape(line)));
 }
 
-/// A note of several lines to standard error. Line breaks of foreign text are those of the note: none may be in it.
+/// A note of several lines to standard error. Line breaks of foreign text are those of the note:
+/// none may be in it.
 pub(crate) fn note_lines(text: &str) {
     annotate(&foreign_text::escape_lines(text));
 }
 
-/// Why a command failed. The lines after the first are indented, so that a message cannot imitate another one.
+/// Why a command failed. The lines after the first are indented, so that a message cannot imitate
+/// another one.
 pub(crate) fn fail(error: &str) {
     note_lines(&format!("intact: {}", error.replace('\n', "\n  ")));
 }
@@ -69,8 +73,8 @@ pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
 }
 
-/// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be written. The codes of a signal, of a
-/// program and of errors stay.
+/// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be
+/// written. The codes of a signal, of a program and of errors stay.
 pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
     let (failure, replaced): (u8, &[u8]) = if is_wrapper {
         (exit::WRAPPER_FAILURE, &[exit::FINE])
@@ -86,8 +90,8 @@ pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
     }
 }
 
-/// Prints the help or the error of the command line. Where a word of it has hidden letters, an error has no colours: clap's own
-/// escape sequences could not be distinguished from foreign ones.
+/// Prints the help or the error of the command line. Where a word of it has hidden letters, an
+/// error has no colours: clap's own escape sequences could not be distinguished from foreign ones.
 pub(crate) fn print_clap(error: &clap::Error) -> ExitCode {
     let text = error.render();
     let paper = if error.use_stderr() {
@@ -134,7 +138,8 @@ pub(crate) fn paper(length: Length) -> TerminalOptions {
     paper_of(&io::stdout(), length)
 }
 
-/// Standard error, for a page of this length: the page goes there if standard output is the program's.
+/// Standard error, for a page of this length: the page goes there if standard output is the
+/// program's.
 pub(crate) fn error_paper(length: Length) -> TerminalOptions {
     paper_of(&io::stderr(), length)
 }

@@ -1,4 +1,5 @@
-//! What `intact` exits with. Wrappers (`watch`, `compare`, `link`, `lambda`) pass the program's own code on instead.
+//! What `intact` exits with. Wrappers (`watch`, `compare`, `link`, `lambda`) pass the program's own
+//! code on instead.
 
 use intact_ledger::store::StoreError;
 use serde::Serialize;
@@ -10,8 +11,8 @@ pub(crate) const FINE: u8 = 0;
 pub(crate) const REQUIREMENT: u8 = 1;
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// No success at all: the target could not be reached, nothing was answered, or every response was 4xx or 5xx and `--expect` does
-/// not allow it.
+/// No success at all: the target could not be reached, nothing was answered, or every response was
+/// 4xx or 5xx and `--expect` does not allow it.
 pub(crate) const UNREACHABLE: u8 = 3;
 /// The input could not be read.
 pub(crate) const UNREADABLE: u8 = 5;
@@ -31,7 +32,8 @@ pub(crate) const INTERNAL_ERROR: u8 = 70;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Meaning {
     code: u8,
-    /// Only of `watch`, `compare`, `link` and `lambda`, which otherwise exit with the program's own code.
+    /// Only of `watch`, `compare`, `link` and `lambda`, which otherwise exit with the program's
+    /// own code.
     of_wrappers: bool,
     meaning: &'static str,
 }
@@ -62,7 +64,8 @@ pub(crate) static MEANINGS: &[Meaning] = &[
     meaning(143, false, "SIGTERM; what was measured is printed and written first"),
 ];
 
-/// An error that knows its exit code. It prints its causes, each once: the messages of some libraries have their cause inside.
+/// An error that knows its exit code. It prints its causes, each once: the messages of some
+/// libraries have their cause inside.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", chain(error))]
 pub(crate) struct Failed {

@@ -1,4 +1,5 @@
-//! Signals. The first Ctrl-C, SIGTERM or SIGHUP asks for an early end that keeps everything, the second ends at once.
+//! Signals. The first Ctrl-C, SIGTERM or SIGHUP asks for an early end that keeps everything, the
+//! second ends at once.
 
 use crate::system;
 use anyhow::Context;
@@ -56,7 +57,8 @@ impl Interrupt {
 /// From here on a signal ends the process at once.
 pub(crate) fn end_at_next_signal() {
     for signal in system::ENDING {
-        // without this handler the signal is ignored, and the process ends as the first one asked for
+        // without this handler the signal is ignored, and the process ends as the first one asked
+        // for
         let _ = signal_hook::flag::register_conditional_shutdown(
             signal,
             128 + signal,

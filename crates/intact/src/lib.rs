@@ -1,5 +1,5 @@
-//! The command line of `intact`: arguments, wiring, progress, exit codes. A library only so that man page and completions come
-//! from the same definitions.
+//! The command line of `intact`: arguments, wiring, progress, exit codes. A library only so that
+//! man page and completions come from the same definitions.
 
 mod cmd;
 mod console;
@@ -55,7 +55,8 @@ enum Command {
     Watch(Box<cmd::watch::Args>),
     /// Did my fix help? Programs side by side, or stored ledgers
     Compare(Box<cmd::compare::Args>),
-    /// What do cold starts, warm calls and the freeze in between do to the connections of my function?
+    /// What do cold starts, warm calls and the freeze in between do to the connections of my
+    /// function?
     Lambda(Box<cmd::lambda::Args>),
     /// How is connection reuse turned on in my client library?
     Fix(cmd::fix::Args),
@@ -81,7 +82,8 @@ impl Command {
     }
 }
 
-/// The processes that `intact` starts itself. They are no part of [`Cli`], so that no help, error or completion names them.
+/// The processes that `intact` starts itself. They are no part of [`Cli`], so that no help, error
+/// or completion names them.
 #[derive(Parser)]
 #[command(name = "intact")]
 enum OwnProcess {
@@ -173,8 +175,9 @@ fn with_remedy(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The job of a server with these options, for the standard input of `intact internal`: it listens on free ports, prints a line of
-/// JSON when ready, and its tally when standard input ends. For tests of this workspace.
+/// The job of a server with these options, for the standard input of `intact internal`: it listens
+/// on free ports, prints a line of JSON when ready, and its tally when standard input ends. For
+/// tests of this workspace.
 pub fn server_job(options: &[&str]) -> anyhow::Result<String> {
     let config = cmd::serve::Config::with_options(options)?;
     let mut job = Vec::new();
@@ -182,7 +185,8 @@ pub fn server_job(options: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(job)?)
 }
 
-/// The schemas of all JSON documents: the name of the file in docs/reference/schema, and its content. For tests of this workspace.
+/// The schemas of all JSON documents: the name of the file in docs/reference/schema, and its
+/// content. For tests of this workspace.
 #[cfg(feature = "schema")]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     use intact_report::schema;

@@ -4,7 +4,8 @@ use crate::plan::{Freezer, Plan};
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat};
 
 impl Plan {
-    /// The caveats of every run of this plan. `cut_off`: nothing passes the network of a frozen function.
+    /// The caveats of every run of this plan. `cut_off`: nothing passes the network of a frozen
+    /// function.
     pub fn caveats(&self, cut_off: bool) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         if self.watcher.is_none() {

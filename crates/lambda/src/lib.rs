@@ -1,7 +1,9 @@
-//! A function platform on this machine: it speaks the AWS Lambda Runtime API to a real runtime client. An environment
-//! is one process. Its invocations follow one another, and between them it is frozen.
+//! A function platform on this machine: it speaks the AWS Lambda Runtime API to a real runtime
+//! client. An environment is one process. Its invocations follow one another, and between them it
+//! is frozen.
 //!
-//! It measures and records the outcome of each invocation. It draws no conclusions and prints nothing.
+//! It measures and records the outcome of each invocation. It draws no conclusions and prints
+//! nothing.
 #![cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "the module of the platform uses it")

@@ -211,8 +211,8 @@ pub struct Exchange {
     /// The round; 0 is the preflight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
-    /// Whether it is excluded from steady-state figures: the first exchange on each connection that
-    /// was opened at a round's start.
+    /// Whether it is excluded from steady-state figures: the first exchange on each connection
+    /// that was opened at a round's start.
     #[serde(default, skip_serializing_if = "is_false")]
     pub warmup: bool,
     /// The scenario's name for it.

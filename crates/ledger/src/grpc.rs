@@ -5,7 +5,8 @@ use crate::exchange::Exchange;
 use crate::failure::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// A call of gRPC. The exchange that carries it has a request with `Content-Type: application/grpc`.
+/// A call of gRPC. The exchange that carries it has a request with `Content-Type:
+/// application/grpc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrpcCall {

@@ -21,7 +21,8 @@ pub struct Invocation {
     pub round: Option<u32>,
     /// The environment, unique within the run.
     pub environment: u64,
-    /// From the start of the environment until it requested its first event; absent if it was warm.
+    /// From the start of the environment until it requested its first event; absent if it was
+    /// warm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<Span>,
     /// How long the environment was frozen before; absent if it was not.

@@ -2,7 +2,8 @@
 //!
 //! Producers write it: the opened connections with the duration of each setup step, their
 //! exchanges, and their ends. Consumers read it. Plain versioned data: no sockets, no async, no
-//! clock, no printing. `docs/reference/ledger.md` has the format and the fields that each rule needs.
+//! clock, no printing. `docs/reference/ledger.md` has the format and the fields that each rule
+//! needs.
 
 pub mod export;
 pub mod input_file;

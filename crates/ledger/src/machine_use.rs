@@ -1,8 +1,10 @@
-//! What all processes of this machine did with its processors while a round ran. Must not know who of them is client or server.
+//! What all processes of this machine did with its processors while a round ran. Must not know who
+//! of them is client or server.
 
 use serde::{Deserialize, Serialize};
 
-/// The use of the processors of the machine that measures, over a time. Absent is what the system does not count.
+/// The use of the processors of the machine that measures, over a time. Absent is what the system
+/// does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineUse {
@@ -16,7 +18,8 @@ pub struct MachineUse {
     /// CPU time that the hypervisor gave to others, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<u64>,
-    /// Time in which at least one task waited for a processor, in nanoseconds: `some` of /proc/pressure/cpu.
+    /// Time in which at least one task waited for a processor, in nanoseconds: `some` of
+    /// /proc/pressure/cpu.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<u64>,
 }

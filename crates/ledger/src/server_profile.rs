@@ -178,7 +178,8 @@ pub struct VersionResult {
     pub response_version: Option<Protocol>,
     /// Whether that response announces that the connection stays open (RFC 9112 section 9.3).
     pub says_kept: Option<bool>,
-    /// Whether a second request on the same connection got a response; absent if the first did not.
+    /// Whether a second request on the same connection got a response; absent if the first did
+    /// not.
     pub reused: Option<bool>,
     /// The cipher suite.
     pub cipher: Option<String>,
@@ -223,8 +224,8 @@ pub struct TlsResult {
     pub certificates: u32,
     /// Size of the certificates in bytes.
     pub chain_bytes: u64,
-    /// Number of tickets (TLS 1.3) until the first response was complete; absent for TLS 1.2, where
-    /// they are not counted.
+    /// Number of tickets (TLS 1.3) until the first response was complete; absent for TLS 1.2,
+    /// where they are not counted.
     pub tickets: Option<u32>,
     /// The handshake of a second connection that offered resumption, and whether the server
     /// resumed.
@@ -327,7 +328,8 @@ pub struct Http3Result {
     pub early_data: Option<EarlyData>,
     /// The server's transport parameters on the first connection.
     pub parameters: Option<QuicParameters>,
-    /// A connection that was idle after a response, observed together with those of the idle probe.
+    /// A connection that was idle after a response, observed together with those of the idle
+    /// probe.
     pub idle: Option<IdleWait>,
 }
 

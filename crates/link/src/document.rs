@@ -214,7 +214,8 @@ pub struct Document<'a> {
     /// The counts of packets.
     #[serde(flatten)]
     account: LinkStats,
-    /// Whether times on the link can be trusted: at most 1 % of the packets late, and none lost by the link itself.
+    /// Whether times on the link can be trusted: at most 1 % of the packets late, and none lost by
+    /// the link itself.
     timing_ok: bool,
     /// What limits the figures.
     caveats: Vec<Caveat>,

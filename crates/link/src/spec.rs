@@ -74,7 +74,8 @@ pub enum Forgotten {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
-    /// Cubic, whatever the host's default: a pacing one (bbr) delays requests on reused connections.
+    /// Cubic, whatever the host's default: a pacing one (bbr) delays requests on reused
+    /// connections.
     #[default]
     Cubic,
     /// The host's default.

@@ -63,7 +63,8 @@ fn serve(address: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// One connection; for each line of standard input ("N" bytes) asks for that and prints the outcome: "ok" and us, or the error.
+/// One connection; for each line of standard input ("N" bytes) asks for that and prints the
+/// outcome: "ok" and us, or the error.
 fn ask(address: &str) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -153,8 +154,8 @@ fn resolve(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a link of its own with a program on each side that starts another in the background, prints the median round trip in
-/// us, and holds it until it is killed.
+/// Makes a link of its own with a program on each side that starts another in the background,
+/// prints the median round trip in us, and holds it until it is killed.
 fn own(spec: &str) -> io::Result<()> {
     let program = std::env::current_exe()?;
     let helper = || {

@@ -1,4 +1,5 @@
-//! A bench while it runs, as lines of text: figures and latency of each variant so far. Draws nothing itself.
+//! A bench while it runs, as lines of text: figures and latency of each variant so far. Draws
+//! nothing itself.
 
 use intact_ledger::Histogram;
 use intact_units::foreign_text::escape;

@@ -1,4 +1,5 @@
-//! `bench --live`: the whole terminal for the state of a bench. Drawn by the thread of the caller, when it shows a state.
+//! `bench --live`: the whole terminal for the state of a bench. Drawn by the thread of the caller,
+//! when it shows a state.
 
 use crate::bench::{BenchState, Scale, VariantState, cut};
 use crate::error::LiveError;
@@ -32,7 +33,8 @@ pub struct BenchScreen {
 }
 
 impl BenchScreen {
-    /// Takes the terminal over; an error where standard input or output is no terminal. `on_key` runs in a thread of its own.
+    /// Takes the terminal over; an error where standard input or output is no terminal. `on_key`
+    /// runs in a thread of its own.
     pub fn start(on_key: impl FnMut(Key) + Send + 'static) -> Result<BenchScreen, LiveError> {
         let terminal = Terminal::take_over_for_caller()?;
         let keyboard = Keyboard::on(terminal, on_key)?;

@@ -60,8 +60,9 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// Takes the terminal over; an error where standard input or output is no terminal. The thread that draws inherits the
-    /// caller's signal mask: block the signals that another thread waits for.
+    /// Takes the terminal over; an error where standard input or output is no terminal. The thread
+    /// that draws inherits the caller's signal mask: block the signals that another thread
+    /// waits for.
     pub fn start(subject: &str) -> Result<LiveView, LiveError> {
         LiveView::drawn_by(subject, draw_until)
     }
@@ -120,8 +121,8 @@ impl Drop for LiveView {
     }
 }
 
-/// Draws until the end; returns the last lines of the pane. If drawing fails, keys and output are still passed on, so that the
-/// program does not block.
+/// Draws until the end; returns the last lines of the pane. If drawing fails, keys and output are
+/// still passed on, so that the program does not block.
 fn show(
     mut terminal: Terminal,
     mut pane: Pane,

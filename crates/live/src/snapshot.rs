@@ -1,4 +1,5 @@
-//! The state of the connections that the view shows: facts and rates, updated once a second by the thread that records.
+//! The state of the connections that the view shows: facts and rates, updated once a second by the
+//! thread that records.
 
 use intact_findings::Finding;
 use intact_findings::traffic::ObservedFacts;

@@ -1,5 +1,6 @@
-//! The layout and the drawing of the view. The pane is at the upper left, so that the program's mouse keeps its
-//! coordinates. The board is to the right of the pane, or below it where there is no room.
+//! The layout and the drawing of the view. The pane is at the upper left, so that the program's
+//! mouse keeps its coordinates. The board is to the right of the pane, or below it where there is
+//! no room.
 
 use super::pane::Pane;
 use super::snapshot::Shown;

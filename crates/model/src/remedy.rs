@@ -191,7 +191,8 @@ mod tests {
         .unwrap();
         let all = what_if(&chain, Counting::Tcp);
         let of = |remedy| all.iter().find(|one| one.remedy == remedy).unwrap();
-        // the three calls at once take a round trip and the work; a calls b, so it is called all the same
+        // the three calls at once take a round trip and the work; a calls b, so it is called all
+        // the same
         assert_eq!(of(Remedy::CacheResponses).saves_when_reused_ms, Some(15.0));
         // 14.6, 43.8 and 102.2 kB after one, two and three round trips
         assert_eq!(of(Remedy::RevalidateResponses).saves_ms, 60.0);

@@ -1,5 +1,5 @@
-//! Lines that a CI turns into marks on its own page: GitHub's workflow commands, Azure's logging commands. Must not look at the
-//! environment: the caller says which CI it is.
+//! Lines that a CI turns into marks on its own page: GitHub's workflow commands, Azure's logging
+//! commands. Must not look at the environment: the caller says which CI it is.
 
 use intact_findings::requirement::Verdict;
 use intact_findings::{Finding, Severity};
@@ -53,7 +53,8 @@ fn line(ci: Ci, kind: &str, title: &str, message: &str) -> String {
     }
 }
 
-/// Line breaks would end the command, and what follows be read as another one. Some commands are recognised within a line.
+/// Line breaks would end the command, and what follows be read as another one. Some commands are
+/// recognised within a line.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,6 +1,8 @@
-//! What a server or a file said, fit for HTML and SVG: markup stays text, and what cannot be seen is made visible.
+//! What a server or a file said, fit for HTML and SVG: markup stays text, and what cannot be seen
+//! is made visible.
 //!
-//! The only place where text becomes markup. Templates come here by `askama.toml`, pictures by [`markup`].
+//! The only place where text becomes markup. Templates come here by `askama.toml`, pictures by
+//! [`markup`].
 
 use askama::filters::Escaper;
 use intact_units::foreign_text::is_hidden;

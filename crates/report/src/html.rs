@@ -1,8 +1,8 @@
-//! Writes pages as one HTML file: works offline, loads nothing, light and dark, readable on a phone, printable, without a script too.
-//! Must not know a document.
+//! Writes pages as one HTML file: works offline, loads nothing, light and dark, readable on a
+//! phone, printable, without a script too. Must not know a document.
 //!
-//! Templates escape whatever is put into them; charts come as [`svg::Svg`], which escapes by itself. A content security policy allows
-//! our own script and nothing else.
+//! Templates escape whatever is put into them; charts come as [`svg::Svg`], which escapes by
+//! itself. A content security policy allows our own script and nothing else.
 
 use super::page::{
     Assessment, Block, Chart, File, FindingGroup, Page, Quantity, Section, Sequence, Span, Text,

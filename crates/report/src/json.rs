@@ -106,7 +106,8 @@ pub fn capacity(run: &Run, facts: &CapacityFacts) -> serde_json::Result<String> 
     of_run(CAPACITY_SCHEMA, run, facts)
 }
 
-/// The document of observed traffic: `intact.watch/1`, `intact.audit/1` and so on after its producer.
+/// The document of observed traffic: `intact.watch/1`, `intact.audit/1` and so on after its
+/// producer.
 pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
     of_run(&format!("intact.{}/1", run.producer), run, facts)
 }
@@ -122,7 +123,8 @@ pub(crate) struct Audit<'a> {
     changes: &'a [LevelShift],
 }
 
-/// The document of an audit: that of observed traffic, what was read of each input, how responses arrived, what changed over time.
+/// The document of an audit: that of observed traffic, what was read of each input, how responses
+/// arrived, what changed over time.
 pub fn audit(
     run: &Run,
     facts: &ObservedFacts,
@@ -208,7 +210,8 @@ pub(crate) struct FixAdvice<'a> {
     versions: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     advice: Advice,
-    /// What limits the wait for a response on a connection that went silent; absent where it was not measured.
+    /// What limits the wait for a response on a connection that went silent; absent where it was
+    /// not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     hang_limit: Option<HangLimit>,
     /// The setting that has HTTP/2 PING end a silent connection, where one was measured.

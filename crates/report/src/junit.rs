@@ -1,17 +1,19 @@
-//! JUnit XML, so that a CI shows each requirement and each rule as a test. Must not decide what counts as a failure: the caller says.
+//! JUnit XML, so that a CI shows each requirement and each rule as a test. Must not decide what
+//! counts as a failure: the caller says.
 //!
-//! There is no standard; what is written here is the part that Jenkins, GitLab, GitHub's reporters and Azure all read:
-//! `testsuites` > `testsuite` > `testcase` > `failure`.
+//! There is no standard; what is written here is the part that Jenkins, GitLab, GitHub's reporters
+//! and Azure all read: `testsuites` > `testsuite` > `testcase` > `failure`.
 
 use intact_findings::requirement::Verdict;
 use intact_findings::{Finding, Severity};
 use intact_units::foreign_text::is_hidden;
 use std::fmt::Write;
 
-/// The document: a suite of requirements, and one of rules. A rule fails when it has a finding of `fail_on` or worse.
-/// With `None` no rule fails, and its findings are its output. `missing`: why traffic is missing, if some is; a rule
-/// without a finding is then skipped, not passed. `judged`: the rules that were looked at, so that one without a
-/// finding has passed; others are there when they found something.
+/// The document: a suite of requirements, and one of rules. A rule fails when it has a finding of
+/// `fail_on` or worse. With `None` no rule fails, and its findings are its output. `missing`: why
+/// traffic is missing, if some is; a rule without a finding is then skipped, not passed. `judged`:
+/// the rules that were looked at, so that one without a finding has passed; others are there when
+/// they found something.
 pub fn document(
     command: &str,
     verdicts: &[Verdict],

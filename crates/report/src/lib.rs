@@ -1,7 +1,8 @@
 //! Facts in, pages out. Never computes, only lays out; knows no producer.
 //!
-//! [`documents`] fills a [`page::Page`] for each kind of facts; [`terminal`], [`html`] and [`markdown`] write it. [`json`] serialises
-//! the facts themselves. [`junit`] and [`annotations`] are for CI systems, [`catalogue`] lists the metrics of `--require`.
+//! [`documents`] fills a [`page::Page`] for each kind of facts; [`terminal`], [`html`] and
+//! [`markdown`] write it. [`json`] serialises the facts themselves. [`junit`] and [`annotations`]
+//! are for CI systems, [`catalogue`] lists the metrics of `--require`.
 
 pub mod annotations;
 pub mod catalogue;

@@ -1,7 +1,8 @@
-//! Writes pages as Markdown (GitHub's), for a pull request or a CI summary. Must not know a document.
+//! Writes pages as Markdown (GitHub's), for a pull request or a CI summary. Must not know a
+//! document.
 //!
-//! Blocks of depth `Full` are folded away. No charts: what renders Markdown drops inline SVG. Foreign text is escaped, so that it can
-//! neither format nor link nor mention.
+//! Blocks of depth `Full` are folded away. No charts: what renders Markdown drops inline SVG.
+//! Foreign text is escaped, so that it can neither format nor link nor mention.
 
 use super::page::{
     Assessment, Block, Case, Cell, Depth, Emphasis, FindingGroup, Page, Section, Span, Table, Text,

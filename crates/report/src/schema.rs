@@ -1,4 +1,5 @@
-//! The JSON Schemas of the documents, derived from their types (docs/reference/schema). Must not describe what the types do not have.
+//! The JSON Schemas of the documents, derived from their types (docs/reference/schema). Must not
+//! describe what the types do not have.
 
 use crate::json::{self, Document};
 use intact_findings::capacity::CapacityFacts;

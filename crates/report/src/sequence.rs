@@ -10,7 +10,8 @@ const TIME: usize = 9;
 /// The least columns from one lane to the next, the most of several lanes, and the most of two.
 const GAP: (usize, usize, usize) = (15, 34, 90);
 
-/// Lines: the lanes' names, then a line for each arrow, with whether it needs attention. `None` when the lanes do not fit.
+/// Lines: the lanes' names, then a line for each arrow, with whether it needs attention. `None`
+/// when the lanes do not fit.
 pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, String)>> {
     let lanes = sequence.lanes.len();
     let most = if lanes > 2 { GAP.1 } else { GAP.2 };
@@ -33,7 +34,8 @@ pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, Strin
         put(&mut head, 2 * TIME - 6, "until");
     }
     for (nth, lane) in sequence.lanes.iter().enumerate() {
-        // a lane's name stands over its bar, the last one up to the edge of the page; of two the last one ends at its bar
+        // a lane's name stands over its bar, the last one up to the edge of the page; of two the
+        // last one ends at its bar
         let (room, before) = match nth {
             _ if lanes == 2 => (
                 gap / 2,

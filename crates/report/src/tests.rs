@@ -23,7 +23,8 @@ pub(crate) fn hold(name: &str, made: &str) {
 /// Columns of prose in docs/.
 const COLUMNS: usize = 100;
 
-/// A page with its prose in lines of [`COLUMNS`]. Tables, headings and code stay as they are; inline code is not broken.
+/// A page with its prose in lines of [`COLUMNS`]. Tables, headings and code stay as they are;
+/// inline code is not broken.
 pub(crate) fn wrapped(page: &str) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();

@@ -32,7 +32,8 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// The problems of a file. The same one twice in a row, such as of nested loops in one line, is one.
+    /// The problems of a file. The same one twice in a row, such as of nested loops in one line, is
+    /// one.
     pub fn new(file: &str, mut problems: Vec<Problem>) -> ScenarioError {
         problems.dedup();
         ScenarioError {

@@ -1,4 +1,5 @@
-//! The compiled plan: sessions with weights and steps, arrival phases, the target. Every value is in its limits.
+//! The compiled plan: sessions with weights and steps, arrival phases, the target. Every value is
+//! in its limits.
 
 use serde::Serialize;
 use std::time::Duration;

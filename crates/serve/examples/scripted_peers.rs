@@ -1,6 +1,8 @@
-//! Every script of a folder, plain and over TLS, until it is killed: `cargo run -p intact-serve --example scripted_peers -- fixtures/hostile/scripts`.
+//! Every script of a folder, plain and over TLS, until it is killed: `cargo run -p intact-serve
+//! --example scripted_peers -- fixtures/hostile/scripts`.
 //!
-//! Prints a line per peer: its name, its URL, and the outcomes that a careful client's requests have. So any client can be tried on them.
+//! Prints a line per peer: its name, its URL, and the outcomes that a careful client's requests
+//! have. So any client can be tried on them.
 
 #![allow(clippy::print_stdout, reason = "an example talks to a person")]
 

@@ -1,4 +1,5 @@
-//! What the server reports about itself: `/.intact/ledger` and `/.intact/health`, to this machine only.
+//! What the server reports about itself: `/.intact/ledger` and `/.intact/health`, to this machine
+//! only.
 
 use crate::response::Response;
 use crate::server_tally::ServerTally;
@@ -7,8 +8,8 @@ use std::net::IpAddr;
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// The answer to a path below `/.intact/`. `asked_for_us`: the request names this server as its host, so that it comes from no page of
-/// another site whose name leads here (DNS rebinding).
+/// The answer to a path below `/.intact/`. `asked_for_us`: the request names this server as its
+/// host, so that it comes from no page of another site whose name leads here (DNS rebinding).
 pub(crate) fn answer(
     target: &[u8],
     peer: IpAddr,

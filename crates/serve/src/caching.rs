@@ -1,7 +1,8 @@
-//! Responses for caches: validators and `If-None-Match` (RFC 9110 sections 8.8.3 and 13.1.2), `max-age` (RFC 9111 section
-//! 5.2.2.1), and the content coding gzip (RFC 9110 section 8.4.1.3).
+//! Responses for caches: validators and `If-None-Match` (RFC 9110 sections 8.8.3 and 13.1.2),
+//! `max-age` (RFC 9111 section 5.2.2.1), and the content coding gzip (RFC 9110 section 8.4.1.3).
 //!
-//! They apply to what the server generates with the status 200. Must not touch faults, gRPC, `/echo` and `/.intact/`.
+//! They apply to what the server generates with the status 200. Must not touch faults, gRPC,
+//! `/echo` and `/.intact/`.
 
 use crate::response::{Body, Response};
 use flate2::Compression;
@@ -54,13 +55,15 @@ impl Preconditions {
         list.extend_from_slice(value);
     }
 
-    /// Whether a stored response has this entity tag, by weak comparison (RFC 9110 section 8.8.3.2); `*` is any.
+    /// Whether a stored response has this entity tag, by weak comparison (RFC 9110 section
+    /// 8.8.3.2); `*` is any.
     fn has_stored(&self, etag: &str) -> bool {
         let list = self.if_none_match.trim_ascii();
         list == b"*" || opaque_tags(list).any(|tag| tag == etag.as_bytes())
     }
 
-    /// Whether the client accepts gzip (RFC 9110 section 12.5.3). Without the field it gets no coding.
+    /// Whether the client accepts gzip (RFC 9110 section 12.5.3). Without the field it gets no
+    /// coding.
     fn accepts_gzip(&self) -> bool {
         let mut any = false;
         for member in self.accept_encoding.split(|&byte| byte == b',') {

@@ -1,7 +1,8 @@
 //! The bytes of one connection: TCP, with TLS on it or not, counted.
 //!
-//! Bytes to send are appended to [`Channel::out`] and leave with the next flush, in as few writes (and TLS records) as
-//! they fit into. So the writer decides what travels together. Knows nothing of HTTP.
+//! Bytes to send are appended to [`Channel::out`] and leave with the next flush, in as few writes
+//! (and TLS records) as they fit into. So the writer decides what travels together. Knows nothing
+//! of HTTP.
 
 use crate::read_buffers::{ReadBuffer, ReadBuffers};
 use rustls::{ServerConfig, ServerConnection};
@@ -62,8 +63,9 @@ impl Channel {
         }
     }
 
-    /// Makes the TLS handshake up to the client's first byte of HTTP: with early data that byte may be there
-    /// before the handshake is over. The words of the error are those of rustls or the kernel.
+    /// Makes the TLS handshake up to the client's first byte of HTTP: with early data that byte may
+    /// be there before the handshake is over. The words of the error are those of rustls or the
+    /// kernel.
     pub(crate) async fn secure(
         tcp: TcpStream,
         config: Arc<ServerConfig>,
@@ -151,7 +153,8 @@ impl Channel {
         };
         let done = match &mut self.tls {
             None => wire.write_rest(&self.out, &mut self.written),
-            // what the kernel did not take goes first: then all that waits is in `out`, where its size is known
+            // what the kernel did not take goes first: then all that waits is in `out`, where its
+            // size is known
             Some(tls) => write_tls(tls, &mut wire).and_then(|()| {
                 if self.out.is_empty() {
                     return Ok(());
@@ -196,9 +199,9 @@ impl Channel {
         }
     }
 
-    /// Ends our side: sends what is pending, close_notify of TLS unless it is to be left out, and a FIN. Then it reads
-    /// until the client ends its side or `patience` is over. A socket closed with bytes unread sends a RST, which may
-    /// destroy our last response.
+    /// Ends our side: sends what is pending, close_notify of TLS unless it is to be left out, and a
+    /// FIN. Then it reads until the client ends its side or `patience` is over. A socket closed
+    /// with bytes unread sends a RST, which may destroy our last response.
     pub(crate) async fn finish(mut self, close_notify: bool, patience: Duration) {
         if let Some(tls) = &mut self.tls
             && close_notify
@@ -216,7 +219,8 @@ impl Channel {
         let _ = tokio::time::timeout(patience, goodbye).await;
     }
 
-    /// Ends the connection with a RST; what is pending is sent before, up to what the kernel takes at once.
+    /// Ends the connection with a RST; what is pending is sent before, up to what the kernel takes
+    /// at once.
     pub(crate) async fn reset(mut self) {
         let _ = tokio::time::timeout(Duration::from_millis(100), self.flush()).await;
         let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));

@@ -81,7 +81,8 @@ pub struct TlsConfig {
     pub versions: Vec<TlsVersion>,
     /// TLS 1.3 tickets per handshake; 0 turns resumption off in every version.
     pub tickets: usize,
-    /// Bytes of early data (0-RTT) that a resuming TLS 1.3 client may send; 0: none. It is answered without a look at whether it is safe to repeat.
+    /// Bytes of early data (0-RTT) that a resuming TLS 1.3 client may send; 0: none. It is
+    /// answered without a look at whether it is safe to repeat.
     pub early_data: u32,
 }
 
@@ -92,7 +93,8 @@ pub struct Config {
     pub plain: Option<SocketAddr>,
     /// Where TLS is spoken, and how.
     pub tls: Option<(SocketAddr, TlsConfig)>,
-    /// Whether HTTP/3 is spoken on the UDP port with the number of the TLS port, and announced there by `Alt-Svc`.
+    /// Whether HTTP/3 is spoken on the UDP port with the number of the TLS port, and announced
+    /// there by `Alt-Svc`.
     pub http3: bool,
     /// A name server next to it.
     pub name_server: Option<NameServerConfig>,
@@ -118,13 +120,15 @@ pub struct Config {
     pub idle_timeout: Option<Duration>,
     /// Requests after which a connection is closed; absent: never.
     pub max_requests: Option<u64>,
-    /// Age at which a connection is closed, at once when idle, else after the next answer; absent: never.
+    /// Age at which a connection is closed, at once when idle, else after the next answer; absent:
+    /// never.
     pub max_age: Option<Duration>,
     /// What is said of the limits.
     pub announce: Announce,
     /// Pause before each answer.
     pub delay: Delay,
-    /// Further pause before the first response on each connection: a cache per connection that has to warm up.
+    /// Further pause before the first response on each connection: a cache per connection that has
+    /// to warm up.
     pub first_request_cost: Duration,
     /// Sends HTTP/2's HEADERS and DATA in two writes, this far apart; absent: together.
     pub split: Option<Duration>,
@@ -132,13 +136,15 @@ pub struct Config {
     pub accept: Accept,
     /// How connections are ended.
     pub close: Close,
-    /// How long connections may finish what is in flight when the server ends, after it has announced that; zero: not at all.
+    /// How long connections may finish what is in flight when the server ends, after it has
+    /// announced that; zero: not at all.
     pub drain: Duration,
     /// What goes wrong, how often.
     pub faults: Faults,
     /// What happens to responses at set times.
     pub script: Disturbances,
-    /// Further names of this server, in addition to those of the loopback: `/.intact/` answers to no other `Host`.
+    /// Further names of this server, in addition to those of the loopback: `/.intact/` answers to
+    /// no other `Host`.
     pub names: Vec<String>,
 }
 

@@ -24,11 +24,13 @@ use tokio::time::timeout;
 
 /// The longest TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long a connection that we closed is drained, so that the client reads our answer before a RST.
+/// How long a connection that we closed is drained, so that the client reads our answer before a
+/// RST.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How long a slow close takes.
 const SLOW: Duration = Duration::from_secs(2);
-/// The start of HTTP/2's preface, which separates it from HTTP/1 where no ALPN has decided (RFC 9113 section 3.3).
+/// The start of HTTP/2's preface, which separates it from HTTP/1 where no ALPN has decided (RFC
+/// 9113 section 3.3).
 const PREFACE: &[u8] = b"PRI ";
 
 /// Why a conversation is over.
@@ -150,7 +152,8 @@ async fn speak(
         Some(http2) => Ok((host.buffers.take(), http2)),
         None => first_bytes(host, &mut channel, guest).await,
     };
-    // each in memory of its own: a task is as large as its largest part, and most connections only ever wait in the smallest
+    // each in memory of its own: a task is as large as its largest part, and most connections only
+    // ever wait in the smallest
     let leave = match first {
         Ok((first, true)) => {
             Box::pin(http2::serve(&mut channel, host, &record, guest, first)).await

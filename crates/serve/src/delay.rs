@@ -5,7 +5,8 @@ use intact_units::duration::{DurationError, or_seconds};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The longest pause that is drawn, in means: the exponential distribution has no end, a test must have one.
+/// The longest pause that is drawn, in means: the exponential distribution has no end, a test must
+/// have one.
 const LONGEST: f64 = 20.0;
 
 /// How long the server waits before it answers.

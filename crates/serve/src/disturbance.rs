@@ -1,7 +1,9 @@
-//! What the server does to its responses at set times: pauses, one stalled connection, resets, single slow responses, a ramp.
+//! What the server does to its responses at set times: pauses, one stalled connection, resets,
+//! single slow responses, a ramp.
 //!
-//! Only when, and by how much; the clock starts with the first request. A response waits, but is recorded with the times at which its
-//! request came and it left. So the ledger has the latency that a client with a fixed schedule has to see. Draws nothing.
+//! Only when, and by how much; the clock starts with the first request. A response waits, but is
+//! recorded with the times at which its request came and it left. So the ledger has the latency
+//! that a client with a fixed schedule has to see. Draws nothing.
 
 use crate::fault::Fault;
 use crate::named_variants::{UnknownChoice, choices};
@@ -15,7 +17,8 @@ use std::time::Duration;
 
 /// The longest time that a script may have in it.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// How many windows in a row a response waits for. Windows that leave no gap would hold it for ever.
+/// How many windows in a row a response waits for. Windows that leave no gap would hold it for
+/// ever.
 const MOST_WINDOWS: usize = 1000;
 
 choices! {
@@ -173,7 +176,8 @@ impl Disturbances {
         found
     }
 
-    /// The end of the stall, if a response that is due then is in one. The first that is makes its connection the stalled one.
+    /// The end of the stall, if a response that is due then is in one. The first that is makes its
+    /// connection the stalled one.
     fn stall_end(
         &self,
         state: &ScriptState,

@@ -1,7 +1,9 @@
-//! The end of the server in good order: what every connection learns of it, and the wait for the last one.
+//! The end of the server in good order: what every connection learns of it, and the wait for the
+//! last one.
 //!
-//! Once it has begun, each response announces the end of its connection, and HTTP/2 sends GOAWAY. An idle HTTP/1
-//! connection is kept for a grace period, so that its next response announces the end (RFC 9112 section 9.6).
+//! Once it has begun, each response announces the end of its connection, and HTTP/2 sends GOAWAY.
+//! An idle HTTP/1 connection is kept for a grace period, so that its next response announces the
+//! end (RFC 9112 section 9.6).
 
 use std::time::{Duration, Instant};
 use tokio::sync::watch;

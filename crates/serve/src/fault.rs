@@ -1,6 +1,7 @@
 //! The faults of a server. Each has a name, and is chosen per request by probability or by path.
 //!
-//! This module has the names, and the outcome that a careful client records. `http1::faults` and `http2::faults` write the bytes.
+//! This module has the names, and the outcome that a careful client records. `http1::faults` and
+//! `http2::faults` write the bytes.
 
 use crate::named_variants::{NamedVariants, UnknownChoice, choices};
 use intact_experiment::Rng;
@@ -29,7 +30,8 @@ choices! {
 }
 
 impl Fault {
-    /// The failure that a careful client counts; `None` where the answer is good and only the connection is not.
+    /// The failure that a careful client counts; `None` where the answer is good and only the
+    /// connection is not.
     pub fn failure(self, protocol: Protocol) -> Option<Failure> {
         Some(match self {
             Fault::Stall | Fault::StallMidBody | Fault::Trickle => Failure::Timeout,

@@ -1,8 +1,10 @@
-//! Which host a request names: `Host` in HTTP/1 (RFC 9112 section 3.2), `:authority` or `host` in HTTP/2 (RFC 9113 section 8.3.1).
+//! Which host a request names: `Host` in HTTP/1 (RFC 9112 section 3.2), `:authority` or `host` in
+//! HTTP/2 (RFC 9113 section 8.3.1).
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The host that a request names, in the case in which it came; absent where it names none. Or why the request has to be refused.
+/// The host that a request names, in the case in which it came; absent where it names none. Or why
+/// the request has to be refused.
 pub(crate) type RequestHost<'a> = Result<Option<&'a str>, &'static str>;
 
 /// Reads the values of all `Host` fields of a request. `needed`: one without is refused.
@@ -42,7 +44,8 @@ fn host_of(value: &[u8]) -> Option<&str> {
     (is_port && (host.starts_with('[') || is_name(host))).then_some(host)
 }
 
-/// Whether it is a registered name or an IPv4 address (RFC 3986 section 3.2.2). An empty one is allowed.
+/// Whether it is a registered name or an IPv4 address (RFC 3986 section 3.2.2). An empty one is
+/// allowed.
 fn is_name(host: &str) -> bool {
     let mut bytes = host.bytes();
     while let Some(byte) = bytes.next() {
@@ -60,8 +63,9 @@ fn is_name(host: &str) -> bool {
     true
 }
 
-/// Whether a host is this server by a name that no other site can have: a name or an address of the loopback, the address that was
-/// connected to, or one of `names`. A page of another site reaches this server under that site's name, however it resolves.
+/// Whether a host is this server by a name that no other site can have: a name or an address of the
+/// loopback, the address that was connected to, or one of `names`. A page of another site reaches
+/// this server under that site's name, however it resolves.
 pub(crate) fn is_ours(host: &str, local: Option<IpAddr>, names: &[String]) -> bool {
     let bare = host
         .strip_prefix('[')

@@ -1,7 +1,9 @@
-//! Behaviours that clients have to survive, as files: what the server does, and how a careful client's requests end.
+//! Behaviours that clients have to survive, as files: what the server does, and how a careful
+//! client's requests end.
 //!
-//! The files are in `fixtures/hostile/`; the tests run every client of this tree against each of them. In `[serve]` the keys are the
-//! options of `intact serve`. In `[expect]` every request ends in one of the outcomes listed: `ok`, or the id of a [`Failure`].
+//! The files are in `fixtures/hostile/`; the tests run every client of this tree against each of
+//! them. In `[serve]` the keys are the options of `intact serve`. In `[expect]` every request ends
+//! in one of the outcomes listed: `ok`, or the id of a [`Failure`].
 
 mod script;
 mod scripted_server;

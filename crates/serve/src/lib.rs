@@ -1,8 +1,10 @@
-//! An instrumented HTTP server: HTTP/1.0, 1.1, 2 and 3, plain and TLS, with a ledger of its own of the traffic that it serves.
+//! An instrumented HTTP server: HTTP/1.0, 1.1, 2 and 3, plain and TLS, with a ledger of its own of
+//! the traffic that it serves.
 //!
-//! Tests, newcomers and `bench` without a URL use it. It is an instrument, not a web server: it responds as configured, well or
-//! badly, and records at the server's vantage point. There, `at` is when the first byte of a request was read, and `send` lasts until
-//! the request was complete. `wait` lasts until the kernel had the response. Setup spans are what the server sees of them.
+//! Tests, newcomers and `bench` without a URL use it. It is an instrument, not a web server: it
+//! responds as configured, well or badly, and records at the server's vantage point. There, `at` is
+//! when the first byte of a request was read, and `send` lasts until the request was complete.
+//! `wait` lasts until the kernel had the response. Setup spans are what the server sees of them.
 
 mod admin;
 mod caching;

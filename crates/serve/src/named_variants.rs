@@ -1,4 +1,5 @@
-//! What a person picks from: each variant has a stable kebab-case id and words, said once for `--help`, files and errors.
+//! What a person picks from: each variant has a stable kebab-case id and words, said once for
+//! `--help`, files and errors.
 
 use std::str::FromStr;
 

@@ -1,4 +1,5 @@
-//! Read buffers of one thread: a connection has one only while it has bytes that are not dealt with, so that an idle one costs none.
+//! Read buffers of one thread: a connection has one only while it has bytes that are not dealt
+//! with, so that an idle one costs none.
 
 use std::cell::RefCell;
 use std::ops::Deref;

@@ -1,4 +1,5 @@
-//! The server's own record of one connection. Whatever happens to its task, what it began is recorded as ended.
+//! The server's own record of one connection. Whatever happens to its task, what it began is
+//! recorded as ended.
 
 use crate::channel::ByteCounts;
 use crate::disturbance::Disturbance;
@@ -80,7 +81,8 @@ enum RecordStage {
 }
 
 impl Record {
-    /// The record of a connection that was opened; it is written with the first request, or the end of the connection.
+    /// The record of a connection that was opened; it is written with the first request, or the end
+    /// of the connection.
     pub(crate) fn open(
         clerk: &Rc<ThreadRecorder>,
         connection: Connection,
@@ -145,7 +147,8 @@ impl Record {
         }
     }
 
-    /// Whether the client waited for the setup, by the rule of all observers. The server sees it from the accept on.
+    /// Whether the client waited for the setup, by the rule of all observers. The server sees it
+    /// from the accept on.
     fn reuse(&self, begun: Nanos, ordinal: u32, version: Protocol) -> Option<Reuse> {
         let mut wait = self.wait.get();
         wait.note_request(begun);

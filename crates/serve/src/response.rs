@@ -90,7 +90,8 @@ pub(crate) struct Response {
     /// The connection is closed after it.
     pub(crate) closes: bool,
     pub(crate) fault: Option<Fault>,
-    /// The `grpc-status` of a call of gRPC: in the trailers after a message, in the header section without one.
+    /// The `grpc-status` of a call of gRPC: in the trailers after a message, in the header section
+    /// without one.
     pub(crate) grpc: Option<u16>,
 }
 
@@ -112,8 +113,8 @@ impl Response {
         }
     }
 
-    /// The response to a call of gRPC: the health service, server reflection, and every method that is called `Echo`. The usual
-    /// delay and the path's stay.
+    /// The response to a call of gRPC: the health service, server reflection, and every method that
+    /// is called `Echo`. The usual delay and the path's stay.
     pub(crate) fn for_call(self, path: &[u8]) -> Response {
         let (body, status) = match path {
             b"/grpc.health.v1.Health/Check" => (Body::Given(SERVING.to_vec()), 0),
@@ -132,9 +133,10 @@ impl Response {
         }
     }
 
-    /// Whether the response is due before the request ends, after this much of its body: a client that streams ends its request
-    /// only after the response. A query of server reflection is a stream; the response ends it, and a client opens another one
-    /// for its next query. `read` is what was looked at before.
+    /// Whether the response is due before the request ends, after this much of its body: a client
+    /// that streams ends its request only after the response. A query of server reflection is a
+    /// stream; the response ends it, and a client opens another one for its next query. `read`
+    /// is what was looked at before.
     pub(crate) fn is_due_after(&self, request: &[u8], read: &mut usize) -> bool {
         self.grpc.is_some_and(|status| status != 0)
             || self.body.is_query() && grpc::is_whole(request, read)
@@ -174,7 +176,8 @@ pub(crate) fn is_admin(target: &[u8]) -> bool {
     target.starts_with(ADMIN)
 }
 
-/// Answers by path: `/bytes/N`, `/chunked/N`, `/status/CODE`, `/delay/MS`, `/close`, `/echo`, `/redirect`, `/fault/NAME`; all others alike.
+/// Answers by path: `/bytes/N`, `/chunked/N`, `/status/CODE`, `/delay/MS`, `/close`, `/echo`,
+/// `/redirect`, `/fault/NAME`; all others alike.
 pub(crate) struct ResponseRoutes {
     usual: Response,
 }

@@ -34,8 +34,9 @@ use tokio::task::{LocalSet, spawn_local};
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Bytes that the kernel takes of a connection before it has sent what it took earlier. Without a limit, a client that does not read
-/// costs 4 MB of the kernel's memory, and a few hundred of them slow down all TCP of the machine.
+/// Bytes that the kernel takes of a connection before it has sent what it took earlier. Without a
+/// limit, a client that does not read costs 4 MB of the kernel's memory, and a few hundred of them
+/// slow down all TCP of the machine.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 * 1024;
 
@@ -192,9 +193,10 @@ impl Server {
         self.addresses
     }
 
-    /// Serves, on the calling thread and as many others as are configured, until `shutdown` is over; then accepts no more, and finishes
-    /// what is in flight within [`Config::drain`]. Events go to `log` as they happen;
-    /// what they add up to comes at the end. `run` is the head of both; nanosecond 0 is now.
+    /// Serves, on the calling thread and as many others as are configured, until `shutdown` is
+    /// over; then accepts no more, and finishes what is in flight within [`Config::drain`].
+    /// Events go to `log` as they happen; what they add up to comes at the end. `run` is the
+    /// head of both; nanosecond 0 is now.
     pub fn run(
         self,
         run: Run,
@@ -349,8 +351,8 @@ impl Gate {
         }
     }
 
-    /// Takes QUIC connections until the server begins to end. All datagrams arrive on this thread; the connections go to the
-    /// threads in turn.
+    /// Takes QUIC connections until the server begins to end. All datagrams arrive on this thread;
+    /// the connections go to the threads in turn.
     #[cfg(feature = "http3")]
     async fn accept_quic(self: Rc<Gate>, endpoint: quinn::Endpoint, mut drain: DrainNotice) {
         loop {

@@ -1,5 +1,5 @@
-//! The page at the end of a server's run: per HTTP version the connections, the requests on each, and which side closed them. Must
-//! not print: the caller does.
+//! The page at the end of a server's run: per HTTP version the connections, the requests on each,
+//! and which side closed them. Must not print: the caller does.
 
 use crate::totals::{Lookups, Totals, UpstreamCalls, Version};
 use intact_ledger::Handshake;

@@ -141,7 +141,8 @@ impl ThreadState {
         }
     }
 
-    /// Whether responses depend on fields of the request, so that [`ThreadState::adapt`] needs them.
+    /// Whether responses depend on fields of the request, so that [`ThreadState::adapt`] needs
+    /// them.
     pub(crate) fn has_caching(&self) -> bool {
         self.caching.is_on()
     }

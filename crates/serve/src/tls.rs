@@ -7,7 +7,8 @@ use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use std::sync::Arc;
 
-/// Sessions kept for clients that may send early data; it needs memory of them, because each may be used only once.
+/// Sessions kept for clients that may send early data; it needs memory of them, because each may be
+/// used only once.
 const SESSIONS: usize = 16 * 1024;
 
 /// The settings as rustls wants them.

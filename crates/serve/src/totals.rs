@@ -1,4 +1,5 @@
-//! What a server has seen, added up: the document of `/.intact/ledger` and of `--json` (docs/reference/schema/serve.schema.json).
+//! What a server has seen, added up: the document of `/.intact/ledger` and of `--json`
+//! (docs/reference/schema/serve.schema.json).
 //!
 //! Only the shape, and how a tally becomes it; the counting is `books`'.
 
@@ -11,7 +12,8 @@ use intact_ledger::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Everything up to a moment. Questions about the server itself, and connections that asked nothing else, are not in it.
+/// Everything up to a moment. Questions about the server itself, and connections that asked nothing
+/// else, are not in it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
@@ -72,7 +74,8 @@ pub struct UpstreamCalls {
     pub connections: u64,
 }
 
-/// Counts of queries to the name server. A program's lookup is often two queries: one for IPv4, one for IPv6.
+/// Counts of queries to the name server. A program's lookup is often two queries: one for IPv4, one
+/// for IPv6.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lookups {
@@ -161,7 +164,8 @@ impl VersionCounts {
 }
 
 impl Requests {
-    /// Counts of a server's tally, which has one cell; and how many exchanges were on reused connections.
+    /// Counts of a server's tally, which has one cell; and how many exchanges were on reused
+    /// connections.
     pub(crate) fn count(tally: &mut Tally, status: BTreeMap<u16, u64>) -> (Requests, u64) {
         let mut requests = Requests {
             status,
@@ -184,7 +188,8 @@ impl Requests {
 }
 
 impl Connections {
-    /// Counts of a server's tally, which has one cell. `waiting`: open ones that have not asked anything yet.
+    /// Counts of a server's tally, which has one cell. `waiting`: open ones that have not asked
+    /// anything yet.
     pub(crate) fn count(tally: &mut Tally, closed: u64, waiting: u64) -> Connections {
         let counts = &tally.cell(None, None).connections;
         let failed: u64 = counts.failed.values().sum();

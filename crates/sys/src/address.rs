@@ -43,8 +43,8 @@ pub fn parse(bytes: &[u8]) -> Option<AddressKind> {
     }
 }
 
-/// The name of a Unix socket in a `struct sockaddr`: a path, or `@` and an abstract name. `None` for other families and for a socket
-/// without a name. Bytes that are no UTF-8 are replaced.
+/// The name of a Unix socket in a `struct sockaddr`: a path, or `@` and an abstract name. `None`
+/// for other families and for a socket without a name. Bytes that are no UTF-8 are replaced.
 pub fn unix_name(bytes: &[u8]) -> Option<String> {
     let (family, name) = bytes.split_first_chunk()?;
     if i32::from(u16::from_ne_bytes(*family)) != libc::AF_UNIX {

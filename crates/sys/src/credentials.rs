@@ -40,7 +40,8 @@ pub fn owner_of(socket: &impl AsFd) -> io::Result<Owner> {
     })
 }
 
-/// The process at the other end of a Unix socket, by its id in our namespace, when it connected (SO_PEERCRED in unix(7)).
+/// The process at the other end of a Unix socket, by its id in our namespace, when it connected
+/// (SO_PEERCRED in unix(7)).
 ///
 /// # Errors
 /// Those of getsockopt(2).

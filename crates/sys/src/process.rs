@@ -190,7 +190,8 @@ pub fn parent(process: u32) -> Option<u32> {
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether a process is another one, or descends from it; `None` where its ancestors cannot be read.
+/// Whether a process is another one, or descends from it; `None` where its ancestors cannot be
+/// read.
 pub fn descends_from(process: u32, ancestor: u32) -> Option<bool> {
     let mut one = process;
     while one != ancestor {

@@ -45,7 +45,8 @@ pub fn protocol(socket: &impl AsFd) -> io::Result<i32> {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)
 }
 
-/// Whether a connected datagram socket has received a datagram, read or not: the kernel notes the processor that took it.
+/// Whether a connected datagram socket has received a datagram, read or not: the kernel notes the
+/// processor that took it.
 pub fn has_received(socket: &impl AsFd) -> bool {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_INCOMING_CPU)
         .is_ok_and(|cpu: i32| cpu >= 0)

@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// Waits until `descriptor` is readable, at most for `limit`. Returns whether it is. How late it returns depends on the timer slack of
-/// the thread (prctl(2), PR_SET_TIMERSLACK).
+/// Waits until `descriptor` is readable, at most for `limit`. Returns whether it is. How late it
+/// returns depends on the timer slack of the thread (prctl(2), PR_SET_TIMERSLACK).
 ///
 /// # Errors
 /// Those of ppoll(2), an interruption included.
@@ -26,8 +26,9 @@ pub fn wait_readable(descriptor: &impl AsRawFd, limit: Duration) -> io::Result<b
     Ok(checked(ready)? > 0)
 }
 
-/// Has the calling thread run soon after it wakes up, before threads whose slices are longer: its own is `slice` from now on (0.1 to 100
-/// ms). Its class and its share of the processor stay. Without effect on real-time threads, and before Linux 6.12.
+/// Has the calling thread run soon after it wakes up, before threads whose slices are longer: its
+/// own is `slice` from now on (0.1 to 100 ms). Its class and its share of the processor stay.
+/// Without effect on real-time threads, and before Linux 6.12.
 ///
 /// # Errors
 /// Those of sched_getattr(2) and sched_setattr(2).
@@ -38,7 +39,8 @@ pub fn shorten_slice(slice: Duration) -> io::Result<()> {
         return Ok(());
     }
     attributes.sched_runtime = slice.as_nanos() as u64;
-    // SAFETY: thread 0 is the calling one, and the kernel reads a structure that knows its size and outlives the call.
+    // SAFETY: thread 0 is the calling one, and the kernel reads a structure that knows its size and
+    // outlives the call.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     checked(done).map(drop)
 }
@@ -49,7 +51,8 @@ fn attributes() -> io::Result<libc::sched_attr> {
     // SAFETY: a sched_attr of zeroes is valid.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     let place = &raw mut attributes;
-    // SAFETY: thread 0 is the calling one, and the kernel writes at most `size` bytes to the structure.
+    // SAFETY: thread 0 is the calling one, and the kernel writes at most `size` bytes to the
+    // structure.
     checked(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, place, size as u32, 0) })?;
     Ok(attributes)
 }

@@ -175,7 +175,8 @@ impl Ring {
         }
         let each = (size_of::<[u32; 4]>() + CONTROL + sizes.buffer).next_multiple_of(64);
         let pool = BufferPool::new(sizes.buffers, each).map_err(Unavailable::Other)?;
-        // SAFETY: the ring of the pool lies in its mapping, which is freed after the ring is closed, see `drop`.
+        // SAFETY: the ring of the pool lies in its mapping, which is freed after the ring is
+        // closed, see `drop`.
         unsafe {
             ring.submitter()
                 .register_buf_ring_with_flags(pool.ring(), pool.count(), GROUP, 0)
@@ -209,7 +210,8 @@ impl Ring {
         Ok(Ring::new(sizes)?.can_batch())
     }
 
-    /// Starts to receive from a socket: each arrival of data is a completion with `key`, until the end of the stream.
+    /// Starts to receive from a socket: each arrival of data is a completion with `key`, until the
+    /// end of the stream.
     ///
     /// # Errors
     /// Those of io_uring_enter(2), if the queue was full.
@@ -250,7 +252,8 @@ impl Ring {
         self.in_flight.contains_key(&(POLL | key & KEY))
     }
 
-    /// Cancels what is in flight for `key`; its descriptor may be closed then. Completions with this key may still come.
+    /// Cancels what is in flight for `key`; its descriptor may be closed then. Completions with
+    /// this key may still come.
     ///
     /// # Errors
     /// Those of io_uring_enter(2).
@@ -275,8 +278,8 @@ impl Ring {
         self.push(&entry.flags(Flags::SKIP_SUCCESS).user_data(CANCEL))
     }
 
-    /// Submits what was started, and waits until a completion comes, at most for `limit`. Takes `batch` into account where
-    /// the kernel can (6.12); see [`Ring::can_batch`].
+    /// Submits what was started, and waits until a completion comes, at most for `limit`. Takes
+    /// `batch` into account where the kernel can (6.12); see [`Ring::can_batch`].
     ///
     /// # Errors
     /// Those of io_uring_enter(2), an interruption included.
@@ -339,8 +342,8 @@ impl Ring {
         }
     }
 
-    /// The data of the completion that [`Ring::next_completion`] returned last, and when its last segment arrived, in
-    /// nanoseconds of CLOCK_REALTIME if the kernel recorded that.
+    /// The data of the completion that [`Ring::next_completion`] returned last, and when its last
+    /// segment arrived, in nanoseconds of CLOCK_REALTIME if the kernel recorded that.
     pub fn payload(&self) -> Option<(&[u8], Option<u64>)> {
         let current = self.current.as_ref()?;
         let bytes = self.pool.bytes(current.buffer);
@@ -410,7 +413,8 @@ impl Ring {
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
-            // SAFETY: the memory that entries name is `message` and the pool, which live until nothing is in flight.
+            // SAFETY: the memory that entries name is `message` and the pool, which live until
+            // nothing is in flight.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
@@ -431,7 +435,8 @@ impl Ring {
         entered
     }
 
-    /// Cancels everything, and waits for the last completion of each operation. Returns whether nothing is in flight.
+    /// Cancels everything, and waits for the last completion of each operation. Returns whether
+    /// nothing is in flight.
     fn cancel_all(&mut self) -> bool {
         for _ in 0..LAST_WAITS {
             while self.next_completion().is_some() {}
@@ -453,7 +458,8 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         let is_idle = self.cancel_all();
-        // SAFETY: neither is used after this. The ring goes first, so that the kernel has no operation and no pool left.
+        // SAFETY: neither is used after this. The ring goes first, so that the kernel has no
+        // operation and no pool left.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
             // memory that the kernel may still write to is never given back

@@ -1,5 +1,5 @@
-//! Products whose default idle limits are known, each with the document that states them. Must not guess: a side without a documented
-//! default is unknown.
+//! Products whose default idle limits are known, each with the document that states them. Must not
+//! guess: a side without a documented default is unknown.
 
 use crate::hop::{Idle, Place, Timer};
 use std::time::Duration;

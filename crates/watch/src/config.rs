@@ -51,15 +51,15 @@ pub struct Config {
     pub environment: Vec<(OsString, OsString)>,
     /// Where its standard streams lead.
     pub streams: Streams,
-    /// A terminal of its own, such as the far end of a pseudo-terminal: its standard streams lead there instead, and it leads
-    /// a session there, so that Ctrl-C typed there reaches it.
+    /// A terminal of its own, such as the far end of a pseudo-terminal: its standard streams lead
+    /// there instead, and it leads a session there, so that Ctrl-C typed there reaches it.
     pub terminal: Option<Arc<Terminal>>,
     /// How connections are followed.
     pub mode: Mode,
     /// A round trip that is added to each connection, from its SYN on. Zero for none.
     pub round_trip: Duration,
-    /// How programs are made to log the keys of their TLS connections, which are looked for in their memory where they do not;
-    /// `None`: neither.
+    /// How programs are made to log the keys of their TLS connections, which are looked for in
+    /// their memory where they do not; `None`: neither.
     pub keys: Option<KeyLogging>,
     /// The variant and the round that its rows belong to, where several runs share a ledger.
     pub place: Option<RunPosition>,
@@ -67,7 +67,8 @@ pub struct Config {
     pub numbers: Numbers,
     /// A fault that strikes the program's own connections.
     pub fault: Option<FaultConfig>,
-    /// A destination that is left to the kernel and not recorded: our own end of a conversation with the program.
+    /// A destination that is left to the kernel and not recorded: our own end of a conversation
+    /// with the program.
     pub apart: Option<SocketAddr>,
     /// Requests marks of the run.
     pub marker: Marker,
@@ -96,37 +97,43 @@ impl Config {
     }
 }
 
-/// How programs are made to log the keys of their TLS connections: by `SSLKEYLOGFILE`, and by a module that Node loads first.
+/// How programs are made to log the keys of their TLS connections: by `SSLKEYLOGFILE`, and by a
+/// module that Node loads first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLogging {
-    /// The program's own `SSLKEYLOGFILE`, which is read from its present end on and otherwise left alone.
+    /// The program's own `SSLKEYLOGFILE`, which is read from its present end on and otherwise left
+    /// alone.
     pub own_file: Option<PathBuf>,
     /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
     pub node_options: Option<OsString>,
 }
 
-/// A fault that strikes kept connections of the program: those that have carried a complete exchange.
+/// A fault that strikes kept connections of the program: those that have carried a complete
+/// exchange.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultConfig {
     /// What is done to a connection.
     pub kind: FaultKind,
     /// The idle time or the age after which it is done; without meaning for other kinds.
     pub after: Duration,
-    /// How long a connection carries nothing before it counts as idle. With a longer time than [`FaultConfig::IDLE`] an idle connection
-    /// alone is struck: a program that is never idle for that long does not see the end together with a response.
+    /// How long a connection carries nothing before it counts as idle. With a longer time than
+    /// [`FaultConfig::IDLE`] an idle connection alone is struck: a program that is never idle
+    /// for that long does not see the end together with a response.
     pub idle: Duration,
     /// The destinations that it is limited to; empty: all.
     pub hosts: Vec<FaultHost>,
     /// Chooses the connections and the moments: the same seed chooses the same ones.
     pub seed: u64,
-    /// How long a stall lasts at most; then the connection is reset, so that the program can go on.
+    /// How long a stall lasts at most; then the connection is reset, so that the program can go
+    /// on.
     pub wait: Duration,
 }
 
 impl FaultConfig {
     /// The seed unless another one is chosen: each fault strikes at the first moment.
     pub const SEED: u64 = 0;
-    /// How long a connection carries nothing before it counts as idle, unless another time is chosen.
+    /// How long a connection carries nothing before it counts as idle, unless another time is
+    /// chosen.
     pub const IDLE: Duration = Duration::from_millis(50);
     /// The longest stall unless another limit is chosen.
     pub const WAIT: Duration = Duration::from_secs(30);
@@ -154,7 +161,8 @@ pub struct FaultHost {
 }
 
 impl FaultHost {
-    /// Reads `HOST` or `HOST:PORT`; an IPv6 address with a port is in brackets. `None` where the text is neither.
+    /// Reads `HOST` or `HOST:PORT`; an IPv6 address with a port is in brackets. `None` where the
+    /// text is neither.
     pub fn parse(text: &str) -> Option<FaultHost> {
         let is_address = text.parse::<Ipv6Addr>().is_ok();
         let (host, port) = match text.rsplit_once(':') {

@@ -1,7 +1,9 @@
-//! Moments of a run up to which the record is complete: for a caller that judges a part of the run before its end.
+//! Moments of a run up to which the record is complete: for a caller that judges a part of the run
+//! before its end.
 //!
-//! The caller asks for a mark with [`Marker::request`]. The relay then reads what waits in its sockets, waits for TLS keys that are
-//! searched, records the connections that are still silent, and calls [`WatchSink::mark`](crate::WatchSink::mark). Concludes nothing.
+//! The caller asks for a mark with [`Marker::request`]. The relay then reads what waits in its
+//! sockets, waits for TLS keys that are searched, records the connections that are still silent,
+//! and calls [`WatchSink::mark`](crate::WatchSink::mark). Concludes nothing.
 
 use intact_ledger::Nanos;
 use std::fmt;
@@ -20,7 +22,8 @@ pub struct Mark {
     pub not_relayed: Option<u64>,
 }
 
-/// Requests of one connection that are not in the record yet: they have no complete response, or their TLS was not read.
+/// Requests of one connection that are not in the record yet: they have no complete response, or
+/// their TLS was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// The process that opened the connection.
@@ -36,7 +39,8 @@ type Request = dyn Fn(u64) + Send + Sync;
 pub struct Marker(Arc<OnceLock<Box<Request>>>);
 
 impl Marker {
-    /// Requests a mark with this number. Without effect before the program starts and after it has ended.
+    /// Requests a mark with this number. Without effect before the program starts and after it has
+    /// ended.
     pub fn request(&self, number: u64) {
         if let Some(request) = self.0.get() {
             request(number);

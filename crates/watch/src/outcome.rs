@@ -23,8 +23,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// The CPU time of a process so far, with that of the children that it has waited for, by `/proc/PID/stat`. Absent where there
-    /// is no such process.
+    /// The CPU time of a process so far, with that of the children that it has waited for, by
+    /// `/proc/PID/stat`. Absent where there is no such process.
     pub fn of_process(pid: u32) -> Option<Cpu> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // the name before may hold anything
@@ -52,7 +52,8 @@ impl Cpu {
 pub enum Unwatched {
     /// This container or kernel refuses `pidfd_getfd` for every process, with this error number.
     NoDescriptors(i32),
-    /// This container or kernel refuses `process_vm_readv` for every process, with this error number.
+    /// This container or kernel refuses `process_vm_readv` for every process, with this error
+    /// number.
     NoMemory(i32),
     /// The process cannot be inspected (another user's, setuid, not dumpable).
     Unreadable,
@@ -132,8 +133,8 @@ impl Unwatched {
         Caveat::incomplete(self.id(), words)
     }
 
-    /// The caveat on `count` connections that are left to the kernel for this reason, and followed from outside: their requests
-    /// cannot be seen. `None` where the reason needs no words.
+    /// The caveat on `count` connections that are left to the kernel for this reason, and followed
+    /// from outside: their requests cannot be seen. `None` where the reason needs no words.
     pub(crate) fn followed_caveat(self, count: u64) -> Option<Caveat> {
         let (id, reason) = match self {
             Unwatched::Landlock => (
@@ -182,8 +183,8 @@ pub struct Outcome {
     pub span: Span,
     /// What it cost, with everything that it started and that has ended.
     pub cpu: Cpu,
-    /// Connections that went by unseen, by reason; calls of `connect` where inspection is refused. Each
-    /// reason is a caveat in the ledger too.
+    /// Connections that went by unseen, by reason; calls of `connect` where inspection is refused.
+    /// Each reason is a caveat in the ledger too.
     pub unwatched: BTreeMap<Unwatched, u64>,
     /// The person stopped waiting for processes that the program left behind.
     pub abandoned: bool,

@@ -72,8 +72,8 @@ impl Header {
 pub struct Message {
     /// Its header.
     pub header: Header,
-    /// The name in the question, in lower case, without the final dot. Bytes that are not ASCII are
-    /// escaped.
+    /// The name in the question, in lower case, without the final dot. Bytes that are not ASCII
+    /// are escaped.
     pub name: String,
     /// The type of record in the question, such as [`A`].
     pub kind: u16,

@@ -1,6 +1,7 @@
 //! Error codes of HTTP/2 and HTTP/3: named values, printed by name where the registry has one.
 
-/// Gives the type `ErrorCode` next to it a constant and a name for each code. A code without a name prints as a number.
+/// Gives the type `ErrorCode` next to it a constant and a name for each code. A code without a name
+/// prints as a number.
 macro_rules! error_codes {
     ($($name:ident = $value:literal, $doc:literal;)*) => {
         impl ErrorCode {

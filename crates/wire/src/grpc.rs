@@ -41,8 +41,8 @@ pub fn unframe(body: &[u8]) -> impl Iterator<Item = Result<&[u8], FrameError>> {
     })
 }
 
-/// Whether a body so far ends with a whole message, or with one that is compressed. `read` is the length of the messages that
-/// were found whole before, and grows.
+/// Whether a body so far ends with a whole message, or with one that is compressed. `read` is the
+/// length of the messages that were found whole before, and grows.
 pub fn is_whole(body: &[u8], read: &mut usize) -> bool {
     for message in unframe(&body[*read..]) {
         match message {

@@ -192,7 +192,8 @@ pub(super) fn snippet(client: &Client, variant: &Variant) -> anyhow::Result<Stri
     Ok(parts.join("\n\n"))
 }
 
-/// The lines between each pair of marks, without the indentation that they share. A mark is a comment.
+/// The lines between each pair of marks, without the indentation that they share. A mark is a
+/// comment.
 fn marked(text: &str) -> Vec<String> {
     let is_mark = |line: &str, word: &str| {
         let line = line.trim();

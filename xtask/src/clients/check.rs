@@ -7,7 +7,8 @@ use intact_fix::{
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a second.
+/// The seconds by which an idle limit may differ from run to run: clients that sweep do so once a
+/// second.
 const SLACK_S: f64 = 1.1;
 /// How long after the idle limit the next use may come that finds the connection discarded.
 const SLACK_NEXT_USE_S: f64 = 3.0;

@@ -1,4 +1,5 @@
-//! What a request and its connection show of their client beyond reuse: fields, cookies, TCP keep-alive probes, lookups.
+//! What a request and its connection show of their client beyond reuse: fields, cookies, TCP
+//! keep-alive probes, lookups.
 
 use super::measure::Bench;
 use super::peer::{Peer, Script};

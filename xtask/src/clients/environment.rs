@@ -1,6 +1,8 @@
-//! One folder per client below `target/clients/`, with its packages in exact versions and copies of its programs.
+//! One folder per client below `target/clients/`, with its packages in exact versions and copies of
+//! its programs.
 //!
-//! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is committed.
+//! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is
+//! committed.
 
 use crate::peers::apt;
 use crate::tool::{self, package_of};
@@ -170,8 +172,8 @@ impl Environment {
             Language::Java => {
                 let classes = self.build_java(variant)?;
                 let path = format!("{}:lib/*", classes.display());
-                // two Java virtual machines can have the same process id in different namespaces, and
-                // would share a file of figures
+                // two Java virtual machines can have the same process id in different namespaces,
+                // and would share a file of figures
                 let words = ["java", "-XX:-UsePerfData", "-cp", &path, "Driver"];
                 words.map(PathBuf::from).to_vec()
             }
@@ -242,7 +244,8 @@ impl Environment {
     }
 }
 
-/// Copies the files of a folder, not its folders. Those that are there already are left alone: a program may be starting from them.
+/// Copies the files of a folder, not its folders. Those that are there already are left alone: a
+/// program may be starting from them.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let entries = fs::read_dir(from).with_context(|| from.display().to_string())?;
     for entry in entries {

@@ -57,8 +57,8 @@ pub(crate) struct Args {
     /// Instead: make 100 requests with pauses around SECONDS to a server with this idle limit
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["check", "show", "full"])]
     survive: Option<f64>,
-    /// Instead: run the clients under `intact watch`; compare its counts with the server's, and the
-    /// clients' output with their output without it
+    /// Instead: run the clients under `intact watch`; compare its counts with the server's, and
+    /// the clients' output with their output without it
     #[arg(long, conflicts_with_all = ["check", "show", "full", "only", "survive"])]
     watched: bool,
     /// Copy the snippets of programs whose marks have moved, without measuring; verify the result
@@ -253,7 +253,8 @@ fn print_commands(jobs: &[Job<'_>]) -> anyhow::Result<MeasuredClient> {
     Ok(MeasuredClient::default())
 }
 
-/// Prints for each variant how many of a hundred requests it lost. Limits are set as `intact fix --server-idle` says.
+/// Prints for each variant how many of a hundred requests it lost. Limits are set as `intact fix
+/// --server-idle` says.
 fn survive_all(
     jobs: &[Job<'_>],
     intact: &Path,

@@ -152,7 +152,8 @@ impl ServerCounts {
         })
     }
 
-    /// The connections that requests for a path took. Those opened meanwhile and never used count too.
+    /// The connections that requests for a path took. Those opened meanwhile and never used count
+    /// too.
     pub(crate) fn count(&self, path: &str, requests: u64, failed: u64) -> anyhow::Result<Count> {
         let begin = self.asked(path).map(|exchange| exchange.at).min();
         let end = self.asked(path).map(|exchange| exchange.end).max();

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 const WARM: &str = "/warm/x";
 const NEXT: &str = "/struck/x";
-/// Longer than the relay takes to notice that a connection is idle, and shorter than any client's idle limit.
+/// Longer than the relay takes to notice that a connection is idle, and shorter than any client's
+/// idle limit.
 const PAUSE: Duration = Duration::from_millis(400);
 /// After this time without data from the peer, the connection is reset. The harness waits 30 s for
 /// a program.
@@ -36,7 +37,8 @@ struct Faulted {
     is_http2: bool,
 }
 
-/// All faults that a program can be put under; `None` where it cannot keep a connection between its requests.
+/// All faults that a program can be put under; `None` where it cannot keep a connection between its
+/// requests.
 pub(super) fn measure(bench: &Bench<'_>) -> anyhow::Result<Option<UnderFaults>> {
     let about = bench.start(None)?;
     let (can_pause, can_post) = (about.can(Skill::Pause), about.can(Skill::Post));

@@ -1,4 +1,5 @@
-//! SPDX licence expressions (ISO/IEC 5962, annex D), and the `/` of older manifests, which means OR.
+//! SPDX licence expressions (ISO/IEC 5962, annex D), and the `/` of older manifests, which means
+//! OR.
 
 /// The allowed licences that satisfy an expression; of alternatives, all allowed ones. `None` if no
 /// choice is allowed or the text is no expression.

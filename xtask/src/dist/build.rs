@@ -8,7 +8,8 @@ use anyhow::{Context, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the shipped program has beyond the default features. `aws` is left out: its libraries double the size.
+/// What the shipped program has beyond the default features. `aws` is left out: its libraries
+/// double the size.
 pub(super) const FEATURES: &str = "fleet,grpc-json,http3,otlp,prometheus";
 
 /// Builds the program, or states why it cannot be built here.

@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 use tools::Tools;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// The name of our package in every registry; the program is `intact`. That name belongs to other people on npm and crates.io.
+/// The name of our package in every registry; the program is `intact`. That name belongs to other
+/// people on npm and crates.io.
 const PACKAGE: &str = "intact-http";
 /// The workspace's version: the only place where it is decided is Cargo.toml.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -40,7 +41,8 @@ pub(crate) struct Args {
     /// Profile of Cargo.toml; `release` builds faster and is not what is shipped
     #[arg(long, default_value = "dist")]
     profile: String,
-    /// Package this program instead of building one: SYSTEM=FILE, may be repeated; what packages promise (glibc 2.17) is then up to you
+    /// Package this program instead of building one: SYSTEM=FILE, may be repeated; what packages
+    /// promise (glibc 2.17) is then up to you
     #[arg(long = "program", value_name = "SYSTEM=FILE", value_parser = built_before)]
     programs: Vec<(String, PathBuf)>,
     /// Install what was built into empty environments and run it there

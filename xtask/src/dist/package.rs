@@ -98,8 +98,8 @@ fn archive(stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> 
     Ok(file)
 }
 
-/// A wheel whose only content is the program and its pages, as maturin's `bindings = "bin"` makes it. The program is that of all other
-/// channels: it is not built again.
+/// A wheel whose only content is the program and its pages, as maturin's `bindings = "bin"` makes
+/// it. The program is that of all other channels: it is not built again.
 fn wheel(stage: &Stage, out: &Path, tools: &Tools) -> anyhow::Result<PathBuf> {
     let stem = format!("{}-{VERSION}", PACKAGE.replace('-', "_"));
     let folder = stage.folder.join("wheel");

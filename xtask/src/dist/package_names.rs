@@ -4,7 +4,8 @@
 
 use super::PACKAGE;
 
-/// Commands that run a program of a package: the first positional word names the package, unless an option does.
+/// Commands that run a program of a package: the first positional word names the package, unless an
+/// option does.
 const RUNNERS: &[&str] = &[
     "npx",
     "npm exec",
@@ -125,7 +126,8 @@ fn registry_name(word: &str) -> String {
     word[..end.map_or(word.len(), |end| scope + end)].to_lowercase()
 }
 
-/// Whether a package has our program's name and is not ours. Paths and files are no packages of a registry.
+/// Whether a package has our program's name and is not ours. Paths and files are no packages of a
+/// registry.
 fn is_foreign(name: &str) -> bool {
     let is_file = name.starts_with(['.', '/']) || name.ends_with(['/']) || name.contains(".whl");
     let is_file = is_file

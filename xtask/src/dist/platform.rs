@@ -8,7 +8,8 @@ pub(super) struct Platform {
     pub(super) triple: &'static str,
     /// The oldest glibc that the program starts on.
     pub(super) glibc: Option<&'static str>,
-    /// The tags of the wheel's platform, sorted: `wheel` writes them into the name of the file in this order.
+    /// The tags of the wheel's platform, sorted: `wheel` writes them into the name of the file in
+    /// this order.
     pub(super) wheel: &'static str,
     /// `os`, `cpu` and `libc` of npm.
     pub(super) npm: [&'static str; 3],

@@ -1,4 +1,5 @@
-//! The bill of materials: every crate that the shipped program is built from, as CycloneDX 1.5, from `cargo metadata` and Cargo.lock.
+//! The bill of materials: every crate that the shipped program is built from, as CycloneDX 1.5,
+//! from `cargo metadata` and Cargo.lock.
 
 use super::{PACKAGE, ROOT, VERSION};
 use crate::tool;
@@ -81,7 +82,8 @@ pub(super) fn write(out: &Path) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// The document: what `intact` needs to be built or to run, on any system, without what only tests need.
+/// The document: what `intact` needs to be built or to run, on any system, without what only tests
+/// need.
 fn document(metadata: &Metadata, lock: &Lock) -> anyhow::Result<Value> {
     let packages: BTreeMap<&str, &Package> = metadata
         .packages

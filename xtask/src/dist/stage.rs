@@ -1,4 +1,5 @@
-//! What goes into every package of a system, in one folder: program, man pages, completions, licences.
+//! What goes into every package of a system, in one folder: program, man pages, completions,
+//! licences.
 
 use super::platform::Platform;
 use super::{ROOT, build::target_folder};
@@ -15,7 +16,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Fills the folder. The pages come from the program itself, or from `others` if it does not run here.
+    /// Fills the folder. The pages come from the program itself, or from `others` if it does not
+    /// run here.
     pub(super) fn fill(
         platform: &'static Platform,
         program: &Path,
@@ -79,7 +81,8 @@ impl Stage {
     }
 }
 
-/// The time that all packages carry: that of the commit, so that the same source gives the same bytes.
+/// The time that all packages carry: that of the commit, so that the same source gives the same
+/// bytes.
 pub(super) fn date() -> String {
     std::env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| {
         let words = ["log", "-1", "--format=%ct"];

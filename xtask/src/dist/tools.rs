@@ -1,4 +1,5 @@
-//! The programs that pack: zig, cargo-zigbuild and wheel from PyPI, nfpm from Go's proxy, in exact versions below `target/dist-tools`.
+//! The programs that pack: zig, cargo-zigbuild and wheel from PyPI, nfpm from Go's proxy, in exact
+//! versions below `target/dist-tools`.
 
 use super::build::target_folder;
 use crate::tool;

@@ -131,7 +131,8 @@ fn emulator(platform: &Platform, kind: Kind) -> Result<&'static [&'static str], 
     ))
 }
 
-/// Puts a library of Windows next to the program: Wine 8 lacks it, and Rust's standard library takes random bytes from it.
+/// Puts a library of Windows next to the program: Wine 8 lacks it, and Rust's standard library
+/// takes random bytes from it.
 fn complete_wine(program: &Path, tools: &Tools) -> anyhow::Result<()> {
     let source = Path::new(ROOT).join("xtask/src/dist/trial/bcryptprimitives.c");
     let source = source.canonicalize()?.display().to_string();

@@ -1,6 +1,7 @@
 //! The prose of a file: the passages of its text that a person reads.
 //!
-//! Inline code and code blocks are blanked or left out, so no phrase is found in them or across them.
+//! Inline code and code blocks are blanked or left out, so no phrase is found in them or across
+//! them.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
@@ -112,6 +113,26 @@ pub(super) fn of_rust(source: &str, is_test: bool) -> RustProse {
     prose
 }
 
+/// Offset of each line of a comment that is wider than `MAX_COLUMNS`, outside code blocks.
+pub(super) fn wide_comments(source: &str) -> Vec<usize> {
+    let mut wide = Vec::new();
+    let mut is_code = false;
+    let mut start = 0;
+    for line in source.split_inclusive('\n') {
+        let comment = line.trim().strip_prefix("//");
+        let text = comment.map(|text| text.trim_start_matches(['/', '!']).trim());
+        if text.is_none_or(|text| text.starts_with("```")) {
+            is_code = text.is_some() && !is_code;
+        }
+        let is_wrappable = text.is_some_and(|text| text.contains(' ')) && !is_code;
+        if is_wrappable && line.trim_end().chars().count() > MAX_COLUMNS {
+            wide.push(start);
+        }
+        start += line.len();
+    }
+    wide
+}
+
 /// The prose of a Markdown file, and what breaks the layout of prose.
 pub(super) struct MarkdownProse {
     /// Text of paragraphs, lists, headings and tables.
@@ -122,7 +143,7 @@ pub(super) struct MarkdownProse {
     pub(super) long_paragraphs: Vec<(usize, usize)>,
 }
 
-/// Columns of a line of prose in a Markdown file.
+/// Columns of a line of prose in a Markdown file, and of a comment.
 pub(super) const MAX_COLUMNS: usize = 100;
 /// Words of a paragraph in a Markdown file.
 pub(super) const MAX_WORDS: usize = 80;

@@ -17,7 +17,8 @@ const IMPERATIVES: &[&str] = &[
     "precede", "proceed", "ring", "seed", "shed", "speed", "spring", "string", "succeed", "wed",
 ];
 
-/// What is wrong with the subjects of a branch: a line for each problem. `None`: the branch point is not known.
+/// What is wrong with the subjects of a branch: a line for each problem. `None`: the branch point
+/// is not known.
 pub(super) fn problems(root: &Path, rejected: &Rejected) -> Option<Vec<String>> {
     let git = |words: &[&str]| tool::run(root, "git", words).ok();
     // on GitHub a pull request is a merge commit: the target is named by a variable

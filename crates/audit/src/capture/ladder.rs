@@ -243,7 +243,8 @@ impl LadderBuilder {
     }
 }
 
-/// The types of the packets in a datagram of QUIC, as their headers show them (RFC 9000 section 17).
+/// The types of the packets in a datagram of QUIC, as their headers show them (RFC 9000 section
+/// 17).
 fn packet_types(datagram: &[u8]) -> Vec<String> {
     let mut types: Vec<(Kind, usize)> = Vec::new();
     for (kind, _) in packets(datagram) {

@@ -52,8 +52,8 @@ pub(crate) struct Entry {
     /// `None` if the tool does not record it per request.
     pub(crate) origin: Option<Origin>,
     pub(crate) method: Option<Method>,
-    /// The path with its query, which identifies a retry; `None` if the tool does not record it per
-    /// request.
+    /// The path with its query, which identifies a retry; `None` if the tool does not record it
+    /// per request.
     pub(crate) full_target: Option<Box<str>>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) status: Option<u16>,

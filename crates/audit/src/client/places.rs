@@ -1,4 +1,5 @@
-//! Which connection to an origin can carry the next request, where a file does not name it. Must not know entries or rows.
+//! Which connection to an origin can carry the next request, where a file does not name it. Must
+//! not know entries or rows.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -14,8 +15,9 @@ pub(super) enum Left {
     Closing,
 }
 
-/// The connections to one origin, as indices. Requests come in the order in which they were sent, so a free connection
-/// stays free until it is used. Each request costs a search in a tree, not a scan.
+/// The connections to one origin, as indices. Requests come in the order in which they were sent,
+/// so a free connection stays free until it is used. Each request costs a search in a tree, not a
+/// scan.
 #[derive(Default)]
 pub(super) struct Places {
     /// Those that can carry a request.

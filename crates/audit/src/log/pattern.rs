@@ -34,7 +34,8 @@ pub enum PatternError {
     Quote,
 }
 
-/// `combined` of nginx and Apache, with `key=value` pairs after it as `docs/reference/audit.md` recommends.
+/// `combined` of nginx and Apache, with `key=value` pairs after it as `docs/reference/audit.md`
+/// recommends.
 pub(super) const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 /// `combined` without its last two values.
 pub(super) const COMMON: &str =

@@ -1,8 +1,8 @@
-//! A guard of the hot path: how many allocations an exchange costs, and how many a connection. Counted on the engine's thread, so
-//! the same on every machine.
+//! A guard of the hot path: how many allocations an exchange costs, and how many a connection.
+//! Counted on the engine's thread, so the same on every machine.
 //!
-//! Two runs that differ only in their length are compared. What differs is the cost of the additional exchanges. A few
-//! allocations more are histograms that a rare latency has grown.
+//! Two runs that differ only in their length are compared. What differs is the cost of the
+//! additional exchanges. A few allocations more are histograms that a rare latency has grown.
 
 use super::{Engine, Gauge, RoundTask, WarmUp};
 use crate::closed_loop::ClosedLoop;
@@ -145,7 +145,8 @@ fn back_ends() -> impl Iterator<Item = IoBackend> {
     choices.filter_map(|choice| Some(IoBackend::choose(choice, &[], 1).ok()?.0))
 }
 
-/// What an exchange may cost: HTTP version, TLS, keep-alive, allocations. Lower a figure when it falls.
+/// What an exchange may cost: HTTP version, TLS, keep-alive, allocations. Lower a figure when it
+/// falls.
 #[rustfmt::skip] // a table is read by its rows
 const ALLOWED: &[(Protocol, bool, bool, f64)] = &[
     (Protocol::Http11, false, true,   0.0),

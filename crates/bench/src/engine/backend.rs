@@ -1,8 +1,9 @@
-//! What the loop of a [`super::round::Round`] needs of the kernel. Two implementations: [`super::readiness`] asks which
-//! sockets are ready and reads them, [`super::completion`] has the kernel fill buffers.
+//! What the loop of a [`super::round::Round`] needs of the kernel. Two implementations:
+//! [`super::readiness`] asks which sockets are ready and reads them, [`super::completion`] has the
+//! kernel fill buffers.
 //!
-//! Sending is the same in both: a connection writes to its own socket at once. A queue of sends would save less than it
-//! would falsify, because a request is timed from before its send.
+//! Sending is the same in both: a connection writes to its own socket at once. A queue of sends
+//! would save less than it would falsify, because a request is timed from before its send.
 
 use intact_client::clock::TimestampConverter;
 use intact_client::{Clock, Dial, HttpConnection, Received};

@@ -1,9 +1,11 @@
-//! Coalescing: where responses come one by one and too fast for a wake-up each, the loop waits a little before it asks
-//! the kernel again. So one wake-up takes many responses, and one send carries many requests. It saves most in HTTP/2.
+//! Coalescing: where responses come one by one and too fast for a wake-up each, the loop waits a
+//! little before it asks the kernel again. So one wake-up takes many responses, and one send
+//! carries many requests. It saves most in HTTP/2.
 //!
-//! It must never slow down what it measures. A pause is at most a small part of the time of an exchange. Below a rate
-//! at which wake-ups do not matter, there is none. Latency stays the server's, because it ends at the kernel's receive
-//! timestamp; the time that responses wait here is the client delay of their exchanges.
+//! It must never slow down what it measures. A pause is at most a small part of the time of an
+//! exchange. Below a rate at which wake-ups do not matter, there is none. Latency stays the
+//! server's, because it ends at the kernel's receive timestamp; the time that responses wait here
+//! is the client delay of their exchanges.
 
 use intact_ledger::Nanos;
 use std::time::Duration;
@@ -20,7 +22,8 @@ const WINDOW: u64 = 2_000_000;
 /// How long pauses may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pauses {
-    /// So short that the client delay stays below the latency. Worth it only if the kernel ends a pause when enough responses are there.
+    /// So short that the client delay stays below the latency. Worth it only if the kernel ends a
+    /// pause when enough responses are there.
     Short,
     /// With several streams, where one send then carries many requests, or where the user wants it.
     Long,
@@ -64,7 +67,8 @@ pub(crate) struct Coalescer {
 }
 
 impl Coalescer {
-    /// For a thread that has up to `in_flight` exchanges under way; `None` where there is nothing to gain.
+    /// For a thread that has up to `in_flight` exchanges under way; `None` where there is nothing
+    /// to gain.
     pub(crate) fn new(pauses: Pauses, in_flight: u64, now: Nanos) -> Option<Coalescer> {
         (in_flight >= LEAST_IN_FLIGHT).then_some(Coalescer {
             pauses,

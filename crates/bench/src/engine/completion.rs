@@ -1,7 +1,8 @@
-//! The back end on completions: io_uring. One receive per connection is started once; the kernel then fills buffers as data
-//! arrives, with receive timestamps, and an exchange costs one send.
+//! The back end on completions: io_uring. One receive per connection is started once; the kernel
+//! then fills buffers as data arrives, with receive timestamps, and an exchange costs one send.
 //!
-//! A ring belongs to one thread, and each round has threads of its own: so a ring lives as long as its round.
+//! A ring belongs to one thread, and each round has threads of its own: so a ring lives as long as
+//! its round.
 
 use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use intact_client::clock::TimestampConverter;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 /// Bytes that one completion carries at most: a TLS record.
 const BUFFER: usize = 16 * 1024 + 256;
-/// Receive buffers for each connection, and their bounds: too few make receives pause, too many do not fit into the cache.
+/// Receive buffers for each connection, and their bounds: too few make receives pause, too many do
+/// not fit into the cache.
 const BUFFERS_EACH: usize = 2;
 const LEAST_BUFFERS: usize = 64;
 const MOST_BUFFERS: usize = 512;

@@ -1,7 +1,9 @@
-//! The load engine: many connections on an event loop, one loop per thread, nothing shared, no allocation per exchange.
+//! The load engine: many connections on an event loop, one loop per thread, nothing shared, no
+//! allocation per exchange.
 //!
-//! An [`intact_client::HttpConnection`] speaks HTTP and sends. A [`round::Round`] keeps the time, and decides when each
-//! connection is opened, used and closed. A [`backend::Backend`] waits for the kernel and receives.
+//! An [`intact_client::HttpConnection`] speaks HTTP and sends. A [`round::Round`] keeps the time,
+//! and decides when each connection is opened, used and closed. A [`backend::Backend`] waits for
+//! the kernel and receives.
 
 #[cfg(test)]
 mod allocations;
@@ -58,7 +60,8 @@ pub(crate) struct RoundTask {
     pub(crate) warm_up: Arc<WarmUp>,
     /// The clients of a scenario, whose arrivals the pace has; absent outside of scenarios.
     pub(crate) clients: Option<Box<Clients>>,
-    /// The windows of a step, each a round of its own; absent where all exchanges are of one round.
+    /// The windows of a step, each a round of its own; absent where all exchanges are of one
+    /// round.
     pub(crate) windows: Option<Windows>,
 }
 

@@ -1,5 +1,5 @@
-//! What a run has measured so far, for a view of it while it runs. The engine threads publish about 20 times a second, and only if
-//! someone looks: the figures of a run come from its tally alone.
+//! What a run has measured so far, for a view of it while it runs. The engine threads publish about
+//! 20 times a second, and only if someone looks: the figures of a run come from its tally alone.
 
 use intact_ledger::{Cell, Histogram, Reuse};
 use std::collections::BTreeMap;

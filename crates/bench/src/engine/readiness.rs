@@ -1,5 +1,5 @@
-//! The back end on readiness: epoll (or kqueue) through `mio`. Sockets are registered once, edge-triggered; an exchange
-//! costs one receive and one send.
+//! The back end on readiness: epoll (or kqueue) through `mio`. Sockets are registered once,
+//! edge-triggered; an exchange costs one receive and one send.
 
 use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use crate::machine;
@@ -109,8 +109,8 @@ impl Backend for Readiness {
         connection.receive(&mut self.buffer, clock, bridge, sink)
     }
 
-    /// A short read of a stream has emptied the socket, and what comes later is a new edge. On Windows `mio` watches a socket again only after
-    /// a read that found nothing.
+    /// A short read of a stream has emptied the socket, and what comes later is a new edge. On
+    /// Windows `mio` watches a socket again only after a read that found nothing.
     #[inline]
     fn may_have_more(&self, connection: &HttpConnection, count: usize) -> bool {
         cfg!(windows) || !connection.has_read_all(count, self.buffer.len())

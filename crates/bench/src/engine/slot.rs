@@ -38,7 +38,8 @@ pub(crate) struct Slot {
     pub(crate) phase: Phase,
     /// Where it dials and what it sends: the variant's, or that of the client's present request.
     pub(crate) recipe: Arc<VariantPlan>,
-    /// The simulated client of a scenario that holds the slot; absent outside of scenarios, and between two clients.
+    /// The simulated client of a scenario that holds the slot; absent outside of scenarios, and
+    /// between two clients.
     pub(crate) client: Option<Box<Client>>,
     /// Separates events of the current socket from events of earlier ones.
     pub(crate) generation: u32,

@@ -1,10 +1,11 @@
-//! The warm-up of a round: measuring begins when the last warm-up request of all threads is over. Otherwise the measured time
-//! would include requests that are not counted.
+//! The warm-up of a round: measuring begins when the last warm-up request of all threads is over.
+//! Otherwise the measured time would include requests that are not counted.
 
 use intact_ledger::Nanos;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// From the end of the warm-up to the start of an open loop's schedule, in nanoseconds: threads look for the end less often than that.
+/// From the end of the warm-up to the start of an open loop's schedule, in nanoseconds: threads
+/// look for the end less often than that.
 const LEAD: u64 = 5_000_000;
 
 /// Connections of a round whose warm-up request is not over.
@@ -29,7 +30,8 @@ impl WarmUp {
         self.left.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// The start of an open loop's schedule, which is the same for all threads. The first one asks `now`.
+    /// The start of an open loop's schedule, which is the same for all threads. The first one asks
+    /// `now`.
     pub(crate) fn agree_start(&self, now: Nanos) -> Nanos {
         let ours = now.after(LEAD).0;
         let agreed = self

@@ -85,7 +85,8 @@ const WAITS: u64 = 0x77_6169_7473;
 /// The clients of one thread.
 pub(crate) struct Clients {
     script: Arc<Script>,
-    /// Which session each client picks. Waits draw from their own sequence: the sessions of a seed do not depend on timing.
+    /// Which session each client picks. Waits draw from their own sequence: the sessions of a seed
+    /// do not depend on timing.
     choices: Rng,
     waits: Rng,
     /// Limits new connections, where they are limited.

@@ -1,5 +1,5 @@
-//! What a scenario may send: the amount that a remote server gets by default, an end for every run, and places for clients. Must not
-//! run anything.
+//! What a scenario may send: the amount that a remote server gets by default, an end for every run,
+//! and places for clients. Must not run anything.
 
 use super::run::{Arrival, ScenarioConfigError};
 use super::script::picked;

@@ -1,4 +1,5 @@
-//! Runs a scenario: clients arrive by the phases of the plan, or a number of them is there at all times, in one round.
+//! Runs a scenario: clients arrive by the phases of the plan, or a number of them is there at all
+//! times, in one round.
 
 use super::client::Clients;
 use super::limits::{check_ends, clients_at_once, keep_polite, value};
@@ -88,8 +89,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Checks plan and options, and formats all requests. `config` names the target; its lengths, rounds and method have no effect.
-    /// `is_ours`: the target is the built-in server.
+    /// Checks plan and options, and formats all requests. `config` names the target; its lengths,
+    /// rounds and method have no effect. `is_ours`: the target is the built-in server.
     pub fn new(
         mut config: Config,
         plan: Plan,

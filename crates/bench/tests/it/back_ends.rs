@@ -1,4 +1,5 @@
-//! epoll and io_uring are two ways to do the same: all tests pass on both, and both count the same on one server.
+//! epoll and io_uring are two ways to do the same: all tests pass on both, and both count the same
+//! on one server.
 
 #![allow(
     clippy::print_stdout,

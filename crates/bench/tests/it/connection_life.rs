@@ -1,4 +1,5 @@
-//! The axes about the life of connections: limits, pauses and heartbeats have the effect that the server's ledger shows.
+//! The axes about the life of connections: limits, pauses and heartbeats have the effect that the
+//! server's ledger shows.
 
 use crate::http3::{against, assert_same_counts, connections};
 use crate::rig::config;

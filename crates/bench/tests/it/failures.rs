@@ -1,4 +1,5 @@
-//! A peer that refuses, stalls, resets, lies or sends garbage is an outcome by kind; nothing hangs, the run goes on.
+//! A peer that refuses, stalls, resets, lies or sends garbage is an outcome by kind; nothing hangs,
+//! the run goes on.
 
 use crate::rig::{HELLO, Record, Script, config, request, run, send, server};
 use intact_bench::Length;

@@ -1,5 +1,6 @@
-//! Every way in which a kept connection dies (`fixtures/dead-connections/`, named as in `watch --fault`), under the engine: each
-//! request ends in its kind and in time. None is sent twice: the server's ledger has no request that the engine's has not.
+//! Every way in which a kept connection dies (`fixtures/dead-connections/`, named as in `watch
+//! --fault`), under the engine: each request ends in its kind and in time. None is sent twice: the
+//! server's ledger has no request that the engine's has not.
 
 use crate::hostile::{all, id, outcomes};
 use crate::rig::{Record, config, run};
@@ -58,7 +59,8 @@ fn compare(record: &Record, totals: &Totals, expected: &[&str]) -> Vec<String> {
     wrong
 }
 
-/// Runs one kind; what is wrong, if anything. At least one request ends in the first outcome that the file lists.
+/// Runs one kind; what is wrong, if anything. At least one request ends in the first outcome that
+/// the file lists.
 fn check(kind: &Hostile, protocol: Protocol) -> Option<String> {
     let expected = match protocol {
         Protocol::Http2 => &kind.expect.http2,

@@ -1,5 +1,5 @@
-//! Every hostile server of `fixtures/hostile/` against the engine: each request ends, as the file says it has to, and the server has
-//! seen the same connections.
+//! Every hostile server of `fixtures/hostile/` against the engine: each request ends, as the file
+//! says it has to, and the server has seen the same connections.
 
 use crate::rig::{Record, config, run};
 use intact_bench::Length;

@@ -1,4 +1,5 @@
-//! HTTP/2 against a scripted server of plain frames: what is refused, reset, announced or nonsense is an outcome by kind.
+//! HTTP/2 against a scripted server of plain frames: what is refused, reset, announced or nonsense
+//! is an outcome by kind.
 
 use crate::rig::{Counts, Record, config, run, send, server};
 use intact_bench::{Config, Length};
@@ -18,7 +19,8 @@ const CANCEL: ErrorCode = ErrorCode(8);
 
 /// What reaches a script.
 enum Asked {
-    /// A request head on this stream; the n-th of the connection, from 1; whether it is the whole request.
+    /// A request head on this stream; the n-th of the connection, from 1; whether it is the whole
+    /// request.
     Head(u32, u32, bool),
     /// This number of bytes of a request body on this stream; whether it is the end.
     Body(u32, usize, bool),
@@ -205,7 +207,8 @@ fn goaway_after_each_third_answer_opens_the_next_connection_and_fails_nothing() 
     assert_eq!(failed, []);
     assert_eq!(ok, counts.requests.load(Ordering::SeqCst));
     assert_eq!(record.opened(), counts.connections.load(Ordering::SeqCst));
-    // 1 warm-up and 10 measured a round, three a connection: four connections, of which three are used up
+    // 1 warm-up and 10 measured a round, three a connection: four connections, of which three are
+    // used up
     assert_eq!(record.ended_by(EndedBy::ServerAnnounced), 6);
 }
 
@@ -352,7 +355,8 @@ fn a_request_body_keeps_to_the_windows() {
         }),
     );
     let (ok, failed) = record.outcomes();
-    // the first body of a connection is sent before the server's settings are known; the reset of one too long is not tried here
+    // the first body of a connection is sent before the server's settings are known; the reset of
+    // one too long is not tried here
     assert_eq!(failed, []);
     assert!(ok >= 4);
 }

@@ -1,4 +1,5 @@
-//! HTTP/3 against the server of this workspace, whose ledger has to agree, and against UDP ports that speak no QUIC.
+//! HTTP/3 against the server of this workspace, whose ledger has to agree, and against UDP ports
+//! that speak no QUIC.
 
 use crate::hostile::{id, outcomes};
 use crate::rig::{Record, config, run};

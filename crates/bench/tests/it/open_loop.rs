@@ -1,7 +1,8 @@
 //! Open loop: what is due is sent, counted and timed from the schedule, whatever the server does.
 //!
-//! The truth comes from the server's own clock and the schedule alone: when the server sent a response, less the moment at which its
-//! request was due. The server knows nothing of the engine; a response is found by its client port and its number on the connection.
+//! The truth comes from the server's own clock and the schedule alone: when the server sent a
+//! response, less the moment at which its request was due. The server knows nothing of the engine;
+//! a response is found by its client port and its number on the connection.
 
 use crate::rig::{Counts, HELLO, Record, config, request, run, send, server};
 use intact_bench::{Config, Length};
@@ -55,7 +56,8 @@ struct Log {
     sent: HashMap<u16, Vec<Instant>>,
 }
 
-/// A server that stops all its responses for `pause` when the request number `pauses_at` arrives, and notes the arrival of number `from`.
+/// A server that stops all its responses for `pause` when the request number `pauses_at` arrives,
+/// and notes the arrival of number `from`.
 fn pauses(from: u64, pauses_at: u64, pause: Duration) -> (std::net::SocketAddr, Arc<Mutex<Log>>) {
     let log = Arc::new(Mutex::new(Log::default()));
     let seen = log.clone();
@@ -139,7 +141,8 @@ fn a_pause_of_the_server_is_in_the_latency_of_each_request_that_was_due_in_it() 
     });
     assert!(queued.count() >= 190 - CONNECTIONS as usize);
 
-    // a closed loop sends nothing while it waits: only as many requests as connections see the pause
+    // a closed loop sends nothing while it waits: only as many requests as connections see the
+    // pause
     let (address, _) = pauses(before + 1, before + 100, pause);
     let mut closed = config(&format!("http://{address}/"));
     closed.axes.concurrency = vec![CONNECTIONS as u32];
@@ -291,7 +294,8 @@ fn a_ramp_goes_over_all_rounds_and_variants_have_equal_arrivals() {
         let start = start.unwrap();
         all.map(|one| one.at.since(start)).collect::<Vec<u64>>()
     };
-    // 50 to 200 a second, then 200 to 350, half a second each; the fraction of a request is left out
+    // 50 to 200 a second, then 200 to 350, half a second each; the fraction of a request is left
+    // out
     assert_eq!(of(&record, 0, 1).len(), 63);
     assert_eq!(of(&record, 0, 2).len(), 138);
     config.axes.load.rate = vec![RequestRate::constant(200.0)];

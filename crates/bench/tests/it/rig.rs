@@ -152,7 +152,8 @@ pub(crate) struct Counts {
     pub(crate) requests: AtomicU64,
 }
 
-/// A server that runs a script for each connection, in a thread of its own that ends with the test process.
+/// A server that runs a script for each connection, in a thread of its own that ends with the test
+/// process.
 pub(crate) fn server(script: Box<Script>) -> (SocketAddr, Arc<Counts>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

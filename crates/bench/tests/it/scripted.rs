@@ -1,5 +1,6 @@
-//! Every script of `fixtures/hostile/scripts/` against the engine, plain and over TLS: each request ends as the file says, in time and
-//! within bounded memory, and Ctrl-C ends the run whatever the peer does.
+//! Every script of `fixtures/hostile/scripts/` against the engine, plain and over TLS: each request
+//! ends as the file says, in time and within bounded memory, and Ctrl-C ends the run whatever the
+//! peer does.
 
 use crate::hostile::outcomes;
 use crate::rig::{Everything, Record, config, run};

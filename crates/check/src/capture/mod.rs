@@ -1,4 +1,5 @@
-//! Captures the packets of the check's own connections, with their TLS secrets, as a pcapng file in memory.
+//! Captures the packets of the check's own connections, with their TLS secrets, as a pcapng file in
+//! memory.
 //!
 //! Packets stay in the kernel's buffer during an exchange and are read after it. So the capture
 //! takes no CPU time from the measurement. Packets of other connections are discarded.
@@ -77,7 +78,8 @@ impl Capture {
         self.secrets.clone()
     }
 
-    /// Reads the packets that the kernel holds and stores those of this connection under this name. Returns their number.
+    /// Reads the packets that the kernel holds and stores those of this connection under this name.
+    /// Returns their number.
     pub(crate) fn keep(
         &mut self,
         local: SocketAddr,

@@ -1,4 +1,5 @@
-//! A packet socket for one port on all devices, with a filter in the kernel. It must not interpret packets.
+//! A packet socket for one port on all devices, with a filter in the kernel. It must not interpret
+//! packets.
 
 use super::CaptureError;
 use super::packet::Packet;
@@ -33,7 +34,8 @@ impl Socket {
         })
     }
 
-    /// Starts to receive packets of this port, of UDP or of TCP, on every device. Those of an earlier port are not received any more.
+    /// Starts to receive packets of this port, of UDP or of TCP, on every device. Those of an
+    /// earlier port are not received any more.
     pub(super) fn listen(&self, port: u16, is_udp: bool) -> io::Result<()> {
         let protocol = if is_udp {
             PortProtocol::Udp
@@ -44,7 +46,8 @@ impl Socket {
         self.socket.listen(None)
     }
 
-    /// The next packet, if one is there. The loopback device passes each packet twice; the incoming copy is returned.
+    /// The next packet, if one is there. The loopback device passes each packet twice; the incoming
+    /// copy is returned.
     pub(super) fn next(&mut self) -> io::Result<Option<Packet>> {
         loop {
             match self.socket.receive(&mut self.buffer) {

@@ -48,8 +48,8 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     }
 }
 
-/// The outcome of a complete first response. A 400 from a port that speaks TLS is a failure. So is a redirect that was
-/// not followed and whose status is not expected.
+/// The outcome of a complete first response. A 400 from a port that speaks TLS is a failure. So is
+/// a redirect that was not followed and whose status is not expected.
 fn judged(contact: &FirstRequest, secure: bool) -> Outcome {
     let allowed = contact
         .expect
@@ -134,8 +134,8 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     contact
 }
 
-/// HTTP/3 as the first response announces it, or where that response came over it. A plain response cannot be trusted with an
-/// announcement (RFC 7838 section 2.1).
+/// HTTP/3 as the first response announces it, or where that response came over it. A plain response
+/// cannot be trusted with an announcement (RFC 7838 section 2.1).
 fn http3(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
     let address = &bench.plans.address;
     let mut values = answered.reply.all("alt-svc");
@@ -173,7 +173,8 @@ fn leads_to(bench: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, 
     Some((hop, next))
 }
 
-/// A `Location` as an absolute URL (RFC 3986 section 4.2). A relative path must begin with a slash or a name.
+/// A `Location` as an absolute URL (RFC 3986 section 4.2). A relative path must begin with a slash
+/// or a name.
 fn absolute(from: &ServerUrl, location: &str) -> String {
     if location.contains("://") {
         return location.to_owned();
@@ -208,7 +209,8 @@ fn may_be_the_other(contact: &FirstRequest) -> bool {
     }
 }
 
-/// Whether the port expects TLS although plain HTTP was requested, or the reverse; absent if unknown.
+/// Whether the port expects TLS although plain HTTP was requested, or the reverse; absent if
+/// unknown.
 fn other_scheme(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     if bench.plans.is_secure() {
         return speaks_plain(bench);

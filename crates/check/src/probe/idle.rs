@@ -16,7 +16,8 @@ use std::time::Duration;
 
 /// How long a request on another connection may take before the server counts as blocked.
 const BLOCKED: Duration = Duration::from_secs(3);
-/// The delays after which the other connections start to idle. No delay is a multiple of another, or a whole second.
+/// The delays after which the other connections start to idle. No delay is a multiple of another,
+/// or a whole second.
 const STAGGER: [Duration; 3] = [
     Duration::from_millis(350),
     Duration::from_millis(1_100),
@@ -65,7 +66,8 @@ fn open_used(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     }
 }
 
-/// The idle timeout that the server announces, in seconds: in the response, or for QUIC in the handshake.
+/// The idle timeout that the server announces, in seconds: in the response, or for QUIC in the
+/// handshake.
 fn announced_s(line: &Line, answered: &Answered) -> Option<u32> {
     let in_handshake = || {
         let millis = line.http.transport_parameters()?.max_idle_timeout_ms;
@@ -79,7 +81,8 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
     // a connection that is closed immediately blocks no other
     let soon = bench.caller.clock.now().after(AT_ONCE.as_nanos() as u64);
     bench.caller.listen(lines, soon)?;
-    // where the server announced the end and leaves the close to the client, there is no idle timeout
+    // where the server announced the end and leaves the close to the client, there is no idle
+    // timeout
     if let Some(over) = lines.pop_if(|line| !line.is_usable() && line.ended().is_none()) {
         bench.caller.close(over);
     }
@@ -159,7 +162,8 @@ fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
     Ok(answered?)
 }
 
-/// Waits until all connections have ended or the limit is reached. Records the result, also after Ctrl-C.
+/// Waits until all connections have ended or the limit is reached. Records the result, also after
+/// Ctrl-C.
 fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     let limit = bench.config.idle_limit.as_nanos() as u64;
     let own = lines.iter().filter(|line| !line.is_beside);

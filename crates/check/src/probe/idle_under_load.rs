@@ -1,4 +1,5 @@
-//! The idle timeout while many other connections idle: some servers close idle connections sooner under load.
+//! The idle timeout while many other connections idle: some servers close idle connections sooner
+//! under load.
 
 use super::{Ended, ProbeContext, close_all};
 use crate::line::Line;

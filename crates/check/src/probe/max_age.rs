@@ -1,6 +1,7 @@
 //! Maximum age: a connection that carries requests at intervals, so that no idle timeout applies.
 //!
-//! Where a connection ended after some requests, another one carries few in a longer time: if it ends too, the age is the limit.
+//! Where a connection ended after some requests, another one carries few in a longer time: if it
+//! ends too, the age is the limit.
 
 use super::{Ended, ProbeContext};
 use crate::budget::{AGE, age_requests};
@@ -83,7 +84,8 @@ fn plan(bench: &ProbeContext<'_>) -> (u64, u32) {
     (asked.max(suspected), age_requests(bench.config))
 }
 
-/// The interval between requests, in nanoseconds: half the idle timeout, or as the budget of requests allows.
+/// The interval between requests, in nanoseconds: half the idle timeout, or as the budget of
+/// requests allows.
 fn pause(bench: &ProbeContext<'_>, whole: u64, most: u32) -> u64 {
     let even = whole / u64::from(most - 1);
     let between = bench.card.idle.as_ref().and_then(|idle| idle.between);

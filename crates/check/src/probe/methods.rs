@@ -1,5 +1,6 @@
-//! Whether a connection stays open after other methods and statuses. HEAD is always sent, and further safe methods (RFC 9110
-//! section 9.2.1) under `--thorough`. A method that is not safe is sent only if the user names it.
+//! Whether a connection stays open after other methods and statuses. HEAD is always sent, and
+//! further safe methods (RFC 9110 section 9.2.1) under `--thorough`. A method that is not safe is
+//! sent only if the user names it.
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;

@@ -118,7 +118,8 @@ impl ProbeKind {
         }
     }
 
-    /// Whether the stage belongs to a check of this kind. A stage that does not is no gap in the profile.
+    /// Whether the stage belongs to a check of this kind. A stage that does not is no gap in the
+    /// profile.
     fn is_asked_for(self, bench: &ProbeContext<'_>) -> bool {
         let config = bench.config;
         if config.drain.is_some() {
@@ -209,8 +210,8 @@ impl Check {
         probes.saturating_add(paced).saturating_add(drain)
     }
 
-    /// Runs the probes. If the observer stops the check, the profile holds the results so far. With a capture, the observer also
-    /// receives the packets of one exchange per version.
+    /// Runs the probes. If the observer stops the check, the profile holds the results so far. With
+    /// a capture, the observer also receives the packets of one exchange per version.
     pub fn run(
         &self,
         clock: Clock,
@@ -220,7 +221,8 @@ impl Check {
         self.run_with(clock, capture, None, observer)
     }
 
-    /// Measures the end of a server's process by [`Config::drain`]. The process must listen already.
+    /// Measures the end of a server's process by [`Config::drain`]. The process must listen
+    /// already.
     pub fn run_drain(
         &self,
         clock: Clock,

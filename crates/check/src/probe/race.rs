@@ -9,8 +9,8 @@ use std::time::Duration;
 const LONGEST: Duration = Duration::from_secs(30);
 /// A close this soon is no idle timeout.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The maximum lead of the first request before the timeout. A server that checks its connections once per second
-/// closes up to a second late.
+/// The maximum lead of the first request before the timeout. A server that checks its connections
+/// once per second closes up to a second late.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Why the race is skipped.

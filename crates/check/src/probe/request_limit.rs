@@ -1,4 +1,5 @@
-//! Requests per connection: sends requests on one connection until the server ends it, or the budget is used up.
+//! Requests per connection: sends requests on one connection until the server ends it, or the
+//! budget is used up.
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;

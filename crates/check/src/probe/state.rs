@@ -1,4 +1,5 @@
-//! State: fields and cookies that bind a client to a connection, or to one server behind a balancer. Stores names, never values.
+//! State: fields and cookies that bind a client to a connection, or to one server behind a
+//! balancer. Stores names, never values.
 
 use crate::line::Answered;
 use intact_ledger::server_profile::State;
@@ -51,7 +52,8 @@ pub(super) fn compare(connections: &[Vec<Answered>]) -> State {
     }
 }
 
-/// Fields that are equal within each connection and differ between connections. One response per connection decides nothing.
+/// Fields that are equal within each connection and differ between connections. One response per
+/// connection decides nothing.
 fn affinity(connections: &[Vec<Answered>]) -> Vec<String> {
     let several: Vec<&Vec<Answered>> = connections
         .iter()

@@ -1,5 +1,6 @@
-//! Versions: HTTP/1.0 with and without `Connection: keep-alive`, 1.1 and 2, plain or over each TLS version. And 3, if the check uses
-//! it. Each sends two requests: the second shows whether the connection was kept.
+//! Versions: HTTP/1.0 with and without `Connection: keep-alive`, 1.1 and 2, plain or over each TLS
+//! version. And 3, if the check uses it. Each sends two requests: the second shows whether the
+//! connection was kept.
 
 use super::{Ended, ProbeContext};
 use crate::line::{Answered, Line};

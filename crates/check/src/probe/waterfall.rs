@@ -1,5 +1,6 @@
-//! The waterfall: repeatedly sends a first request on a new connection, and further ones on the same. The ledger has the times. This
-//! probe only causes the exchanges, and passes the responses to [`super::state`].
+//! The waterfall: repeatedly sends a first request on a new connection, and further ones on the
+//! same. The ledger has the times. This probe only causes the exchanges, and passes the responses
+//! to [`super::state`].
 
 use super::{Ended, ProbeContext, state};
 use crate::line::{Answered, Line};

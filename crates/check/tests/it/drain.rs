@@ -1,4 +1,5 @@
-//! The end of a server during a check: as a probe, with a process that the test simulates, and during other probes.
+//! The end of a server during a check: as a probe, with a process that the test simulates, and
+//! during other probes.
 
 use crate::hostile::Observed;
 use intact_check::{

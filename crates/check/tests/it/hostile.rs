@@ -1,5 +1,6 @@
-//! Checks every server of `fixtures/hostile/` and `fixtures/dead-connections/`, with idle timeouts. The check ends within its budget.
-//! Each request and each connection has the outcome that the file states.
+//! Checks every server of `fixtures/hostile/` and `fixtures/dead-connections/`, with idle timeouts.
+//! The check ends within its budget. Each request and each connection has the outcome that the file
+//! states.
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
@@ -120,8 +121,9 @@ impl Trial<'_> {
         wrong
     }
 
-    /// The connections in the protocol of the URL. The files do not describe two other kinds: hellos of old TLS versions, and the
-    /// test whether a silent port expects TLS instead of plain HTTP, or the reverse.
+    /// The connections in the protocol of the URL. The files do not describe two other kinds:
+    /// hellos of old TLS versions, and the test whether a silent port expects TLS instead of
+    /// plain HTTP, or the reverse.
     fn asked<'a>(&self, observed: &'a Observed) -> impl Iterator<Item = &'a Connection> {
         let secure = self.secure;
         observed.connections.iter().filter(move |connection| {
@@ -162,7 +164,8 @@ impl Trial<'_> {
             wrong.push(format!("{sent} requests were sent and {recorded} recorded"));
         }
         let looks = card.old_tls.len() + usize::from(observed_of_other(card));
-        // nothing is sent twice: the server counts no request except those recorded, and the TLS hello of a port test
+        // nothing is sent twice: the server counts no request except those recorded, and the TLS
+        // hello of a port test
         let (here, there) = (observed.exchanges.len() + looks, totals.requests.total);
         if there > here as u64 {
             wrong.push(format!("at most {here} requests here, {there} there"));
@@ -171,7 +174,8 @@ impl Trial<'_> {
         if others != looks {
             wrong.push(format!("{others} other connections, {looks} port tests"));
         }
-        // the server may miss the end of a handshake that the client gave up, and the client a connection that was reset immediately
+        // the server may miss the end of a handshake that the client gave up, and the client a
+        // connection that was reset immediately
         let spoken = |connection: &&Connection| connection.failed.is_none();
         let least = self.asked(observed).filter(spoken).count() as u64;
         let most = observed.connections.len() as u64;

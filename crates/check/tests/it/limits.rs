@@ -1,4 +1,5 @@
-//! The time limit of a check, and the idle timeout of a server that checks its connections at intervals.
+//! The time limit of a check, and the idle timeout of a server that checks its connections at
+//! intervals.
 
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;

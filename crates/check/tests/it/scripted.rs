@@ -1,5 +1,5 @@
-//! Checks every script of `fixtures/hostile/scripts/`. The check ends within its budget and in time, and each response has the
-//! outcome that the file states.
+//! Checks every script of `fixtures/hostile/scripts/`. The check ends within its budget and in
+//! time, and each response has the outcome that the file states.
 
 use crate::hostile::Observed;
 use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
@@ -80,7 +80,8 @@ impl Trial {
         (!wrong.is_empty()).then(|| format!("{name}: {wrong:?}, expected {:?}", self.script.expect))
     }
 
-    /// The outcomes that differ from those in the file, for requests in the HTTP version of the peer.
+    /// The outcomes that differ from those in the file, for requests in the HTTP version of the
+    /// peer.
     fn outcomes(&self, observed: &Observed) -> BTreeSet<String> {
         let mut wrong = BTreeSet::new();
         for exchange in &observed.exchanges {

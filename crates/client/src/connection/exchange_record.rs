@@ -3,7 +3,8 @@
 use crate::{Due, Stopwatch};
 use intact_ledger::{Body, Exchange, KeepAliveTerms, Outcome, Setup, Spans};
 
-/// Begins an exchange that is `due` and clears the record of the last one. `setup` is the setup of a new connection.
+/// Begins an exchange that is `due` and clears the record of the last one. `setup` is the setup of
+/// a new connection.
 #[inline]
 pub(super) fn begin(exchange: &mut Exchange, due: Due, setup: Option<&Setup>) -> Stopwatch {
     exchange.spans = Spans::default();

@@ -1,4 +1,5 @@
-//! When an idle HTTP/2 connection sends PING (RFC 9113 section 6.7), and when a missing reply shows that the peer is gone.
+//! When an idle HTTP/2 connection sends PING (RFC 9113 section 6.7), and when a missing reply shows
+//! that the peer is gone.
 //!
 //! It has no clock and moves no bytes: the caller passes the time.
 

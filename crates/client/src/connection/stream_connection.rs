@@ -60,7 +60,8 @@ pub(super) struct StreamConnection {
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
-    /// The client of the TLS session until its handshake is complete and the connection is recorded.
+    /// The client of the TLS session until its handshake is complete and the connection is
+    /// recorded.
     early: Option<Box<tls::Client>>,
     /// PINGs, if they are sent.
     heartbeat: Option<Heartbeat>,
@@ -158,7 +159,8 @@ impl StreamConnection {
         self.channel.session()
     }
 
-    /// Begins an exchange that is `due`. The first one waits for the setup. [`StreamConnection::send`] sends its request.
+    /// Begins an exchange that is `due`. The first one waits for the setup.
+    /// [`StreamConnection::send`] sends its request.
     #[inline]
     pub(super) fn begin(&mut self, request: &Arc<Request>, id: u64, due: Due, warmup: bool) {
         let setup = (self.http.exchanges() == 0).then_some(&self.connection.setup);
@@ -352,8 +354,8 @@ impl StreamConnection {
         }
     }
 
-    /// Records a connection whose first request was sent before the end of the handshake. Returns whether the server chose a
-    /// protocol that we can use.
+    /// Records a connection whose first request was sent before the end of the handshake. Returns
+    /// whether the server chose a protocol that we can use.
     fn complete_handshake(&mut self, sink: &mut impl Sink) -> bool {
         let (Some(client), Some(session)) = (&self.early, self.channel.session()) else {
             return true;
@@ -367,8 +369,8 @@ impl StreamConnection {
         true
     }
 
-    /// Records a connection that ends before its handshake is complete. Returns the kind of its end for the requests that
-    /// were sent early; `None` if the handshake is complete.
+    /// Records a connection that ends before its handshake is complete. Returns the kind of its end
+    /// for the requests that were sent early; `None` if the handshake is complete.
     fn fail_handshake(
         &mut self,
         kind: Failure,
@@ -580,8 +582,9 @@ impl StreamConnection {
         closes || self.awaits_ticket()
     }
 
-    /// Whether the server responded to an early request and its next session is still to come. It sends one when it has
-    /// our end of the handshake, a round trip later. Without it, the next connection could send nothing early.
+    /// Whether the server responded to an early request and its next session is still to come. It
+    /// sends one when it has our end of the handshake, a round trip later. Without it, the next
+    /// connection could send nothing early.
     fn awaits_ticket(&self) -> bool {
         let session = self.channel.session();
         session.is_some_and(|session| {
@@ -659,7 +662,8 @@ impl HttpState {
         }
     }
 
-    /// Begins an exchange that is `due`. Its request goes to `out`. `setup` is the setup of a new connection.
+    /// Begins an exchange that is `due`. Its request goes to `out`. `setup` is the setup of a new
+    /// connection.
     #[inline]
     fn begin(
         &mut self,

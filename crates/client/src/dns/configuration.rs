@@ -87,7 +87,8 @@ mod tests {
         );
     }
 
-    /// What glibc accepts: at most three servers, each named in the text, and patience within its bounds.
+    /// What glibc accepts: at most three servers, each named in the text, and patience within its
+    /// bounds.
     fn is_within_bounds(found: &NameServers, bytes: &[u8]) -> bool {
         let text = String::from_utf8_lossy(bytes);
         let mut words = text.split_whitespace();

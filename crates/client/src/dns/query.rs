@@ -1,4 +1,5 @@
-//! Queries a name server directly, over UDP: getaddrinfo(3) reports neither TTL nor aliases. Blocks; does not choose a server.
+//! Queries a name server directly, over UDP: getaddrinfo(3) reports neither TTL nor aliases.
+//! Blocks; does not choose a server.
 
 use intact_ledger::server_profile::NameAnswer;
 use intact_wire::dns::{self, A, AAAA, Header, RecordData};
@@ -120,7 +121,8 @@ fn ask_open(
     Err(last_error)
 }
 
-/// Waits until each question has its answer. Other datagrams are ignored, because any process may send one.
+/// Waits until each question has its answer. Other datagrams are ignored, because any process may
+/// send one.
 fn receive(
     socket: &UdpSocket,
     open: &mut [OpenQuestion],
@@ -272,8 +274,8 @@ mod tests {
         assert_eq!(answer.ttl_s, Some(7));
     }
 
-    /// A name server that sends all of these for a question, with its id in the first two bytes. Returns its address
-    /// and the number of questions.
+    /// A name server that sends all of these for a question, with its id in the first two bytes.
+    /// Returns its address and the number of questions.
     fn scripted(answers: Vec<Vec<Vec<u8>>>) -> (SocketAddr, std::thread::JoinHandle<usize>) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();

@@ -1,4 +1,5 @@
-//! A stored bench compared with this one. Two runs at two times are no experiment: the change is reported without an interval.
+//! A stored bench compared with this one. Two runs at two times are no experiment: the change is
+//! reported without an interval.
 
 use super::BenchFacts;
 use intact_ledger::Run;

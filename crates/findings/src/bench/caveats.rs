@@ -1,4 +1,5 @@
-//! What limits the figures of a bench, each caveat with the variants that it is about. Only what a reader can act on.
+//! What limits the figures of a bench, each caveat with the variants that it is about. Only what a
+//! reader can act on.
 
 use super::saturation::{Saturation, slowdown};
 use super::variant::VariantFacts;

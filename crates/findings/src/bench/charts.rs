@@ -1,4 +1,5 @@
-//! What the pictures of a bench show beyond its tables. Computed here, because a report only formats.
+//! What the pictures of a bench show beyond its tables. Computed here, because a report only
+//! formats.
 
 use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};
@@ -11,7 +12,8 @@ use std::collections::BTreeMap;
 
 /// A change of level is marked when chance shows as good a one this rarely.
 const LEVEL: f64 = 0.01;
-/// Upper ends of the classes of exchanges per connection; above 256 a histogram's bucket may straddle one by 0.2 %.
+/// Upper ends of the classes of exchanges per connection; above 256 a histogram's bucket may
+/// straddle one by 0.2 %.
 const CLASSES: [u64; 8] = [1, 2, 5, 10, 30, 100, 300, 1000];
 
 /// Everything that the page draws.
@@ -22,7 +24,8 @@ pub struct Charts {
     pub latency: Vec<LatencyPanel>,
     /// The level of each variant over the rounds, in the run's order.
     pub levels: Vec<Level>,
-    /// Time for a thousand requests, and what goes with it, by concurrency; empty unless concurrency was varied.
+    /// Time for a thousand requests, and what goes with it, by concurrency; empty unless
+    /// concurrency was varied.
     pub sweeps: Vec<Sweep>,
     /// Exchanges per connection, of each variant, in the run's order.
     pub per_connection: Vec<PerConnection>,
@@ -46,8 +49,9 @@ pub struct LatencyPanel {
 pub struct Level {
     /// The variant.
     pub name: String,
-    /// Typical latency: the mean over the rounds with its own 95 % interval, in milliseconds; absent with fewer than 8 rounds. Whether two
-    /// variants differ is for the paired comparison to say, not for two of these.
+    /// Typical latency: the mean over the rounds with its own 95 % interval, in milliseconds;
+    /// absent with fewer than 8 rounds. Whether two variants differ is for the paired
+    /// comparison to say, not for two of these.
     pub typical_ms: Option<Interval>,
     /// Where the level changed within the run; `at` is an index into its rounds.
     pub change: Option<ChangePoint>,
@@ -87,7 +91,8 @@ pub struct SweepPoint {
     pub client_cpu_us: Option<f64>,
     /// CPU of the server per request, in microseconds.
     pub server_cpu_us: Option<f64>,
-    /// The sockets of the client's machine before and after the first round; absent where they were not counted.
+    /// The sockets of the client's machine before and after the first round; absent where they
+    /// were not counted.
     pub sockets: Option<RoundSockets>,
 }
 
@@ -279,7 +284,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Off, 90 ms a request, and on, 30 ms, at 1 and at 10 connections; on slows down after round 6.
+    /// Off, 90 ms a request, and on, 30 ms, at 1 and at 10 connections; on slows down after round
+    /// 6.
     fn made() -> (Run, Tally) {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
         let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);

@@ -31,8 +31,8 @@ pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
     all
 }
 
-/// Compares the remedies with the baseline: a family of its own. Those that differ from it in one axis are compared already, but not
-/// with each other.
+/// Compares the remedies with the baseline: a family of its own. Those that differ from it in one
+/// axis are compared already, but not with each other.
 fn with_baseline(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
     let partners = remedies::pairs(run)
         .into_iter()
@@ -144,7 +144,8 @@ impl Rounds for VariantFacts {
     }
 }
 
-/// The comparisons of typical latencies, the one that matters most first: keep-alive at one connection.
+/// The comparisons of typical latencies, the one that matters most first: keep-alive at one
+/// connection.
 pub(super) fn by_weight<'a>(
     variants: &[VariantFacts],
     comparisons: &'a [TimeDifference],
@@ -160,7 +161,8 @@ pub(super) fn by_weight<'a>(
     typical
 }
 
-/// The comparison of the same variants by the mean, where it shows the opposite: a few slow requests outweigh what the typical one saves.
+/// The comparison of the same variants by the mean, where it shows the opposite: a few slow
+/// requests outweigh what the typical one saves.
 pub(super) fn opposite_mean<'a>(
     typical: &TimeDifference,
     comparisons: &'a [TimeDifference],
@@ -205,7 +207,8 @@ pub(super) fn verdicts(
     sentences
 }
 
-/// Of several numbers of connections, the comparison with the highest has the sentence; a table and a chart have the others.
+/// Of several numbers of connections, the comparison with the highest has the sentence; a table and
+/// a chart have the others.
 fn keep_widest_loads(variants: &[VariantFacts], compared: &mut Vec<&TimeDifference>) {
     let concurrency = |one: &TimeDifference| variants[one.indices.1].concurrency;
     let loads: Vec<(usize, u64)> = compared
@@ -314,8 +317,8 @@ pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
     }
 }
 
-/// The variant with keep-alive of a comparison of keep-alive, where none of its requests reused a connection: it does what the other
-/// does.
+/// The variant with keep-alive of a comparison of keep-alive, where none of its requests reused a
+/// connection: it does what the other does.
 pub(super) fn without_reuse<'a>(
     compared: &TimeDifference,
     variants: &'a [VariantFacts],

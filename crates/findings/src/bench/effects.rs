@@ -1,4 +1,5 @@
-//! What each setting of a bench saves per request, ordered by effect: the verdict of a run with many variants. Must not compare.
+//! What each setting of a bench saves per request, ordered by effect: the verdict of a run with
+//! many variants. Must not compare.
 
 use super::compare::{by_weight, is_about_load, other_settings, setting, without_reuse};
 use super::remedies;
@@ -16,13 +17,15 @@ const SENTENCES: usize = 3;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
-    /// The setting, such as `keep-alive` or `http=2 instead of 1.1`; of a remedy what it has that the baseline has not, such as `keep-alive + HTTP/2`.
+    /// The setting, such as `keep-alive` or `http=2 instead of 1.1`; of a remedy what it has that
+    /// the baseline has not, such as `keep-alive + HTTP/2`.
     pub setting: String,
     /// The other settings, such as `-c 10 http=2`.
     pub at: String,
     /// Whether a saving was shown.
     pub result: EffectResult,
-    /// Typical latency without the setting, or of the baseline, in milliseconds; the mean of the rounds.
+    /// Typical latency without the setting, or of the baseline, in milliseconds; the mean of the
+    /// rounds.
     pub reference_ms: f64,
     /// What the setting saves, in milliseconds; negative if it costs.
     pub saved_ms: f64,
@@ -30,7 +33,8 @@ pub struct Effect {
     pub interval_ms: Option<Interval>,
     /// `saved_ms` as a share of `reference_ms`.
     pub saved_share: Option<Interval>,
-    /// The risk of each remedy of the setting; empty where settings are compared, and not remedies with a baseline.
+    /// The risk of each remedy of the setting; empty where settings are compared, and not remedies
+    /// with a baseline.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub risks: BTreeMap<&'static str, &'static str>,
     /// What a remedy was to do, and never did in this run.
@@ -55,7 +59,8 @@ pub enum EffectResult {
     NothingReused,
 }
 
-/// The effects of more comparisons than have a sentence: those that were shown first, the largest share first.
+/// The effects of more comparisons than have a sentence: those that were shown first, the largest
+/// share first.
 pub(super) fn effects(
     run: &Run,
     variants: &[VariantFacts],

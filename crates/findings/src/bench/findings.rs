@@ -40,7 +40,8 @@ pub(super) fn findings(variants: &[VariantFacts], run: &Run, tally: &Tally) -> V
     found
 }
 
-/// Responses on kept connections that come later than those on new ones: of the warm-up, and of the same variant without keep-alive.
+/// Responses on kept connections that come later than those on new ones: of the warm-up, and of the
+/// same variant without keep-alive.
 fn slower_when_reused(variants: &[VariantFacts], tally: &Tally) -> Vec<Finding> {
     let group = |index: usize, reuse: Reuse| {
         let mut sum = Cell::new(None, None);
@@ -172,7 +173,8 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     })
 }
 
-/// The setup of the connections beyond those needed: in milliseconds, and as a share of the time of all requests.
+/// The setup of the connections beyond those needed: in milliseconds, and as a share of the time of
+/// all requests.
 fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     let connections = &variant.connections;
     let avoidable = connections.opened.saturating_sub(connections.needed) as f64;
@@ -328,7 +330,8 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     })
 }
 
-/// The sentences about errors next to other responses: their share, and the variants that had nothing else.
+/// The sentences about errors next to other responses: their share, and the variants that had
+/// nothing else.
 pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<String> {
     let mut sentences: Vec<String> = errors.share().into_iter().collect();
     let names: Vec<&str> = variants
@@ -343,7 +346,8 @@ pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> V
     sentences
 }
 
-/// Lookups that failed, where any did: a variant that opens fewer connections, or keeps answers, needs fewer.
+/// Lookups that failed, where any did: a variant that opens fewer connections, or keeps answers,
+/// needs fewer.
 pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<String> {
     let of =
         |one: &VariantFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
@@ -380,7 +384,8 @@ fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
     errors.only_errors(Some(&counts), "these figures measure an error page")
 }
 
-/// The verdict where no measured request succeeded: how requests failed, the most frequent way first. The first ones give details.
+/// The verdict where no measured request succeeded: how requests failed, the most frequent way
+/// first. The first ones give details.
 fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
     let mut counts: BTreeMap<Failure, u64> = BTreeMap::new();
     for group in tally.cells.iter().flat_map(|cell| &cell.groups) {

@@ -1,5 +1,5 @@
-//! Whether the processors of the machine that measures were the limit: other processes use them, or client and server together use all of
-//! them. Must not judge the client or the server.
+//! Whether the processors of the machine that measures were the limit: other processes use them, or
+//! client and server together use all of them. Must not judge the client or the server.
 
 use intact_ledger::MachineUse;
 use serde::Serialize;
@@ -12,13 +12,15 @@ const WAITING: f64 = 0.5;
 const OTHERS: f64 = 0.1;
 /// The share of all processors that a hypervisor takes, from which the machine is not ours.
 const STEAL: f64 = 0.1;
-/// The share of all processors that a server uses alone, from which the limit is its own although nothing is left.
+/// The share of all processors that a server uses alone, from which the limit is its own although
+/// nothing is left.
 const SERVER_ALONE: f64 = 0.9;
 
 /// Why the figures of a busy machine say little about the server.
 pub(crate) const SHARED: &str = "client, server and other processes share its processors";
 
-/// What all processes of the client's machine did with its processors. A share is of all processors, unless it says otherwise.
+/// What all processes of the client's machine did with its processors. A share is of all
+/// processors, unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineFacts {
@@ -26,11 +28,14 @@ pub struct MachineFacts {
     pub cpus: u32,
     /// CPU time of all processes and the kernel; absent without /proc/stat.
     pub busy: Option<f64>,
-    /// CPU time of neither the client nor the server, the kernel's work for them included; absent where the server's is not known.
+    /// CPU time of neither the client nor the server, the kernel's work for them included; absent
+    /// where the server's is not known.
     pub others: Option<f64>,
-    /// CPU time that the hypervisor gave to other machines; absent where the kernel does not count it.
+    /// CPU time that the hypervisor gave to other machines; absent where the kernel does not count
+    /// it.
     pub steal: Option<f64>,
-    /// Part of the time in which at least one task waited for a processor; absent without /proc/pressure/cpu.
+    /// Part of the time in which at least one task waited for a processor; absent without
+    /// /proc/pressure/cpu.
     pub waiting: Option<f64>,
     /// CPU time of the server; absent where it is not known.
     #[serde(skip)]

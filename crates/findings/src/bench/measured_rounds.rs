@@ -1,4 +1,5 @@
-//! The measured rounds of one variant, merged, and what was done before measuring. Must not know the axes.
+//! The measured rounds of one variant, merged, and what was done before measuring. Must not know
+//! the axes.
 
 use super::machine::MachineFacts;
 use super::variant::{RoundFigures, Warmup};
@@ -19,7 +20,8 @@ pub(super) struct MeasuredRounds {
     at_once: Option<u64>,
     /// Time measured, in nanoseconds, for each thread of the client.
     thread_nanos: u64,
-    /// The fastest response of the preflight, without the setup, in nanoseconds: nothing else was under way.
+    /// The fastest response of the preflight, without the setup, in nanoseconds: nothing else was
+    /// under way.
     pub(super) lone: Option<u64>,
     /// Processor time in nanoseconds; absent where a round has none.
     pub(super) client_cpu: Option<u64>,
@@ -173,7 +175,8 @@ impl MeasuredRounds {
         busy(self.client_cpu, self.thread_nanos)
     }
 
-    /// Requests a second at which the client's threads would have no time left, at the processor time that each took.
+    /// Requests a second at which the client's threads would have no time left, at the processor
+    /// time that each took.
     pub(super) fn client_ceiling(&self, requests: u64) -> Option<f64> {
         let cpu = self.client_cpu.filter(|&cpu| cpu > 0 && requests > 0)?;
         let threads = (self.nanos > 0).then(|| self.thread_nanos as f64 / self.nanos as f64)?;
@@ -189,7 +192,8 @@ impl MeasuredRounds {
         )
     }
 
-    /// Processor time of the server as a share of the time measured: above 1 where it used several processors.
+    /// Processor time of the server as a share of the time measured: above 1 where it used several
+    /// processors.
     pub(super) fn server_busy(&self) -> Option<f64> {
         busy(self.server_cpu, self.nanos)
     }
@@ -230,8 +234,9 @@ fn timeouts(cell: &Cell) -> u64 {
     late.map(Group::count).sum()
 }
 
-/// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused requests, weighted by their numbers. One
-/// slow request does not move it, and the requests that waited for a connection count as what they are.
+/// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused
+/// requests, weighted by their numbers. One slow request does not move it, and the requests that
+/// waited for a connection count as what they are.
 fn typical(cell: &Cell) -> Option<f64> {
     let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
     let groups = || cell.groups.iter().filter(measured);

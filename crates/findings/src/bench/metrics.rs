@@ -1,4 +1,5 @@
-//! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds, shares of 1.
+//! A bench's figures as requirements ask for them: subjects are the variants, times in nanoseconds,
+//! shares of 1.
 
 use super::compare::{opposite_mean, without_reuse};
 use super::{BenchFacts, OpenLoopFacts, VariantFacts};
@@ -57,7 +58,8 @@ impl MetricSource for BenchFacts {
 
     fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
         let variant = self.variants.get(subject).ok_or(NoData::NothingHappened)?;
-        // a count of what did not work is no figure: `failed == 0` holds where every response was an error
+        // a count of what did not work is no figure: `failed == 0` holds where every response was
+        // an error
         if let Some(why) = variant.no_success {
             return Err(NoData::CannotSee(why));
         }
@@ -170,7 +172,8 @@ impl BenchFacts {
         }
     }
 
-    /// What the variant typically saves against the one that it is compared with; no value where the mean shows the opposite.
+    /// What the variant typically saves against the one that it is compared with; no value where
+    /// the mean shows the opposite.
     fn saved(
         &self,
         variant: &VariantFacts,
@@ -201,7 +204,8 @@ fn open_loop(variant: &VariantFacts) -> Result<&OpenLoopFacts, NoData> {
     ))
 }
 
-/// Warm-up is no part of the counts, except that a requirement on failures counts every request that failed.
+/// Warm-up is no part of the counts, except that a requirement on failures counts every request
+/// that failed.
 fn with_warmup(measured: Measured, variant: &VariantFacts, metric: TrafficMetric) -> Measured {
     let failed = &variant.warmup.failed;
     let of_kind = |kind: Failure| failed.get(kind.id()).copied().unwrap_or(0);

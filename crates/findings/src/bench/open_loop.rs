@@ -1,5 +1,5 @@
-//! What an open loop adds to the figures of a variant: requested and achieved rate, waiting for a connection, and how late the client
-//! was. Must not compare variants.
+//! What an open loop adds to the figures of a variant: requested and achieved rate, waiting for a
+//! connection, and how late the client was. Must not compare variants.
 
 use super::measured_rounds::MeasuredRounds;
 use crate::figures::{Latency, Requests, share};
@@ -34,12 +34,14 @@ pub struct OpenLoopFacts {
     pub queued: u64,
     /// How long these waited, in milliseconds.
     pub queued_ms: Latency,
-    /// From the moment a request was due and a connection was free to its start, in milliseconds: the client's own lateness.
+    /// From the moment a request was due and a connection was free to its start, in milliseconds:
+    /// the client's own lateness.
     pub scheduling_error_ms: Latency,
     /// Its sum as a share of the sum of latencies.
     pub scheduling_error_share: Option<f64>,
-    /// From the moment a request was due to the client's reading the end of the response, in milliseconds; `latency_ms` ends at the
-    /// kernel's receive timestamp. Absent without these timestamps.
+    /// From the moment a request was due to the client's reading the end of the response, in
+    /// milliseconds; `latency_ms` ends at the kernel's receive timestamp. Absent without these
+    /// timestamps.
     pub until_read_ms: Latency,
 }
 
@@ -117,7 +119,8 @@ mod tests {
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1_000 * MS;
 
-    /// One round in which 2,000 requests fell due in 2 s, each 1 ms long; it took `took`. `change` gets the number of a request.
+    /// One round in which 2,000 requests fell due in 2 s, each 1 ms long; it took `took`. `change`
+    /// gets the number of a request.
     fn facts(took: u64, change: impl Fn(&mut Exchange, u64)) -> BenchFacts {
         facts_on(None, took, change)
     }

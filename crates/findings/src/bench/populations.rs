@@ -1,4 +1,5 @@
-//! Populations of latencies in a variant: fresh and reused, the modes of the histogram. Must not compare variants.
+//! Populations of latencies in a variant: fresh and reused, the modes of the histogram. Must not
+//! compare variants.
 
 use super::variant::Mode;
 use crate::figures::NANOS_PER_MS;

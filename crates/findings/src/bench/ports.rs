@@ -1,9 +1,11 @@
-//! At which rate of new connections the client's ephemeral ports run out. Must not judge a variant: a finding does.
+//! At which rate of new connections the client's ephemeral ports run out. Must not judge a variant:
+//! a finding does.
 
 use intact_ledger::Run;
 use serde::Serialize;
 
-/// How long Linux keeps the port of a connection that the client closed first, in seconds (`TCP_TIMEWAIT_LEN`).
+/// How long Linux keeps the port of a connection that the client closed first, in seconds
+/// (`TCP_TIMEWAIT_LEN`).
 const TIME_WAIT_S: f64 = 60.0;
 /// The same between two addresses of this machine, in seconds (`tcp_tw_reuse` = 2, the default).
 const LOOPBACK_S: f64 = 1.0;
@@ -14,7 +16,8 @@ const LOOPBACK_S: f64 = 1.0;
 pub struct PortLimit {
     /// Ephemeral ports of one address.
     pub ports: u64,
-    /// New connections a second to one address and port of another machine that use them up, if the client closes them first.
+    /// New connections a second to one address and port of another machine that use them up, if
+    /// the client closes them first.
     pub run_out_per_s: f64,
     /// The same to this machine.
     pub run_out_on_loopback_per_s: f64,

@@ -1,6 +1,8 @@
-//! What each remedy saves against the baseline, a new connection per request with a full handshake, and the risk of each.
+//! What each remedy saves against the baseline, a new connection per request with a full handshake,
+//! and the risk of each.
 //!
-//! A run has a baseline for each load if it has a remedy other than keep-alive. Must not compute statistics.
+//! A run has a baseline for each load if it has a remedy other than keep-alive. Must not compute
+//! statistics.
 
 use super::effects::{Effect, result_of};
 use super::variant::VariantFacts;
@@ -132,8 +134,8 @@ fn remedy_of(axis: &str, value: &str) -> Option<&'static Remedy> {
     all.find(|one| one.axis == axis && one.value.is_none_or(|wanted| wanted == value))
 }
 
-/// For each variant with a baseline other than itself, the two indices; empty where the run has no baseline, or no remedy other
-/// than keep-alive.
+/// For each variant with a baseline other than itself, the two indices; empty where the run has no
+/// baseline, or no remedy other than keep-alive.
 pub(super) fn pairs(run: &Run) -> Vec<(usize, usize)> {
     let is_about_remedies = run.variants.iter().any(|one| {
         let mut axes = one.axes.iter();
@@ -165,7 +167,8 @@ fn has_same_load(a: &Axes, b: &Axes) -> bool {
     LOAD.iter().all(|axis| a.get(*axis) == b.get(*axis))
 }
 
-/// The axes in which `b` has another setting than `a`, in the order of the remedies, with their values.
+/// The axes in which `b` has another setting than `a`, in the order of the remedies, with their
+/// values.
 fn changed<'a>(a: &Axes, b: &'a Axes) -> Vec<(String, &'a str)> {
     let mut axes: Vec<(String, &str)> = differing(b, a)
         .into_iter()
@@ -195,7 +198,8 @@ pub(super) fn names(run: &Run, (a, b): (usize, usize)) -> String {
     }
 }
 
-/// What each variant saves against the baseline of its load: those that were shown first, the largest share first.
+/// What each variant saves against the baseline of its load: those that were shown first, the
+/// largest share first.
 pub(super) fn effects(
     run: &Run,
     variants: &[VariantFacts],

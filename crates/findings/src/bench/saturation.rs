@@ -1,5 +1,5 @@
-//! Whether a side of a bench was saturated, so that a latency is mostly waiting and throughput is the figure to compare. Must not
-//! compare variants.
+//! Whether a side of a bench was saturated, so that a latency is mostly waiting and throughput is
+//! the figure to compare. Must not compare variants.
 
 use super::machine::MachineFacts;
 use super::open_loop::OpenLoopFacts;
@@ -20,7 +20,8 @@ const QUEUEING: f64 = 3.0;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Saturation {
-    /// The client used its threads' processors to the full, or was late for the schedule of an open loop and did not reach its rate.
+    /// The client used its threads' processors to the full, or was late for the schedule of an open
+    /// loop and did not reach its rate.
     Client,
     /// The processors of the client's machine were busy, and an open loop did not reach its rate.
     Machine,
@@ -31,7 +32,8 @@ pub enum Saturation {
 }
 
 impl Saturation {
-    /// Judges by processor time where it is known, else by the latency without setup compared with that of a lone request.
+    /// Judges by processor time where it is known, else by the latency without setup compared with
+    /// that of a lone request.
     pub(super) fn of(variant: &VariantFacts) -> Option<Saturation> {
         if variant.client_is_busy() {
             return Some(Saturation::Client);

@@ -1,5 +1,5 @@
-//! Both sides of a service: the throughput that a bench measured at its door, and the connections that it opened itself meanwhile.
-//! Must not compare latencies: the comparisons of a bench do.
+//! Both sides of a service: the throughput that a bench measured at its door, and the connections
+//! that it opened itself meanwhile. Must not compare latencies: the comparisons of a bench do.
 
 use super::{BenchFacts, VariantFacts};
 use crate::figures::{ObservedCounts, share};
@@ -11,7 +11,8 @@ use intact_ledger::{Caveat, Run};
 use intact_units::number::{per_second, signed_percent, whole_percent};
 use serde::Serialize;
 
-/// What a service did while it was benched: its outgoing traffic, over all rounds, warm-up included.
+/// What a service did while it was benched: its outgoing traffic, over all rounds, warm-up
+/// included.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServiceFacts {
@@ -24,13 +25,15 @@ pub struct ServiceFacts {
     pub connections_per_request: Option<f64>,
     /// Complete inbound requests a second, the mean of the rounds.
     pub throughput_per_s: Option<f64>,
-    /// What more than the first service's that is, as a share; absent for the first service, and without an interval.
+    /// What more than the first service's that is, as a share; absent for the first service, and
+    /// without an interval.
     pub throughput_gain: Option<Interval>,
     /// Why the gain has no interval.
     pub no_interval_reason: Option<NoInterval>,
     /// What stands out in its outgoing traffic, each rule once, of the last round that had it.
     pub findings: Vec<Finding>,
-    /// The ledgers of its outgoing traffic, one for each round: folders inside the run's ledger. Empty where none was kept.
+    /// The ledgers of its outgoing traffic, one for each round: folders inside the run's ledger.
+    /// Empty where none was kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<String>,
 }

@@ -44,7 +44,8 @@ pub struct Warmup {
     pub failed: BTreeMap<&'static str, u64>,
     /// Final status codes of complete ones.
     pub status: BTreeMap<u16, u64>,
-    /// Mean latency of complete ones on the connections of the rounds, without the setup, in milliseconds.
+    /// Mean latency of complete ones on the connections of the rounds, without the setup, in
+    /// milliseconds.
     pub mean_ms: Option<f64>,
     /// The longest of these, in milliseconds.
     pub max_ms: Option<f64>,
@@ -67,7 +68,8 @@ pub struct RoundFigures {
     pub round: u32,
     /// Complete exchanges.
     pub requests: u64,
-    /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted by their numbers, in milliseconds.
+    /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted
+    /// by their numbers, in milliseconds.
     pub typical_ms: Option<f64>,
     /// Mean latency with setup, in milliseconds.
     pub mean_ms: Option<f64>,
@@ -107,7 +109,8 @@ pub struct FirstCall {
     pub ok: bool,
 }
 
-/// The status of a response without a body, because the stored one is current (RFC 9110 section 15.4.5).
+/// The status of a response without a body, because the stored one is current (RFC 9110 section
+/// 15.4.5).
 pub(super) const NOT_MODIFIED: u16 = 304;
 
 fn not_modified_share(status: &BTreeMap<u16, u64>) -> Option<f64> {
@@ -165,7 +168,8 @@ pub struct VariantFacts {
     pub tls: Option<String>,
     /// Cipher suites and the like are in the ledger; this is whether resumption was allowed.
     pub resume: bool,
-    /// How names were resolved: `system`, `cached` or `per-connection`; absent where that was no axis.
+    /// How names were resolved: `system`, `cached` or `per-connection`; absent where that was no
+    /// axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns: Option<&'static str>,
     /// Connections at once.
@@ -179,10 +183,12 @@ pub struct VariantFacts {
     pub counts: TrafficCounts,
     /// Share of TLS handshakes that resumed a session; absent when plain.
     pub resumed_share: Option<f64>,
-    /// Share of TLS handshakes with a request in early data that the server accepted; absent where none was to be sent.
+    /// Share of TLS handshakes with a request in early data that the server accepted; absent where
+    /// none was to be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub early_data_share: Option<f64>,
-    /// Share of responses that were 304 (Not Modified); absent where no stored response was revalidated.
+    /// Share of responses that were 304 (Not Modified); absent where no stored response was
+    /// revalidated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_modified_share: Option<f64>,
     /// Complete exchanges a second.
@@ -193,17 +199,20 @@ pub struct VariantFacts {
     pub requests_per_connection: Option<f64>,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
-    /// The fewest and the most exchanges on connections that the server ended; absent when it ended none.
+    /// The fewest and the most exchanges on connections that the server ended; absent when it
+    /// ended none.
     #[serde(skip)]
     pub server_closed_between: Option<(u64, u64)>,
-    /// The most exchanges on a connection, where that is more than on any that the server ended: it has no limit of requests that
-    /// explains their end.
+    /// The most exchanges on a connection, where that is more than on any that the server ended:
+    /// it has no limit of requests that explains their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried_beyond_closes: Option<u64>,
-    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants are compared by it.
+    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants
+    /// are compared by it.
     pub typical_ms: Option<f64>,
-    /// Latency of complete exchanges, setup included. In an open loop it counts from the moment a request was due, and a percentile counts
-    /// requests that were not over in time as longer than all others.
+    /// Latency of complete exchanges, setup included. In an open loop it counts from the moment a
+    /// request was due, and a percentile counts requests that were not over in time as longer
+    /// than all others.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
@@ -219,19 +228,24 @@ pub struct VariantFacts {
     pub server_cpu_us_per_request: Option<f64>,
     /// The CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
-    /// The client's ceiling: requests a second at which its threads would be busy all the time, at the CPU time that each took.
+    /// The client's ceiling: requests a second at which its threads would be busy all the time, at
+    /// the CPU time that each took.
     pub client_ceiling_per_s: Option<f64>,
     /// The server's CPU time over the time measured.
     pub server_busy: Option<f64>,
-    /// What all processes of the client's machine did with its processors; absent where that was not counted in every round.
+    /// What all processes of the client's machine did with its processors; absent where that was
+    /// not counted in every round.
     pub machine: Option<MachineFacts>,
-    /// The sockets of the client's machine before and after one of the rounds; absent where they were not counted.
+    /// The sockets of the client's machine before and after one of the rounds; absent where they
+    /// were not counted.
     pub sockets: Option<RoundSockets>,
-    /// Latency of the preflight's request without setup, in milliseconds: nothing else was under way.
+    /// Latency of the preflight's request without setup, in milliseconds: nothing else was under
+    /// way.
     pub lone_ms: Option<f64>,
     /// The side that limits the throughput, if one was saturated.
     pub saturation: Option<Saturation>,
-    /// The most requests that one connection carried; absent where the server ended one, so that its limit shows.
+    /// The most requests that one connection carried; absent where the server ended one, so that
+    /// its limit shows.
     pub reuse_seen_up_to: Option<u64>,
     /// The limit of `--reuse` or `--max-age` that no connection reached, if there is one.
     #[serde(skip)]
@@ -242,7 +256,8 @@ pub struct VariantFacts {
     pub lookups_failed: u64,
     /// Mean bytes on the wire.
     pub bytes_per_request: Option<BytesPerRequest>,
-    /// Populations: fresh and reused where both occur, else the two modes of the histogram if it has two.
+    /// Populations: fresh and reused where both occur, else the two modes of the histogram if it
+    /// has two.
     pub modes: Vec<Mode>,
     /// Warm-up.
     pub warmup: Warmup,
@@ -252,10 +267,12 @@ pub struct VariantFacts {
     pub first_calls: Vec<FirstCall>,
     /// The tiers of the first calls, where there are two or more.
     pub tiers: Option<FirstCallTiers>,
-    /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused apart.
+    /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused
+    /// apart.
     #[serde(skip)]
     pub histogram: [Vec<(f64, f64, u64)>; 2],
-    /// Why its figures measure no success, where no measured request succeeded: none had a response, or every response was an error.
+    /// Why its figures measure no success, where no measured request succeeded: none had a
+    /// response, or every response was an error.
     #[serde(skip)]
     pub no_success: Option<&'static str>,
     /// Index into the run's variants.
@@ -394,7 +411,8 @@ fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
         .then_some(most)
 }
 
-/// See [`VariantFacts::carried_beyond_closes`]. Requests under way at a GOAWAY come on top of a limit, so a tenth more is no more.
+/// See [`VariantFacts::carried_beyond_closes`]. Requests under way at a GOAWAY come on top of a
+/// limit, so a tenth more is no more.
 fn carried_beyond_closes(all: &Cell) -> Option<u64> {
     let connections = &all.connections;
     let closed_after = connections.exchanges_until_server_closed.max()?;
@@ -402,7 +420,8 @@ fn carried_beyond_closes(all: &Cell) -> Option<u64> {
     (most > closed_after.saturating_add(closed_after / 10)).then_some(most)
 }
 
-/// The limit of a connection's life that none reached: none carried that number of requests, or none was replaced within a round.
+/// The limit of a connection's life that none reached: none carried that number of requests, or
+/// none was replaced within a round.
 fn unreached_limit(axes: &AxisValues, all: &Cell, rounds: usize) -> Option<String> {
     let connections = &all.connections;
     if let Some(most) = axes.connection.most_requests() {

@@ -1,9 +1,11 @@
-//! What the steps of a search show that ended before fresh runs confirmed a rate. Must not judge a step.
+//! What the steps of a search show that ended before fresh runs confirmed a rate. Must not judge a
+//! step.
 
 use super::{CapacityInterval, StepFigures, ceiling};
 use intact_experiment::StepOutcome;
 
-/// What the steps of a search that ended early show: the highest rate that met the conditions below all that missed them.
+/// What the steps of a search that ended early show: the highest rate that met the conditions below
+/// all that missed them.
 pub(super) fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
     // a limit of the client or its machine is no upper end, and says nothing of the rates above it
     let missed = steps
@@ -23,8 +25,8 @@ pub(super) fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
     })
 }
 
-/// What bounded the search from above, if it was not the server: the limit of the lowest step above the rate that was found. Of several
-/// steps at one rate, one that the server missed comes first.
+/// What bounded the search from above, if it was not the server: the limit of the lowest step above
+/// the rate that was found. Of several steps at one rate, one that the server missed comes first.
 pub(super) fn limit(
     steps: &[StepFigures],
     found: Option<CapacityInterval>,

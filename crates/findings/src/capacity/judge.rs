@@ -1,7 +1,9 @@
-//! Whether a step at one rate, or a window of it, met the conditions; and whether the client or its machine was the limit.
+//! Whether a step at one rate, or a window of it, met the conditions; and whether the client or its
+//! machine was the limit.
 //!
-//! In addition to the conditions, requests must not wait longer and longer: then a longer step would miss them. Unless a condition is
-//! about failures, at most 1 % of the requests may fail or have an error status. Must not choose the next step.
+//! In addition to the conditions, requests must not wait longer and longer: then a longer step
+//! would miss them. Unless a condition is about failures, at most 1 % of the requests may fail or
+//! have an error status. Must not choose the next step.
 
 use super::Conditions;
 use crate::bench::{BenchFacts, ErrorResponses, MachineFacts, Saturation, VariantFacts};
@@ -13,7 +15,8 @@ use serde::Serialize;
 
 /// The share of failed requests and error responses that no condition allows.
 const FAILED: f64 = 0.01;
-/// The second half of a step has a median this many times that of the first: requests wait longer and longer.
+/// The second half of a step has a median this many times that of the first: requests wait longer
+/// and longer.
 const GROWTH: f64 = 1.5;
 /// The least growth, as a share of the time of the step.
 const GROWTH_SHARE: f64 = 0.01;
@@ -28,7 +31,8 @@ pub struct StepFigures {
     pub purpose: LoadPurpose,
     /// Requests that fell due a second.
     pub rate_per_s: f64,
-    /// `met`, or `missed`; `client-limit` or `machine-limit`: missed, and the client or the processors of its machine were the limit.
+    /// `met`, or `missed`; `client-limit` or `machine-limit`: missed, and the client or the
+    /// processors of its machine were the limit.
     pub outcome: &'static str,
     /// Why the conditions did not hold; absent where they did.
     pub reason: Option<String>,
@@ -48,15 +52,18 @@ pub struct StepFigures {
     pub max_ms: Option<f64>,
     /// Requests that were due while every connection was busy, as a share of all.
     pub queued_share: Option<f64>,
-    /// 99 % of the requests started within this time after they were due and a connection was free, in milliseconds.
+    /// 99 % of the requests started within this time after they were due and a connection was
+    /// free, in milliseconds.
     pub scheduling_error_p99_ms: Option<f64>,
     /// CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
     /// CPU time of the server over the time measured.
     pub server_busy: Option<f64>,
-    /// What all processes of the client's machine did with its processors; absent where that was not counted.
+    /// What all processes of the client's machine did with its processors; absent where that was
+    /// not counted.
     pub machine: Option<MachineFacts>,
-    /// The sockets of the client's machine before and after the step; absent where they were not counted.
+    /// The sockets of the client's machine before and after the step; absent where they were not
+    /// counted.
     pub sockets: Option<RoundSockets>,
 }
 
@@ -224,7 +231,8 @@ fn growth(variant: &VariantFacts) -> Option<String> {
     })
 }
 
-/// The limit of a step that missed, if it was not the server. Processors that others use explain a late client, not one that is busy itself.
+/// The limit of a step that missed, if it was not the server. Processors that others use explain a
+/// late client, not one that is busy itself.
 fn other_limit(variant: &VariantFacts) -> Option<&'static str> {
     let open = variant.open_loop.as_ref();
     if variant.client_is_busy() {

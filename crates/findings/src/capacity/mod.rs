@@ -1,5 +1,6 @@
-//! The capacity of a server: the highest rate that meets conditions, with an interval, and the recovery after an overload. From a run's
-//! head and its tally; the same for a live run and for a stored ledger. Must not choose steps: [`intact_experiment::RateSearch`] does.
+//! The capacity of a server: the highest rate that meets conditions, with an interval, and the
+//! recovery after an overload. From a run's head and its tally; the same for a live run and for a
+//! stored ledger. Must not choose steps: [`intact_experiment::RateSearch`] does.
 
 mod conditions;
 mod cut_off;
@@ -30,7 +31,8 @@ pub(crate) const RULES: &[&str] = &["did-not-recover"];
 /// The share of requests that wait for a connection from which it is worth a caveat.
 const QUEUED: f64 = 0.01;
 
-/// Everything that a report of a capacity lays out. Times are in milliseconds where the name says so.
+/// Everything that a report of a capacity lays out. Times are in milliseconds where the name says
+/// so.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityFacts {
@@ -67,7 +69,8 @@ pub struct CapacityInterval {
     pub value: f64,
     /// The same: the lower end of the interval.
     pub low: f64,
-    /// The lowest rate at which fresh runs missed them; absent where no rate of the server's is known to miss them.
+    /// The lowest rate at which fresh runs missed them; absent where no rate of the server's is
+    /// known to miss them.
     pub high: Option<f64>,
 }
 
@@ -93,8 +96,10 @@ pub struct VariantCapacity {
     pub concurrency: u64,
     /// The highest rate that met the conditions; absent where none did, or none was looked for.
     pub capacity_per_s: Option<CapacityInterval>,
-    /// What bounds it from above: `server` (the conditions did not hold there), `client` or `machine` (the client was the limit, or
-    /// processors that client, server and other processes share, which says nothing about the server), `most-rate` (no higher rate was to be tried), or `unknown` (the search ended before).
+    /// What bounds it from above: `server` (the conditions did not hold there), `client` or
+    /// `machine` (the client was the limit, or processors that client, server and other
+    /// processes share, which says nothing about the server), `most-rate` (no higher rate was to
+    /// be tried), or `unknown` (the search ended before).
     pub bounded_by: &'static str,
     /// Whether fresh runs confirmed each end of the interval that there is.
     pub confirmed: bool,
@@ -333,7 +338,8 @@ fn machine_limit(one: &VariantCapacity) -> Option<Caveat> {
     ))
 }
 
-/// What was not observed of the machine in a step that missed, so that other processes may have been the limit.
+/// What was not observed of the machine in a step that missed, so that other processes may have
+/// been the limit.
 fn unobserved(one: &VariantCapacity) -> Option<Caveat> {
     let mut missed = one.all_figures().filter(|one| one.outcome == "missed");
     let absent = missed.find_map(|step| match &step.machine {

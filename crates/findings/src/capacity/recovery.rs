@@ -1,4 +1,5 @@
-//! What an overload did: whether the conditions held before it, and how long after it they held again. Must not compare variants.
+//! What an overload did: whether the conditions held before it, and how long after it they held
+//! again. Must not compare variants.
 
 use super::judge::{StepFigures, figures, judge, load};
 use super::{Conditions, ceiling};
@@ -28,19 +29,21 @@ pub struct Recovery {
     pub overload_s: f64,
     /// Requests a second before and after it.
     pub rate_per_s: f64,
-    /// Whether the conditions held at that rate before the overload; if not, nothing is known of a recovery.
+    /// Whether the conditions held at that rate before the overload; if not, nothing is known of a
+    /// recovery.
     pub held_before: bool,
     /// Whether the overload broke the conditions.
     pub broke: bool,
-    /// From the end of the overload until the begin of the first window from which on the conditions held, in seconds; absent where they
-    /// did not hold again.
+    /// From the end of the overload until the begin of the first window from which on the
+    /// conditions held, in seconds; absent where they did not hold again.
     pub recovered_after_s: Option<f64>,
-    /// What kept the conditions from holding last, after the overload, if it was not the server: `client` or `machine`. The server may
-    /// then have recovered before.
+    /// What kept the conditions from holding last, after the overload, if it was not the server:
+    /// `client` or `machine`. The server may then have recovered before.
     pub limited_by: Option<&'static str>,
     /// How long requests fell due after the overload, until the traffic stopped, in seconds.
     pub watched_s: f64,
-    /// Whether the conditions held at the same rate after a pause without traffic; absent where that was not tried.
+    /// Whether the conditions held at the same rate after a pause without traffic; absent where
+    /// that was not tried.
     pub held_after_pause: Option<bool>,
     /// The windows.
     pub windows: Vec<RecoveryWindow>,

@@ -54,7 +54,8 @@ fn run(search: bool) -> Run {
     run
 }
 
-/// Records a window of a second in which 200 requests fell due. `change` gets the number of a request.
+/// Records a window of a second in which 200 requests fell due. `change` gets the number of a
+/// request.
 fn window(
     tally: &mut Tally,
     round: u32,

@@ -1,4 +1,5 @@
-//! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must not compute figures.
+//! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must
+//! not compute figures.
 
 use super::{CapacityFacts, CapacityInterval, CapacityRatio, Recovery, VariantCapacity};
 use crate::bench::{SHARED, no_success_verdict};

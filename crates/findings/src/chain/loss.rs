@@ -1,8 +1,10 @@
-//! Requests that are expected to be lost on a hop, from the idle times that a log shows. Must not know a limit's origin.
+//! Requests that are expected to be lost on a hop, from the idle times that a log shows. Must not
+//! know a limit's origin.
 //!
-//! The server closes at its limit `S`. Its FIN takes half a round trip; a request that is sent within the round trip before the close
-//! arrives crosses it. So of the idle times around `S`, the part that falls into one round trip is lost. A client that does not look at
-//! its connections before it sends loses every request with an idle time between `S` and its own limit.
+//! The server closes at its limit `S`. Its FIN takes half a round trip; a request that is sent
+//! within the round trip before the close arrives crosses it. So of the idle times around `S`, the
+//! part that falls into one round trip is lost. A client that does not look at its connections
+//! before it sends loses every request with an idle time between `S` and its own limit.
 
 use super::HopFacts;
 use crate::statement::{Statement, Value, requests, statement};
@@ -51,7 +53,8 @@ pub struct GapFacts {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossFacts {
-    /// Idle times in the danger band of the server's limit: its last fifth, at most its last second.
+    /// Idle times in the danger band of the server's limit: its last fifth, at most its last
+    /// second.
     pub near: u64,
     /// Requests lost by a client that notices each close at once, as a share of all.
     pub lost_share: f64,
@@ -61,7 +64,8 @@ pub struct LossFacts {
     pub lost_share_at_most: f64,
     /// The same per hour.
     pub lost_per_h_at_most: f64,
-    /// The longest idle time of the log is shorter than the limit: connections may have ended before.
+    /// The longest idle time of the log is shorter than the limit: connections may have ended
+    /// before.
     pub is_beyond_the_log: bool,
 }
 
@@ -170,7 +174,8 @@ mod tests {
 
     #[test]
     fn the_part_of_a_round_trip_in_the_danger_band_is_lost() {
-        // 100 idle times in the last second before the limit, a round trip of 10 ms: one is lost, in two hours
+        // 100 idle times in the last second before the limit, a round trip of 10 ms: one is lost,
+        // in two hours
         let facts = facts(&[(10, 9_000), (4_500, 100), (20_000, 40), (90_000, 5)], 10);
         let loss = facts.hops[0].loss.as_ref().unwrap();
         assert_eq!(loss.near, 100);

@@ -1,4 +1,5 @@
-//! Limits to set: below a server's, above a client's, and one set for the whole chain. Must not judge a hop.
+//! Limits to set: below a server's, above a client's, and one set for the whole chain. Must not
+//! judge a hop.
 
 use super::{HopFacts, IdleKind, Order};
 use crate::check::below;
@@ -37,14 +38,16 @@ pub(super) fn below_s(server_s: f64) -> f64 {
     below(server_s) as f64 / 1e3
 }
 
-/// A server's limit that is safe above that of a client: 10 % more, at least a second, in whole seconds.
+/// A server's limit that is safe above that of a client: 10 % more, at least a second, in whole
+/// seconds.
 pub(super) fn above_s(client_s: f64) -> f64 {
     (client_s + (client_s / 10.0).max(1.0)).ceil()
 }
 
-/// The limits that change so that every hop is in order. From the client on: the first limit is lowered, the others are raised, since a
-/// lower limit in the middle of the chain would have to go on to the client. Where nothing can be raised above, the client's side is
-/// lowered. None where a limit is unknown.
+/// The limits that change so that every hop is in order. From the client on: the first limit is
+/// lowered, the others are raised, since a lower limit in the middle of the chain would have to go
+/// on to the client. Where nothing can be raised above, the client's side is lowered. None where a
+/// limit is unknown.
 pub(super) fn consistent(chain: &[Hop], hops: &[HopFacts]) -> Vec<HopSetting> {
     if hops.iter().any(|hop| hop.order == Order::Unknown) {
         return Vec::new();

@@ -39,7 +39,8 @@ const CLIENTS: &[(&str, &str, Unit, &str)] = &[
     ("nginx upstream", "keepalive_timeout ", Unit::WholeSeconds, "s;"),
 ];
 
-/// How long a client may keep a connection idle that the server ends after so long: a margin below it, in milliseconds.
+/// How long a client may keep a connection idle that the server ends after so long: a margin below
+/// it, in milliseconds.
 pub(crate) fn below(server_s: f64) -> u64 {
     let server = server_s * 1e3;
     let margin = match server {

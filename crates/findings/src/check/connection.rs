@@ -1,4 +1,5 @@
-//! Whether connections are kept at all, for how many requests, after which responses; and the summary of a check in sentences.
+//! Whether connections are kept at all, for how many requests, after which responses; and the
+//! summary of a check in sentences.
 
 use super::{CheckFacts, Target, drain, finding};
 use crate::failure_remedy::{failure_remedy, failure_words};
@@ -24,7 +25,8 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     }
     let errors = &facts.errors;
     if errors.is_all() {
-        // without counts: the card is printed before the limits are measured, and the sentence stays the same
+        // without counts: the card is printed before the limits are measured, and the sentence
+        // stays the same
         return vec![errors.only_errors(None, "this profile describes an error page") + "."];
     }
     if let Some(drain) = &facts.drain {
@@ -258,7 +260,8 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     } else {
         "not announced"
     };
-    // a connection that was used now and then ended with fewer requests: they are not what is limited
+    // a connection that was used now and then ended with fewer requests: they are not what is
+    // limited
     let aged = facts.max_age.as_ref();
     let aged = aged.filter(|age| age.answered < measured && max.announced.is_none());
     let age = aged.and_then(|age| Some((age.measured_s?, age.answered)));

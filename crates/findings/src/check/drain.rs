@@ -1,7 +1,9 @@
-//! The end of a server's process: what it announced, for how long it responded, which requests it lost.
+//! The end of a server's process: what it announced, for how long it responded, which requests it
+//! lost.
 //!
-//! A request counts as lost when it was sent on a connection whose end could not be seen, and got no complete response. Must not
-//! count what HTTP/2 declares unprocessed: that is safe to send again (RFC 9113 section 6.8).
+//! A request counts as lost when it was sent on a connection whose end could not be seen, and got
+//! no complete response. Must not count what HTTP/2 declares unprocessed: that is safe to send
+//! again (RFC 9113 section 6.8).
 
 mod findings;
 
@@ -15,7 +17,8 @@ use std::collections::BTreeMap;
 /// A response this soon after the signal may precede the server's reaction to it, in nanoseconds.
 const REACTION: u64 = 50_000_000;
 
-/// What a server did between the signal and the end of its process. Times are milliseconds after the signal.
+/// What a server did between the signal and the end of its process. Times are milliseconds after
+/// the signal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainFacts {
@@ -51,7 +54,8 @@ pub struct DrainRequests {
     pub answered: u64,
     /// With a complete response of 5xx.
     pub errors: u64,
-    /// Declared unprocessed by the server, so that they are safe to send again: GOAWAY or REFUSED_STREAM.
+    /// Declared unprocessed by the server, so that they are safe to send again: GOAWAY or
+    /// REFUSED_STREAM.
     pub refused: u64,
     /// Without a complete response.
     pub lost: u64,
@@ -73,7 +77,8 @@ pub struct DrainVersion {
     pub announced_from_ms: Option<f64>,
     /// When the server ended the first connection that was idle at the signal and stayed so.
     pub idle_ended_ms: Option<f64>,
-    /// The last stream that the server may have processed, by its GOAWAY; the largest number where it did not say.
+    /// The last stream that the server may have processed, by its GOAWAY; the largest number where
+    /// it did not say.
     pub last_stream: Option<u32>,
 }
 
@@ -231,8 +236,8 @@ impl DrainVersion {
     }
 }
 
-/// Whether the server could announce the end of a connection: by GOAWAY at any time, in HTTP/1 only with a response. The first
-/// responses may precede the server's reaction to the signal.
+/// Whether the server could announce the end of a connection: by GOAWAY at any time, in HTTP/1 only
+/// with a response. The first responses may precede the server's reaction to the signal.
 fn could_announce(drain: &Drain, at: usize, connection: &DrainConnection) -> bool {
     let is_late = |ended_at: Nanos| ended_at >= drain.at.after(REACTION);
     let responded =

@@ -1,4 +1,5 @@
-//! The waterfall: requests on new connections against the next ones on the same, and what the difference means.
+//! The waterfall: requests on new connections against the next ones on the same, and what the
+//! difference means.
 
 use super::{CheckFacts, finding};
 use crate::figures::NANOS_PER_MS;
@@ -29,7 +30,8 @@ const GAP: f64 = 10.0;
 /// A share of the first request's time below which reuse saves next to nothing.
 const LITTLE: f64 = 0.1;
 
-/// A handful of measurements, in milliseconds. Too few for percentiles: the median claims to be no more than that.
+/// A handful of measurements, in milliseconds. Too few for percentiles: the median claims to be no
+/// more than that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SmallSample {
@@ -73,14 +75,16 @@ pub struct FreshVsReused {
     pub fresh: BTreeMap<&'static str, Option<SmallSample>>,
     /// The next ones on the same.
     pub reused: BTreeMap<&'static str, Option<SmallSample>>,
-    /// Of each of the two the request whose total is the median, phase by phase in milliseconds: its phases add up to its total.
+    /// Of each of the two the request whose total is the median, phase by phase in milliseconds:
+    /// its phases add up to its total.
     pub median_request: MedianRequests,
     /// How much later responses come on reused connections, if they do.
     #[serde(skip)]
     pub(crate) delay: Option<ReuseDelay>,
 }
 
-/// One request of each kind, phase by phase, in milliseconds; a phase that it did not have is left out.
+/// One request of each kind, phase by phase, in milliseconds; a phase that it did not have is left
+/// out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MedianRequests {
@@ -257,7 +261,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Five connections with three requests each: setup, the first response, the next ones, in milliseconds.
+    /// Five connections with three requests each: setup, the first response, the next ones, in
+    /// milliseconds.
     fn found(setup: u64, first: u64, next: u64) -> Vec<&'static str> {
         let mut rows = Vec::new();
         for connection in 0..5u64 {

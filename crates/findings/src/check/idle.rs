@@ -1,4 +1,5 @@
-//! Idle limits: what they mean for clients and for balancers in front, and requests at the moment of the limit.
+//! Idle limits: what they mean for clients and for balancers in front, and requests at the moment
+//! of the limit.
 
 use super::{CheckFacts, CloseFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
 use crate::finding::{Finding, Severity};
@@ -7,7 +8,8 @@ use crate::statement::{Statement, Value, list, statement, timer_s};
 use intact_ledger::CloseKind;
 use intact_units::number::{tick, timer};
 
-/// Idle limits of balancers and routers towards the servers behind them, in seconds, as their documentation says.
+/// Idle limits of balancers and routers towards the servers behind them, in seconds, as their
+/// documentation says.
 const BALANCERS: [(&str, f64); 3] = [
     ("AWS ALB", 60.0),
     ("Heroku router", 90.0),

@@ -1,4 +1,5 @@
-//! The limits of a connection: idle time, requests, and what happens at the moment of the idle limit.
+//! The limits of a connection: idle time, requests, and what happens at the moment of the idle
+//! limit.
 
 use intact_ledger::server_profile::{
     Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
@@ -48,17 +49,19 @@ impl CloseFacts {
     }
 }
 
-/// Samples that differ by more, in seconds, are those of a server that looks at its connections once in a while.
+/// Samples that differ by more, in seconds, are those of a server that looks at its connections
+/// once in a while.
 const SWEEP: f64 = 0.5;
 
-/// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s` is absent then.
+/// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s`
+/// is absent then.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleTimeout {
     /// From the last response to the server's end, in seconds: the shortest of the samples.
     pub measured_s: Option<f64>,
-    /// The idle time after which an end can come at the earliest, in seconds. Where the samples differ it is shorter than all of them, by
-    /// as much as they differ.
+    /// The idle time after which an end can come at the earliest, in seconds. Where the samples
+    /// differ it is shorter than all of them, by as much as they differ.
     pub earliest_s: Option<f64>,
     /// Every end of an idle connection that was seen, in seconds.
     pub samples_s: Vec<f64>,
@@ -115,8 +118,9 @@ impl IdleTimeout {
     }
 }
 
-/// The earliest end that is possible. A server that looks at its connections once in a while ends them late by up to that interval,
-/// which is at least as long as the samples differ. An announced limit that no sample contradicts is the limit.
+/// The earliest end that is possible. A server that looks at its connections once in a while ends
+/// them late by up to that interval, which is at least as long as the samples differ. An announced
+/// limit that no sample contradicts is the limit.
 fn earliest(first: f64, samples: &[f64], announced: Option<f64>) -> f64 {
     let last = samples.iter().copied().fold(first, f64::max);
     let possible = if last - first > SWEEP {

@@ -94,14 +94,16 @@ impl CheckFacts {
         Ok(counted)
     }
 
-    /// Whether it is known if an announced HTTP/3 accepts early data. Where sessions are not resumed, it cannot.
+    /// Whether it is known if an announced HTTP/3 accepts early data. Where sessions are not
+    /// resumed, it cannot.
     fn has_tried_early_quic(&self) -> bool {
         self.http3
             .as_ref()
             .is_none_or(|seen| seen.early_data.is_some() || seen.resumed == Some(false))
     }
 
-    /// Whether a probe came to its end: a drain runs without the others, and some run only where they are asked for.
+    /// Whether a probe came to its end: a drain runs without the others, and some run only where
+    /// they are asked for.
     fn has_run(&self, probe: &str) -> bool {
         let is_asked_for = match probe {
             FIRST => true,

@@ -1,4 +1,5 @@
-//! What TLS and HTTP/2 on this server mean for the price of a connection, and what is offered that should not be.
+//! What TLS and HTTP/2 on this server mean for the price of a connection, and what is offered that
+//! should not be.
 
 use super::{CheckFacts, finding};
 use crate::finding::{Finding, Severity};

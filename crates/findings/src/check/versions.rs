@@ -38,7 +38,8 @@ pub struct Target {
     pub followed: Vec<Redirect>,
     /// A redirect that was not followed.
     pub redirect: Option<Redirect>,
-    /// Whether the port speaks the other of TLS and plain HTTP; absent where that was not looked at.
+    /// Whether the port speaks the other of TLS and plain HTTP; absent where that was not looked
+    /// at.
     pub other_scheme: Option<bool>,
     #[serde(skip)]
     pub(super) failure: Option<Failure>,
@@ -159,7 +160,8 @@ pub struct VersionFacts {
     pub supported: bool,
     /// Whether a second request was answered on the same connection.
     pub reused: Option<bool>,
-    /// What curl would print about the connection after the first response: `left intact` or `closing`.
+    /// What curl would print about the connection after the first response: `left intact` or
+    /// `closing`.
     pub curl: Option<&'static str>,
     /// The status of the first response.
     pub status: Option<u16>,
@@ -225,7 +227,8 @@ pub struct TlsFacts {
     pub cipher: Option<String>,
     /// The full handshake, in milliseconds.
     pub handshake_ms: f64,
-    /// Of that, until the first bytes of the server's response came: a round trip and the server's part of the key exchange.
+    /// Of that, until the first bytes of the server's response came: a round trip and the server's
+    /// part of the key exchange.
     pub to_first_response_ms: Option<f64>,
     /// Of that, the rest: our checks of the chain, and with TLS 1.2 another round trip.
     pub rest_ms: Option<f64>,
@@ -235,7 +238,8 @@ pub struct TlsFacts {
     pub certificates: u32,
     /// Their bytes.
     pub chain_bytes: u64,
-    /// Tickets until the first response was complete; absent for TLS 1.2, where they are not counted.
+    /// Tickets until the first response was complete; absent for TLS 1.2, where they are not
+    /// counted.
     pub tickets: Option<u32>,
 }
 
@@ -345,7 +349,8 @@ pub struct Http3Facts {
     pub host: Option<String>,
     /// The UDP port.
     pub port: u16,
-    /// Whether a request got a response; absent where none was tried, because this build has no HTTP/3.
+    /// Whether a request got a response; absent where none was tried, because this build has no
+    /// HTTP/3.
     pub works: Option<bool>,
     /// Whether the packets got no response at all.
     pub is_blocked: Option<bool>,
@@ -369,7 +374,8 @@ pub struct Http3Facts {
     pub connections: Vec<Http3ConnectionFacts>,
     /// How long an idle connection is kept.
     pub idle_timeout: Option<Http3Idle>,
-    /// Requests at once that the server announces for a new connection (`initial_max_streams_bidi`).
+    /// Requests at once that the server announces for a new connection
+    /// (`initial_max_streams_bidi`).
     pub max_request_streams: Option<u64>,
 }
 
@@ -379,18 +385,20 @@ pub struct Http3Facts {
 pub struct Http3ConnectionFacts {
     /// `full`, `resumed` or `early-data`.
     pub handshake: Handshake,
-    /// Transport and TLS together, in milliseconds; absent with early data, where no request waits for the setup.
+    /// Transport and TLS together, in milliseconds; absent with early data, where no request waits
+    /// for the setup.
     pub setup_ms: Option<f64>,
     /// From the first packet to the server's first bytes, in milliseconds.
     pub to_first_response_ms: Option<f64>,
-    /// Round trips that the setup needed: more than one after Retry or HelloRetryRequest, or where the server's flight is above three
-    /// times the client's.
+    /// Round trips that the setup needed: more than one after Retry or HelloRetryRequest, or where
+    /// the server's flight is above three times the client's.
     pub round_trips: Option<u32>,
     /// The first request with the setup, in milliseconds.
     pub first_request_ms: Option<f64>,
 }
 
-/// The idle limit of a QUIC connection. At the announced time both sides drop the connection and send nothing.
+/// The idle limit of a QUIC connection. At the announced time both sides drop the connection and
+/// send nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Idle {
@@ -475,7 +483,8 @@ fn connection(seen: &Http3Connection) -> Http3ConnectionFacts {
 pub struct Http2Facts {
     /// The server's SETTINGS by name, as sent.
     pub settings: BTreeMap<String, u32>,
-    /// From the end of HEADERS to the first DATA, for each response, in milliseconds; 0: together; absent: no body.
+    /// From the end of HEADERS to the first DATA, for each response, in milliseconds; 0: together;
+    /// absent: no body.
     pub headers_to_data_ms: Vec<Option<f64>>,
     /// Bytes of the header block of each request.
     pub request_head_bytes: Vec<u64>,

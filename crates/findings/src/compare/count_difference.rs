@@ -1,4 +1,5 @@
-//! Times and counts of each program against the baseline: one figure for each round, paired by round.
+//! Times and counts of each program against the baseline: one figure for each round, paired by
+//! round.
 
 use super::variant::{ProgramFacts, RoundFigures};
 use crate::stats::Interval;

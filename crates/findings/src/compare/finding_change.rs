@@ -13,8 +13,8 @@ pub enum FindingState {
     New,
     /// In more than half of the baseline's rounds, and in none of the program's.
     Gone,
-    /// In more than half of the baseline's rounds and in none of the program's, which did not call the destination, or whose traffic
-    /// to it was not observed.
+    /// In more than half of the baseline's rounds and in none of the program's, which did not call
+    /// the destination, or whose traffic to it was not observed.
     NotTested,
     /// In some rounds of both, or in too few to decide.
     Unchanged,

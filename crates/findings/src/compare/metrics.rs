@@ -1,5 +1,6 @@
-//! A comparison as requirements ask for it: subjects are the programs, counts are those of one run on average. Without a selector
-//! a requirement is about the programs that are compared with the baseline, so the baseline is the last subject.
+//! A comparison as requirements ask for it: subjects are the programs, counts are those of one run
+//! on average. Without a selector a requirement is about the programs that are compared with the
+//! baseline, so the baseline is the last subject.
 
 use super::{CompareFacts, ProgramFacts};
 use crate::figures::{NANOS_PER_MS, resumed_range};

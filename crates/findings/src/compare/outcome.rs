@@ -1,5 +1,6 @@
-//! What a comparison shows of each program: every difference of wall time, CPU time and connections, the largest first.
-//! Also the reasons why a difference is no improvement. Must not write whole sentences.
+//! What a comparison shows of each program: every difference of wall time, CPU time and
+//! connections, the largest first. Also the reasons why a difference is no improvement. Must not
+//! write whole sentences.
 
 use super::count_difference::{CountDifference, CountStatistic};
 use super::variant::ProgramFacts;
@@ -9,7 +10,8 @@ use crate::time_difference::{TimeDifference, TimeStatistic};
 use intact_units::number::{mean, time, whole_percent};
 use serde::Serialize;
 
-/// Shares of failed requests that grow by less, and numbers of requests that differ by less, are alike.
+/// Shares of failed requests that grow by less, and numbers of requests that differ by less, are
+/// alike.
 const ALIKE: (f64, f64) = (0.01, 0.05);
 
 /// A figure that programs are compared by.
@@ -33,7 +35,8 @@ pub struct FigureChange {
     pub a: f64,
     /// The same of the program.
     pub b: f64,
-    /// `(b - a) / a` with its 95 % interval: negative when `b` is less. Absent with fewer than 8 rounds, or where `a` is 0.
+    /// `(b - a) / a` with its 95 % interval: negative when `b` is less. Absent with fewer than 8
+    /// rounds, or where `a` is 0.
     pub change: Option<Interval>,
     /// Whether a difference was shown; absent with fewer than 8 rounds.
     pub significant: Option<bool>,
@@ -100,7 +103,8 @@ fn figures(
     all
 }
 
-/// Whether this number of requests is fewer than the others: a program that sends fewer is faster for that reason.
+/// Whether this number of requests is fewer than the others: a program that sends fewer is faster
+/// for that reason.
 pub(crate) fn is_fewer(ours: f64, theirs: f64) -> bool {
     ours < (1.0 - ALIKE.1) * theirs
 }
@@ -140,7 +144,8 @@ impl ProgramFacts {
         sum as f64 / self.rounds.len().max(1) as f64
     }
 
-    /// Why no figure of the program describes successful work: it sent requests, and none had a successful response.
+    /// Why no figure of the program describes successful work: it sent requests, and none had a
+    /// successful response.
     pub fn no_success(&self) -> Option<&'static str> {
         let errors = ErrorResponses::among(&self.requests.status, None);
         let only_errors = errors.is_all();
@@ -176,7 +181,8 @@ impl Outcome {
         figures.filter(|one| one.significant == Some(false))
     }
 
-    /// Whether the differences that were shown are all less; `None` without any, where some are more, and where the work differs.
+    /// Whether the differences that were shown are all less; `None` without any, where some are
+    /// more, and where the work differs.
     pub fn is_less(&self) -> Option<bool> {
         let mut shown = self.shown().map(|one| one.b < one.a);
         let first = shown.next()?;

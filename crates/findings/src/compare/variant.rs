@@ -1,4 +1,5 @@
-//! One of the programs: figures of each of its rounds, sums over them, its findings and in how many rounds they stood.
+//! One of the programs: figures of each of its rounds, sums over them, its findings and in how many
+//! rounds they stood.
 
 use crate::figures::{NANOS_PER_MS, ObservedCounts, embeds};
 use crate::finding::Finding;

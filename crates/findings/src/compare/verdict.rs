@@ -1,4 +1,5 @@
-//! The first sentences of a comparison: the differences that were shown and those that were not, the other counts, the findings.
+//! The first sentences of a comparison: the differences that were shown and those that were not,
+//! the other counts, the findings.
 
 use super::count_difference::{CountDifference, CountStatistic};
 use super::finding_change::{FindingChange, FindingState};
@@ -51,7 +52,8 @@ pub(super) fn sentences(
     said
 }
 
-/// What the sentences of a likeness leave out: they have reuse and connections per request, and tests are always recorded separately.
+/// What the sentences of a likeness leave out: they have reuse and connections per request, and
+/// tests are always recorded separately.
 pub(super) fn with_production(
     programs: &[ProgramFacts],
     outcomes: &[Outcome],
@@ -83,7 +85,8 @@ fn no_requests(first: &ProgramFacts, other: &ProgramFacts) -> Option<String> {
     ))
 }
 
-/// `new against old: 95 % fewer connections (20 → 1), 44 % less wall time (1.30 s → 730 ms, 95 %: 37 to 51 %)`.
+/// `new against old: 95 % fewer connections (20 → 1), 44 % less wall time (1.30 s → 730 ms, 95 %:
+/// 37 to 51 %)`.
 fn shown(outcome: &Outcome) -> Option<String> {
     let all: Vec<String> = outcome.shown().map(difference).collect();
     (!all.is_empty()).then(|| format!("{} against {}: {}", outcome.b, outcome.a, all.join(", ")))

@@ -51,7 +51,8 @@ pub enum FaultOutcome {
     Hung,
     /// A response was cut short, and the program may have taken it as complete.
     Truncated,
-    /// A request that is not idempotent may have reached the server twice; whether it was sent again is not certain.
+    /// A request that is not idempotent may have reached the server twice; whether it was sent
+    /// again is not certain.
     PossiblyDuplicated,
     /// A request that is not idempotent was sent again after bytes of it had reached the server.
     Duplicated,
@@ -169,25 +170,29 @@ pub struct FaultCell {
     pub recovered: Bounds,
     /// Requests that got no complete response in the end.
     pub failed: Bounds,
-    /// Requests that are not idempotent, of which bytes reached the server, and that were sent again.
+    /// Requests that are not idempotent, of which bytes reached the server, and that were sent
+    /// again.
     pub duplicated: Bounds,
     /// Responses cut short that the program may have taken as complete.
     pub truncated: Bounds,
     /// Connections that the program kept until its end.
     pub leaked: u64,
-    /// The longest wait of a request on a connection under the fault; absent where nothing was shown.
+    /// The longest wait of a request on a connection under the fault; absent where nothing was
+    /// shown.
     pub hung_ms: Option<f64>,
     /// What ended that wait.
     pub hung_until: Option<StallEnd>,
     /// Whether no timeout of the program ended a wait, so that it could have lasted longer.
     pub hung_at_least: bool,
-    /// The longest time that recovery took: from the first attempt until a further one had a connection.
+    /// The longest time that recovery took: from the first attempt until a further one had a
+    /// connection.
     pub cost_ms: Option<f64>,
     /// One of the affected requests, the worst: `POST /orders`.
     pub example: Option<String>,
     /// Why bounds are all that is known, where that is so.
     pub undecided: Option<&'static str>,
-    /// Whether the program's kernel kept bytes that may be further requests: `sent`, `failed` and `recovered` are then lower bounds.
+    /// Whether the program's kernel kept bytes that may be further requests: `sent`, `failed` and
+    /// `recovered` are then lower bounds.
     pub has_held: bool,
     /// Whether a part of the traffic was not observed, so that counts are lower bounds.
     pub is_partly_seen: bool,

@@ -1,4 +1,5 @@
-//! The cells of the card: which kinds at which destinations, and why some show nothing. Must not judge a strike.
+//! The cells of the card: which kinds at which destinations, and why some show nothing. Must not
+//! judge a strike.
 
 use super::card::{Bounds, FaultCell, FaultOutcome, Obstacle};
 use super::judge::RunJudge;

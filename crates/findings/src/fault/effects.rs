@@ -1,5 +1,5 @@
-//! What one strike did to the requests that it affected: who got a response in the end, what arrived twice, how long it took.
-//! Must not write sentences.
+//! What one strike did to the requests that it affected: who got a response in the end, what
+//! arrived twice, how long it took. Must not write sentences.
 
 use super::card::FaultCell;
 use super::judge::{Reached, RunJudge, Victim};
@@ -83,8 +83,8 @@ impl RunJudge<'_> {
         cell.cost_ms = longest(cell.cost_ms, waited + setup);
     }
 
-    /// Whether the next request on the connection fails within the program: on a reset socket, or in a session of HTTP/2 that has
-    /// received GOAWAY and was not taken out of use yet.
+    /// Whether the next request on the connection fails within the program: on a reset socket, or
+    /// in a session of HTTP/2 that has received GOAWAY and was not taken out of use yet.
     fn can_fail_unsent(&self, strike: &FaultStrike) -> bool {
         let place = self.run.connections.get(&strike.connection);
         match strike.kind {
@@ -94,8 +94,9 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Counts a request that may have failed there, as its bytes never left the program, with the reason for the doubt: without a run
-    /// to compare with, and where that run has more requests. Returns whether it may have failed.
+    /// Counts a request that may have failed there, as its bytes never left the program, with the
+    /// reason for the doubt: without a run to compare with, and where that run has more
+    /// requests. Returns whether it may have failed.
     fn add_unsent(&self, cell: &mut FaultCell, alone: &'static str, fewer: &'static str) -> bool {
         let before = self.baseline.map(|rows| {
             let requests = rows.requests_to(&cell.destination);
@@ -155,7 +156,8 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Whether the program reported a failed request: it ended with a failure, and sent nothing after that request.
+    /// Whether the program reported a failed request: it ended with a failure, and sent nothing
+    /// after that request.
     fn is_reported(&self, failed: &SentRequest) -> bool {
         let has_failed = self.run.end.as_ref().is_some_and(|end| !end.is_success());
         has_failed && self.run.requests.iter().all(|one| one.at <= failed.end)

@@ -1,4 +1,5 @@
-//! What stands out on the card, and what to change. Each remedy is general; the setting of a client belongs to `intact fix`.
+//! What stands out on the card, and what to change. Each remedy is general; the setting of a client
+//! belongs to `intact fix`.
 
 use super::card::{FaultCell, FaultOutcome};
 use crate::finding::{Finding, Severity};

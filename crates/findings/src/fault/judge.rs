@@ -1,4 +1,5 @@
-//! The verdict of one kind of fault at one destination: a fold over the strikes on its connections. Must not write sentences.
+//! The verdict of one kind of fault at one destination: a fold over the strikes on its connections.
+//! Must not write sentences.
 
 use super::card::{Bounds, FaultCell, FaultOutcome, Obstacle};
 use super::repeats::{Repeat, repeats};
@@ -69,7 +70,8 @@ impl<'a> RunJudge<'a> {
         })
     }
 
-    /// Why nothing was shown at a destination, where that is known before its strikes are looked at.
+    /// Why nothing was shown at a destination, where that is known before its strikes are looked
+    /// at.
     pub(super) fn obstacle(&self, destination: &str) -> Option<Obstacle> {
         if self.run.end.is_none() {
             return Some(Obstacle::NotRun);
@@ -166,7 +168,8 @@ impl<'a> RunJudge<'a> {
             && !self.run.requests.iter().any(ends)
     }
 
-    /// Whether a strike that affected no request shows what the program does, and whether the program then kept the connection.
+    /// Whether a strike that affected no request shows what the program does, and whether the
+    /// program then kept the connection.
     fn shows(
         &self,
         nth: usize,
@@ -203,21 +206,24 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Whether the program kept a connection that the peer had closed, although it sent `further` requests to the destination.
+    /// Whether the program kept a connection that the peer had closed, although it sent `further`
+    /// requests to the destination.
     fn is_left_open(&self, strike: &FaultStrike, further: usize) -> bool {
         let last = self.run.requests.iter().map(|one| one.end).max();
         match strike.ended {
             StallEnd::EndOfRun | StallEnd::Limit => further > 0,
-            // with the program's end its sockets are closed; one further request may be what made it look
+            // with the program's end its sockets are closed; one further request may be what made
+            // it look
             StallEnd::ProgramClosed => further > 1 && last.is_some_and(|last| strike.end >= last),
             StallEnd::Fault => false,
         }
     }
 }
 
-/// The requests that a strike affected, as indices: on its connection, over after it, and without a complete response. A response
-/// whose body ends with the connection looks complete where it was cut. Nothing passes after a strike: what began then got no
-/// response, although an inferred exchange may look complete.
+/// The requests that a strike affected, as indices: on its connection, over after it, and without a
+/// complete response. A response whose body ends with the connection looks complete where it was
+/// cut. Nothing passes after a strike: what began then got no response, although an inferred
+/// exchange may look complete.
 fn affected(run: &RunRows, strike: &FaultStrike) -> Vec<usize> {
     let is_cut = |request: &SentRequest| cuts(strike.kind) && request.at < strike.at;
     let requests = run.requests.iter().enumerate();

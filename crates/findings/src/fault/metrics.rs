@@ -1,4 +1,5 @@
-//! The card as requirements ask for it: a subject for each kind at each destination. What was not shown has no value.
+//! The card as requirements ask for it: a subject for each kind at each destination. What was not
+//! shown has no value.
 
 use super::card::{Bounds, FaultCell};
 use super::{FaultFacts, findings};

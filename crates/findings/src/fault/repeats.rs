@@ -1,4 +1,5 @@
-//! Which request repeats which: by fingerprint, and by the number of equal requests in the run without a fault. Must not judge.
+//! Which request repeats which: by fingerprint, and by the number of equal requests in the run
+//! without a fault. Must not judge.
 
 use super::run_rows::{RunRows, SentRequest};
 use intact_ledger::{Fingerprint, Method, Target};
@@ -6,7 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The program sends equal requests, and there is no run to compare with.
 pub(super) const NO_COMPARISON: &str = "the program sends equal requests, so that a retry looks like the next one; `--fault none,KIND` compares with a run without a fault";
-/// Equal requests that begin within this time, in nanoseconds, may be parallel. The relay sees two connections in any order.
+/// Equal requests that begin within this time, in nanoseconds, may be parallel. The relay sees two
+/// connections in any order.
 const TOGETHER: u64 = 20_000_000;
 /// The counts of equal requests do not decide it.
 const OTHER_COUNT: &str = "the program sends equal requests, and their number differs from that of the run without a fault";
@@ -53,7 +55,8 @@ fn named(request: &SentRequest) -> Option<(&Method, &Target)> {
     request.method.as_ref().zip(request.target.as_ref())
 }
 
-/// The repeats of `failed` requests (indices into the rows' requests), by the index of the failed one.
+/// The repeats of `failed` requests (indices into the rows' requests), by the index of the failed
+/// one.
 pub(super) fn repeats(
     rows: &RunRows,
     failed: &[usize],
@@ -102,7 +105,8 @@ fn pairs(rows: &RunRows, failed: &[usize], equal: &[usize]) -> Vec<(usize, usize
     let mut pairs = Vec::new();
     for &index in failed {
         let one = &rows.requests[index];
-        // what was over before the first began is no repeat; which of the two was seen first shows nothing
+        // what was over before the first began is no repeat; which of the two was seen first shows
+        // nothing
         let may_repeat = |&other: &usize| {
             let later = &rows.requests[other];
             later.end > one.at && later.connection != one.connection && !used.contains(&other)
@@ -131,9 +135,11 @@ enum Decision {
     AreRepeats(Option<&'static str>),
 }
 
-/// Whether the later ones of `equal` requests are repeats: `pairs` of them may be, and `before` were sent without a fault.
+/// Whether the later ones of `equal` requests are repeats: `pairs` of them may be, and `before`
+/// were sent without a fault.
 ///
-/// One equal request after the failure can be the program's next one as well; only the run without a fault shows it.
+/// One equal request after the failure can be the program's next one as well; only the run without
+/// a fault shows it.
 fn decide(is_only_one: bool, equal: usize, pairs: usize, before: Option<usize>) -> Decision {
     match before {
         None => Decision::AreRepeats(Some(NO_COMPARISON)),

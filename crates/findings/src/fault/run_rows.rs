@@ -1,4 +1,5 @@
-//! The rows of one run of the program that the verdict needs. Bounded memory; what does not fit is a caveat. Must not judge.
+//! The rows of one run of the program that the verdict needs. Bounded memory; what does not fit is
+//! a caveat. Must not judge.
 
 use crate::traffic::{DestinationKey, ObservedFacts, TrafficAnalysis};
 use intact_ledger::{

@@ -10,7 +10,8 @@ use intact_units::plural::counted;
 /// Reasons that the sentences name.
 const REASONS: usize = 4;
 
-/// Whether the card shows that reuse is safe: each kind that suits the connections was applied, and nothing was lost or doubled.
+/// Whether the card shows that reuse is safe: each kind that suits the connections was applied, and
+/// nothing was lost or doubled.
 pub(super) fn is_safe(cells: &[FaultCell]) -> bool {
     let has_each = |kind: &FaultKind| cells.iter().any(|cell| cell.kind == *kind);
     FaultKind::ALL.iter().all(has_each) && is_fine(cells)

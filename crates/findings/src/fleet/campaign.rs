@@ -1,4 +1,5 @@
-//! A campaign as its store has it: messages, the bench and the checks of each target and label, workers that stand out.
+//! A campaign as its store has it: messages, the bench and the checks of each target and label,
+//! workers that stand out.
 
 use super::{CardsFacts, Outlier};
 use crate::bench::BenchFacts;

@@ -1,5 +1,5 @@
-//! The checks of a campaign, as its results are read: merged by target and label, each compared with the requirements. Must not
-//! keep a check, except the first of each group.
+//! The checks of a campaign, as its results are read: merged by target and label, each compared
+//! with the requirements. Must not keep a check, except the first of each group.
 
 use super::{ProfileMerge, TargetChecks};
 use crate::check::CheckFacts;
@@ -103,8 +103,8 @@ impl<'a> CheckGroups<'a> {
         merged.collect()
     }
 
-    /// Whether all requirements were met, and a line for each. A requirement that no check and no bench can answer is not met, nor
-    /// one on checks while messages are `without` a result.
+    /// Whether all requirements were met, and a line for each. A requirement that no check and no
+    /// bench can answer is not met, nor one on checks while messages are `without` a result.
     pub fn judge(
         &self,
         all: &[Requirement],

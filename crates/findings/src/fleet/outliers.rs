@@ -35,8 +35,8 @@ pub struct Outlier {
     pub factor: f64,
 }
 
-/// Workers of which at least half of the messages are far above the median of their kind (median absolute deviation, scaled to
-/// a normal's standard deviation).
+/// Workers of which at least half of the messages are far above the median of their kind (median
+/// absolute deviation, scaled to a normal's standard deviation).
 pub fn outliers(measured: &[Measured]) -> Vec<Outlier> {
     let mut kinds: BTreeMap<&(String, String, u32), Vec<&Measured>> = BTreeMap::new();
     for one in measured {

@@ -1,4 +1,5 @@
-//! Many cards of one server from one place, put together: what they agree in, and how far they differ.
+//! Many cards of one server from one place, put together: what they agree in, and how far they
+//! differ.
 //!
 //! A fold: of each card only its figures are kept.
 

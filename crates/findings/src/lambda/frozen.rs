@@ -1,4 +1,5 @@
-//! The states of the connections that a freeze found open, and what the invocation after it saw of that.
+//! The states of the connections that a freeze found open, and what the invocation after it saw of
+//! that.
 
 use super::traffic::{TrackedConnection, Traffic};
 use intact_ledger::{CloseKind, Invocation, Nanos, Side};
@@ -133,7 +134,8 @@ fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) ->
         Some(first) if first.ok => FrozenConnection::Kept,
         Some(first) => match by_server {
             Some(end) if end.how == Some(CloseKind::Rst) => FrozenConnection::Reset,
-            // it came before the request, or met it on its way: the next is for the server to refuse
+            // it came before the request, or met it on its way: the next is for the server to
+            // refuse
             Some(end) if end.at <= first.at => FrozenConnection::FinLate,
             Some(_) => FrozenConnection::Reset,
             None => FrozenConnection::BlackHole,

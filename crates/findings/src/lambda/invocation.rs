@@ -19,7 +19,8 @@ pub struct InvocationFacts {
     pub at_ms: f64,
     /// The function's own time, without the start of the environment.
     pub duration_ms: f64,
-    /// From the start of the process until it asked for its first event; `None`: the environment was there (warm).
+    /// From the start of the process until it asked for its first event; `None`: the environment
+    /// was there (warm).
     pub init_ms: Option<f64>,
     /// How long the environment was frozen before; `None`: it was not.
     pub frozen_ms: Option<f64>,
@@ -31,8 +32,8 @@ pub struct InvocationFacts {
     pub detail: Option<String>,
     /// Answers after the first, all refused.
     pub duplicate_response: u32,
-    /// Connections that were opened from its start (with its environment's, if it was cold) to the start of the next; absent where
-    /// connections were not watched.
+    /// Connections that were opened from its start (with its environment's, if it was cold) to the
+    /// start of the next; absent where connections were not watched.
     pub connections: Option<u64>,
     /// Requests that the function began in that time.
     pub requests: Option<u64>,
@@ -48,7 +49,8 @@ impl InvocationFacts {
         self.outcome == "answered"
     }
 
-    /// Cold, warm, or frozen for so long as was asked: the machine adds a few milliseconds to each pause.
+    /// Cold, warm, or frozen for so long as was asked: the machine adds a few milliseconds to each
+    /// pause.
     pub(super) fn kind(&self) -> String {
         let seconds = |ms: f64| (ms / 100.0).round() / 10.0;
         match (self.init_ms, self.frozen_ms, self.idle_ms) {

@@ -1,5 +1,6 @@
-//! A function's facts as requirements ask for them: subjects are the variants. Latency is the function's own time of invocations that
-//! found their environment there; counts are of the traffic that the variant sent.
+//! A function's facts as requirements ask for them: subjects are the variants. Latency is the
+//! function's own time of invocations that found their environment there; counts are of the traffic
+//! that the variant sent.
 
 use super::{LambdaFacts, VariantFacts};
 use crate::figures::NANOS_PER_MS;

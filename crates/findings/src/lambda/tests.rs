@@ -142,8 +142,8 @@ fn closed(connection: u64, when: u64, by: Side, how: Option<CloseKind>) -> Close
     }
 }
 
-/// One connection, opened at 10 ms by an invocation from 5 to 20 ms; frozen from 30 to 3000; the next from 3000 to 3100, after
-/// which its environment ends.
+/// One connection, opened at 10 ms by an invocation from 5 to 20 ms; frozen from 30 to 3000; the
+/// next from 3000 to 3100, after which its environment ends.
 fn frozen(used: Option<Outcome>, end: Option<Closed>, fate: InvocationOutcome) -> LambdaFacts {
     let mut invoked = Invocations::new(&run(&["it"]));
     invoked.record(Event::Invocation(&invocation(0, 1, 5, 20)));

@@ -1,4 +1,5 @@
-//! What the connections of each environment did: assigned to its invocations by time. Must not conclude.
+//! What the connections of each environment did: assigned to its invocations by time. Must not
+//! conclude.
 
 use intact_ledger::{
     CloseKind, Closed, Connection, ConnectionId, Event, Exchange, Invocation, Nanos, Reuse, Side,

@@ -1,4 +1,5 @@
-//! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did to it.
+//! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did
+//! to it.
 
 use super::frozen::{FreezeEffect, FrozenConnection};
 use super::invocation::InvocationFacts;

@@ -1,4 +1,5 @@
-//! The names, units and meanings of metrics and selectors, as data: help, documentation and error messages come from these tables.
+//! The names, units and meanings of metrics and selectors, as data: help, documentation and error
+//! messages come from these tables.
 
 use super::Dimension;
 use super::metric::{
@@ -42,7 +43,8 @@ impl Document {
         Check, Chain, Bench, Scenario, Capacity, Watch, Fault, Compare, Audit, Lambda, Fleet,
     ];
 
-    /// The document that a ledger is read as. A server, a link and a foreign producer that writes our events observed traffic.
+    /// The document that a ledger is read as. A server, a link and a foreign producer that writes
+    /// our events observed traffic.
     pub fn of(run: &Run) -> Document {
         match &run.producer {
             Producer::Watch | Producer::Lambda if fault::is_of_faults(run) => Self::Fault,
@@ -158,7 +160,8 @@ pub struct MetricEntry {
     pub documents: &'static [Document],
     /// What it means, in one line.
     pub meaning: &'static str,
-    /// Variants (selector, value) that fix it by what they are, so that an unscoped requirement leaves them out.
+    /// Variants (selector, value) that fix it by what they are, so that an unscoped requirement
+    /// leaves them out.
     pub fixed_by: &'static [(&'static str, &'static str)],
 }
 
@@ -191,7 +194,8 @@ pub struct SelectorEntry {
     pub documents: &'static [Document],
     /// What it selects, in one line.
     pub meaning: &'static str,
-    /// The values that there are, where they are fixed: such a selector is written `key` (any) or `key.value`.
+    /// The values that there are, where they are fixed: such a selector is written `key` (any) or
+    /// `key.value`.
     pub values: &'static [&'static str],
 }
 

@@ -1,4 +1,5 @@
-//! Holds a requirement against what was measured, subject by subject, in words for a terminal line or for JUnit.
+//! Holds a requirement against what was measured, subject by subject, in words for a terminal line
+//! or for JUnit.
 
 use intact_units::plural::counted;
 use std::fmt;
@@ -6,7 +7,8 @@ use std::fmt;
 use super::{Measured, Metric, Requirement, Selector};
 use crate::unobserved::Unobserved;
 
-/// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run as a whole.
+/// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run
+/// as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// What a person calls it.
@@ -20,16 +22,19 @@ pub trait MetricSource {
     /// All subjects, in the order in which they are reported.
     fn subjects(&self) -> Vec<Subject>;
 
-    /// How many of the first subjects a requirement without selectors is about; all where there is no such number.
+    /// How many of the first subjects a requirement without selectors is about; all where there is
+    /// no such number.
     fn default_subjects(&self) -> Option<usize> {
         None
     }
 
-    /// What was measured of a subject (its index in [`Self::subjects`]), or the bounds where a part was not observed: nanoseconds, shares of 1, per second, bytes
-    /// or plain numbers, as [`super::Dimension`] says.
+    /// What was measured of a subject (its index in [`Self::subjects`]), or the bounds where a part
+    /// was not observed: nanoseconds, shares of 1, per second, bytes or plain numbers, as
+    /// [`super::Dimension`] says.
     fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData>;
 
-    /// What is missing from what was measured. A gate that needs all of it stays closed with its reason.
+    /// What is missing from what was measured. A gate that needs all of it stays closed with its
+    /// reason.
     fn unobserved(&self) -> Unobserved;
 
     /// Why only bounds are known of a subject, where that has a reason.
@@ -41,7 +46,8 @@ pub trait MetricSource {
 /// Why a metric has no value for a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoData {
-    /// Nothing happened that it could have been measured on, such as a handshake on a plain connection.
+    /// Nothing happened that it could have been measured on, such as a handshake on a plain
+    /// connection.
     #[error("nothing happened that it could be measured on")]
     NothingHappened,
     /// There was no traffic at all, so nothing was judged.
@@ -106,7 +112,8 @@ pub enum Outcome {
     Undecided(Measured),
     /// Not measured, and so not met.
     NoData(NoData),
-    /// Left out: the variant fixes the metric by what it is (selector, value), and no selector names the variant.
+    /// Left out: the variant fixes the metric by what it is (selector, value), and no selector
+    /// names the variant.
     FixedBy(&'static str, &'static str),
     /// Left out: the metric compares the others with this subject, and no selector names it.
     Baseline,
@@ -119,8 +126,8 @@ impl Outcome {
 }
 
 impl Requirement {
-    /// Holds it against `facts`: every subject that the selectors find, without selectors all of them
-    /// (or those that the facts call for).
+    /// Holds it against `facts`: every subject that the selectors find, without selectors all of
+    /// them (or those that the facts call for).
     pub fn evaluate(&self, facts: &dyn MetricSource) -> Verdict {
         let subjects = facts.subjects();
         let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
@@ -244,7 +251,8 @@ fn offered(subjects: &[Subject], key: &str) -> Vec<String> {
 }
 
 impl Verdict {
-    /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured on none.
+    /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured
+    /// on none.
     pub fn passed(&self) -> bool {
         let met = |held: &RequirementResult| matches!(held.outcome, Outcome::Met(_));
         let left_out = |held: &RequirementResult| held.outcome.is_left_out();

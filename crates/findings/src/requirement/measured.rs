@@ -1,4 +1,5 @@
-//! What was measured of a metric: a value, or the bounds that hold it where a part was not observed.
+//! What was measured of a metric: a value, or the bounds that hold it where a part was not
+//! observed.
 
 use super::Op;
 
@@ -66,8 +67,8 @@ impl Measured {
         self.low.to_bits() == self.high.to_bits()
     }
 
-    /// Whether the comparison holds for every value in the range (`Some(true)`), for none (`Some(false)`), or only for some,
-    /// so that it is not decided.
+    /// Whether the comparison holds for every value in the range (`Some(true)`), for none
+    /// (`Some(false)`), or only for some, so that it is not decided.
     pub fn meets(self, op: Op, asked: f64) -> Option<bool> {
         let (low, high) = (op.holds(self.low, asked), op.holds(self.high, asked));
         let is_inside = self.low <= asked && asked <= self.high;

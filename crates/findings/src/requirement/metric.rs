@@ -1,4 +1,5 @@
-//! What a requirement is about: the metrics as types. Their names, units and meanings are in [`super::catalogue`].
+//! What a requirement is about: the metrics as types. Their names, units and meanings are in
+//! [`super::catalogue`].
 
 use super::{Measured, NoData};
 use crate::finding::{Finding, Severity};

@@ -103,7 +103,8 @@ pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result
 
 /// Whether a selector's value needs no quotes.
 pub(super) fn is_bare(value: &str) -> bool {
-    // a colon may stay as it is: the last one ends the selectors, and a printed requirement always has that one
+    // a colon may stay as it is: the last one ends the selectors, and a printed requirement always
+    // has that one
     !value.is_empty() && value.trim() == value && !value.contains([',', '"', '\\'])
 }
 
@@ -131,7 +132,8 @@ fn parse_selector(expression: &str, span: Spanned) -> Result<Selector, ParseErro
     Ok(Selector { entry, value })
 }
 
-/// A selector whose values are fixed: `key`, `key.value`; `key=value` is read, too. `None` where the key is another one.
+/// A selector whose values are fixed: `key`, `key.value`; `key=value` is read, too. `None` where
+/// the key is another one.
 fn parse_fixed(expression: &str, span: Spanned) -> Option<Result<Selector, ParseError>> {
     let text = &expression[span.clone()];
     let end = text.find(['.', '=']).unwrap_or(text.len());

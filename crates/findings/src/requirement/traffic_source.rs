@@ -1,11 +1,13 @@
-//! The metrics about requests and connections, from the figures that every document about traffic has. Must not know the document.
+//! The metrics about requests and connections, from the figures that every document about traffic
+//! has. Must not know the document.
 
 use super::{Measured, NoData, TrafficMetric};
 use crate::figures::TrafficCounts;
 use crate::unobserved::{Evidence, Unobserved};
 use intact_ledger::Failure;
 
-/// The figures that the metrics are computed from. A figure that the document does not have is the reason why.
+/// The figures that the metrics are computed from. A figure that the document does not have is the
+/// reason why.
 pub(crate) struct TrafficSource<'a> {
     pub(crate) counts: &'a TrafficCounts,
     /// Counts are those of one run on average.
@@ -23,8 +25,9 @@ pub(crate) struct TrafficSource<'a> {
 }
 
 impl TrafficSource<'_> {
-    /// What was measured of a metric, or the bounds where a part was not observed. Zero is a value of a count, but a gate on traffic
-    /// that went elsewhere must not pass: without any traffic only the amount of traffic is zero.
+    /// What was measured of a metric, or the bounds where a part was not observed. Zero is a value
+    /// of a count, but a gate on traffic that went elsewhere must not pass: without any traffic
+    /// only the amount of traffic is zero.
     pub(crate) fn value(&self, metric: TrafficMetric) -> Result<Measured, NoData> {
         let unobserved = self.unobserved;
         if self.counts.is_empty() && !is_amount(metric) && unobserved.missing().is_none() {

@@ -17,7 +17,8 @@ const DEAR: f64 = 0.05;
 pub struct Claim {
     /// How many.
     pub connections: u64,
-    /// Their setup in milliseconds (the mean of that destination for each); absent where setup was not seen.
+    /// Their setup in milliseconds (the mean of that destination for each); absent where setup was
+    /// not seen.
     pub cost_ms: Option<f64>,
     /// The same as a share of the time of all exchanges with that destination.
     pub share: Option<f64>,
@@ -67,8 +68,8 @@ impl ClaimedOpenings<'_> {
         Statement::written(text, vec![("openings", openings)])
     }
 
-    /// What to do about a limit of the server: `general` for a server that is not recognised, else `known` and its line of
-    /// configuration.
+    /// What to do about a limit of the server: `general` for a server that is not recognised, else
+    /// `known` and its line of configuration.
     pub(super) fn server_fix(&self, limit: ServerLimit, general: &str, known: &str) -> Statement {
         let server = Server::recognise(self.counts);
         match server.and_then(|server| server.advice(limit)) {
@@ -97,7 +98,8 @@ pub struct Attribution<'a> {
     left: Vec<u64>,
     /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
     lost: Vec<u64>,
-    /// Setup of needed connections that requests waited for and no rule has claimed, in nanoseconds.
+    /// Setup of needed connections that requests waited for and no rule has claimed, in
+    /// nanoseconds.
     waited: Vec<u64>,
     explained: BTreeSet<(usize, OpenReason)>,
 }
@@ -146,7 +148,8 @@ impl<'a> Attribution<'a> {
         self.left[destination]
     }
 
-    /// Why connections were opened of which no rule has spoken yet, and how many for each reason; the most frequent first.
+    /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
+    /// the most frequent first.
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
         let whys = self.books.destinations.counts[destination].why.iter();
         let mut found: Vec<(u64, OpenReason)> = whys
@@ -160,7 +163,8 @@ impl<'a> Attribution<'a> {
         found
     }
 
-    /// Claims, at each destination, what is left and was opened for this reason, where at least `least` can be claimed.
+    /// Claims, at each destination, what is left and was opened for this reason, where at least
+    /// `least` can be claimed.
     pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
         let mut claims = Vec::new();
         for (destination, name, counts) in self.destinations() {

@@ -1,4 +1,5 @@
-//! `body-not-drained`: the client closed connections because it had not read the response to its end.
+//! `body-not-drained`: the client closed connections because it had not read the response to its
+//! end.
 
 use super::{Attribution, Doc, Fold, Remedy};
 use crate::finding::Finding;

@@ -1,7 +1,8 @@
 //! Which client opened the connections, where it shows, and what its library calls the remedy.
 //!
-//! Detected by the command of the process, else by its `User-Agent`, else by the idle time after which it closes by itself: libraries keep to their
-//! defaults. An idle time that several libraries share names all of them. Must not guess from anything else.
+//! Detected by the command of the process, else by its `User-Agent`, else by the idle time after
+//! which it closes by itself: libraries keep to their defaults. An idle time that several libraries
+//! share names all of them. Must not guess from anything else.
 
 use crate::traffic::Counts;
 
@@ -132,7 +133,8 @@ impl Client {
         })
     }
 
-    /// The command that shows its libraries in the catalogue of clients; `None` where the catalogue has none.
+    /// The command that shows its libraries in the catalogue of clients; `None` where the catalogue
+    /// has none.
     pub fn fix_command(self) -> Option<&'static str> {
         Some(match self {
             Client::Node => "intact fix node",

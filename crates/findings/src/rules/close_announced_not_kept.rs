@@ -22,7 +22,8 @@ pub(super) static DOC: Doc = Doc {
 
 #[derive(Default)]
 struct CloseAnnouncedNotKept {
-    /// Closes that broke a promise, and the longest time from the response to the FIN in nanoseconds.
+    /// Closes that broke a promise, and the longest time from the response to the FIN in
+    /// nanoseconds.
     seen: BTreeMap<usize, (u64, u64)>,
 }
 

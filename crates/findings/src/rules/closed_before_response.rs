@@ -1,4 +1,5 @@
-//! `closed-before-response`: the server ended a connection after it had received a request, and did not respond.
+//! `closed-before-response`: the server ended a connection after it had received a request, and did
+//! not respond.
 
 use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};

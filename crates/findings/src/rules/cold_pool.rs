@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 const LEAST: u64 = 5;
 /// The mean wait from which on it is worth a finding, in nanoseconds.
 const WAIT: u64 = 10_000_000;
-/// The time without a request after which a burst begins, and in which its requests begin, in nanoseconds.
+/// The time without a request after which a burst begins, and in which its requests begin, in
+/// nanoseconds.
 const REST: u64 = 1_000_000_000;
 /// The time before a first burst in which a program could have opened connections, in nanoseconds.
 const LEAD: u64 = 10_000_000_000;

@@ -1,4 +1,5 @@
-//! `dead-connection-reused`: requests waited for a response on a connection that carried nothing any more.
+//! `dead-connection-reused`: requests waited for a response on a connection that carried nothing
+//! any more.
 
 use super::{Attribution, Doc, Fold, KEPT, Remedy};
 use crate::finding::{Finding, Severity};
@@ -10,7 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A shorter wait is that of an impatient client, in nanoseconds.
 const LONG: u64 = 500_000_000;
-/// Segments sent again from which on none was acknowledged: one may be a probe for a late acknowledgement (RFC 8985 section 7).
+/// Segments sent again from which on none was acknowledged: one may be a probe for a late
+/// acknowledgement (RFC 8985 section 7).
 const RESENT: u64 = 2;
 /// How many times the mean latency of complete requests a request must have waited.
 const TIMES: f64 = 10.0;

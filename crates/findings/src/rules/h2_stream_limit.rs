@@ -1,4 +1,5 @@
-//! `h2-stream-limit`: requests wait in the client until the server's limit of concurrent streams lets them through.
+//! `h2-stream-limit`: requests wait in the client until the server's limit of concurrent streams
+//! lets them through.
 
 use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
@@ -40,7 +41,8 @@ struct Streams {
     burst: (Nanos, u64),
     /// Streams of the largest burst.
     largest: u64,
-    /// The time from the beginning of their burst to the streams that followed another, in nanoseconds.
+    /// The time from the beginning of their burst to the streams that followed another, in
+    /// nanoseconds.
     waited: u64,
 }
 

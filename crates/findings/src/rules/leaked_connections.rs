@@ -1,4 +1,5 @@
-//! `leaked-connections`: the program holds connections that it does not use again, while it opens others.
+//! `leaked-connections`: the program holds connections that it does not use again, while it opens
+//! others.
 
 use super::{Attribution, Doc, Fold, KEPT, Remedy};
 use crate::finding::{Finding, Severity};
@@ -52,7 +53,8 @@ struct LeakedConnections {
 }
 
 impl Held {
-    /// How a connection was held that ended; `None` where the client closed it at once, or that was not observed.
+    /// How a connection was held that ended; `None` where the client closed it at once, or that was
+    /// not observed.
     fn ended(live: &OpenConnection, close: &Close) -> Option<Held> {
         let is_by_server = close.by == Some(Side::Server);
         let server_end = is_by_server.then_some(close.at);

@@ -1,4 +1,5 @@
-//! `lost-in-drain`: the server announced the end of a connection, and requests on it got no complete response.
+//! `lost-in-drain`: the server announced the end of a connection, and requests on it got no
+//! complete response.
 
 use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};

@@ -1,4 +1,5 @@
-//! `new-client-per-request`: a connection is opened although the same program has an idle one to the same place.
+//! `new-client-per-request`: a connection is opened although the same program has an idle one to
+//! the same place.
 
 use super::{Attribution, Doc, Remedy};
 use crate::finding::Finding;

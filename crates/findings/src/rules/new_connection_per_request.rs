@@ -1,4 +1,5 @@
-//! `new-connection-per-request`: more connections than the requests needed, and no more specific rule knows why.
+//! `new-connection-per-request`: more connections than the requests needed, and no more specific
+//! rule knows why.
 
 use super::new_connection_per_query::spoken;
 use super::{Attribution, Doc, Remedy};
@@ -6,10 +7,12 @@ use crate::finding::{Finding, Severity};
 use crate::statement::{Statement, Value, connections, counts, requests, statement, timer_nanos};
 use crate::traffic::{Counts, OpenReason, server_limit};
 
-/// Avoidable connections from which on it speaks: some clients use one more than they need, by design.
+/// Avoidable connections from which on it speaks: some clients use one more than they need, by
+/// design.
 const LEAST: u64 = 2;
 
-/// A client that does keep connections closes one all the same after an unread response, which an observer cannot always see.
+/// A client that does keep connections closes one all the same after an unread response, which an
+/// observer cannot always see.
 const DROPPED: &str = "If there is one already, look for responses that are not read to their end (`body-not-drained`)";
 
 pub(super) static DOC: Doc = Doc {
@@ -72,7 +75,8 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether its connections carried something of which neither HTTP nor TLS is known. `name` is that of the destination.
+/// Whether its connections carried something of which neither HTTP nor TLS is known. `name` is that
+/// of the destination.
 fn is_unread(counts: &Counts, name: &str) -> bool {
     let is_used = counts.unused < counts.opened;
     counts.requests == 0 && is_used && name.starts_with("tcp://")
@@ -131,7 +135,8 @@ fn opened_for(reasons: &[(u64, OpenReason)]) -> Statement {
     Statement::written(text, vec![("reasons", reasons)])
 }
 
-/// Whether the client ends connections as the remedies of other rules advise: by an idle limit below the server's, or by renewing them.
+/// Whether the client ends connections as the remedies of other rules advise: by an idle limit
+/// below the server's, or by renewing them.
 fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
     let limits = counts.client_idle.zip(server_limit(counts));
     match why {
@@ -141,7 +146,8 @@ fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
     }
 }
 
-/// What helps where the client does keep connections, but not for long enough, or does not live for long enough itself.
+/// What helps where the client does keep connections, but not for long enough, or does not live for
+/// long enough itself.
 fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
     match why {
         OpenReason::ClientIdle => Some((

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// How long an address must have been missing from all answers, in nanoseconds; longer where the TTL is.
+/// How long an address must have been missing from all answers, in nanoseconds; longer where the
+/// TTL is.
 const GONE: u64 = 30_000_000_000;
 /// Addresses that are followed for each name.
 const ADDRESSES: usize = 32;

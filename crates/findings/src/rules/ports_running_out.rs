@@ -56,7 +56,8 @@ impl Window {
     }
 }
 
-/// What ports are taken for: TCP needs a free one for each address of a server, whatever the server is called.
+/// What ports are taken for: TCP needs a free one for each address of a server, whatever the server
+/// is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     Address(SocketAddr),

@@ -11,9 +11,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
 const SOON: u64 = 10_000_000_000;
-/// A request that comes sooner after the failure, in nanoseconds, is a retry whatever the program's rhythm is.
+/// A request that comes sooner after the failure, in nanoseconds, is a retry whatever the program's
+/// rhythm is.
 const AT_ONCE: u64 = 100_000_000;
-/// From this share of the usual interval of equal requests on, the program sends the next one by itself.
+/// From this share of the usual interval of equal requests on, the program sends the next one by
+/// itself.
 const ON_TIME: f64 = 0.75;
 
 pub(super) static DOC: Doc = Doc {
@@ -104,7 +106,8 @@ impl Rhythm {
 #[derive(Default)]
 struct RetriedRequest {
     rhythms: HashMap<Fingerprint, Rhythm>,
-    /// A retry without an earlier interval, with the time from the first request to it: a beat, if the next one keeps the time.
+    /// A retry without an earlier interval, with the time from the first request to it: a beat, if
+    /// the next one keeps the time.
     doubtful: HashMap<Fingerprint, (Retry, u64)>,
     failed: HashMap<Fingerprint, Broken>,
     order: VecDeque<Fingerprint>,
@@ -137,7 +140,8 @@ impl RetriedRequest {
         began
     }
 
-    /// Notes when a request was sent, and drops the doubtful retry before it if that was a beat of the same rhythm.
+    /// Notes when a request was sent, and drops the doubtful retry before it if that was a beat of
+    /// the same rhythm.
     fn note(&mut self, fingerprint: Fingerprint, at: Nanos) {
         let known = self.rhythms.get(&fingerprint).copied();
         if known.is_none() && self.rhythms.len() >= KEPT {
@@ -186,7 +190,8 @@ impl RetriedRequest {
         self.doubtful.retain(|_, (retry, _)| is_within_one(retry));
     }
 
-    /// Counts a retry, or waits for the next equal request where the program may send them at intervals.
+    /// Counts a retry, or waits for the next equal request where the program may send them at
+    /// intervals.
     fn decide(&mut self, exchange: &Exchange, first: Option<Nanos>, retry: Retry) {
         let fingerprint = exchange.fingerprint.filter(|_| exchange.retry_of.is_none());
         let rhythm = fingerprint.and_then(|one| self.rhythms.get_mut(&one));

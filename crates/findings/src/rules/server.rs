@@ -1,7 +1,7 @@
 //! Which product accepted the connections, where it names itself, and its lines of configuration.
 //!
-//! It is the product of `Via` or `Server` that the ledger has. Must not guess from anything else: without one product that is
-//! known, advice names several.
+//! It is the product of `Via` or `Server` that the ledger has. Must not guess from anything else:
+//! without one product that is known, advice names several.
 
 use crate::traffic::Counts;
 
@@ -18,7 +18,8 @@ pub(crate) enum ServerLimit {
     Drain,
 }
 
-/// A product, and the lines of its configuration that keep connections, or end them in good order; absent where it has none.
+/// A product, and the lines of its configuration that keep connections, or end them in good order;
+/// absent where it has none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     name: &'static str,

@@ -1,4 +1,5 @@
-//! `server-closes-early`: the server's cap on requests, its maximum age or its idle limit ends connections that are still wanted.
+//! `server-closes-early`: the server's cap on requests, its maximum age or its idle limit ends
+//! connections that are still wanted.
 
 use super::attribution::ClaimedOpenings;
 use super::{Attribution, Doc, Fold, Remedy, ServerLimit};
@@ -28,7 +29,8 @@ pub(crate) const WHY_RESET: &str = "find out why the server resets connections: 
 pub(crate) const AGE_LIMIT: &str = "Nothing, if the age is wanted: it lets balancers distribute connections again. Else raise it (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`)";
 /// The remedy where neither requests nor age explain the ends.
 const EITHER_LIMIT: &str = "Find out which limit of the server ends them: of requests (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or of age (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`)";
-/// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at random.
+/// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at
+/// random.
 const SAME_AGE: f64 = 0.25;
 
 /// Nanoseconds within which a server that is restarted or drained ends its connections.

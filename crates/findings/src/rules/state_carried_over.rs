@@ -1,4 +1,5 @@
-//! `state-carried-over`: what belongs to one user stays on the connection, or in the client, when another comes.
+//! `state-carried-over`: what belongs to one user stays on the connection, or in the client, when
+//! another comes.
 
 use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
@@ -31,7 +32,8 @@ struct Carried {
 #[derive(Default)]
 struct StateCarriedOver {
     connections: HashMap<ConnectionId, Carried>,
-    /// Exchanges with another credential on an authenticated connection, and with an unchanged cookie.
+    /// Exchanges with another credential on an authenticated connection, and with an unchanged
+    /// cookie.
     seen: BTreeMap<usize, (u64, u64)>,
 }
 

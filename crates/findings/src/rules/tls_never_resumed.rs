@@ -32,7 +32,8 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
                 .sum()
         };
         let full = of(&|kind| kind == Handshake::Full);
-        // the first of an environment, and those that begin together with it, have nothing to resume
+        // the first of an environment, and those that begin together with it, have nothing to
+        // resume
         let of_environments = full.saturating_sub(counts.environments.len() as u64);
         let could = of_environments.min(counts.full_after_another);
         if could < LEAST || of(&|kind| kind != Handshake::Full) > 0 {

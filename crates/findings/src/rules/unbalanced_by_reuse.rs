@@ -1,4 +1,5 @@
-//! `unbalanced-by-reuse`: kept connections send the requests to a few of the addresses behind a name.
+//! `unbalanced-by-reuse`: kept connections send the requests to a few of the addresses behind a
+//! name.
 
 use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
@@ -14,7 +15,8 @@ use std::sync::Arc;
 const LEAST: u64 = 100;
 /// How many times its part an address must get.
 const TIMES: f64 = 2.0;
-/// The share of the requests that is uneven in any case: twice the part of one of two addresses is everything.
+/// The share of the requests that is uneven in any case: twice the part of one of two addresses is
+/// everything.
 const MOST: f64 = 0.9;
 /// The share of reused requests from which on reuse is the cause.
 const REUSED: f64 = 0.5;

@@ -1,8 +1,10 @@
-//! `waiting-for-pool`: requests wait in the client until one of the connections of a full pool is free.
+//! `waiting-for-pool`: requests wait in the client until one of the connections of a full pool is
+//! free.
 //!
-//! The queue is in the client, so no packet shows it. What shows is who decides which connection takes the next request: where
-//! each connection has its own list (parallel loops), the lists end at different times. Where requests wait together, each
-//! connection takes the next one when it is free: a fast one takes more, and all are busy until none is left.
+//! The queue is in the client, so no packet shows it. What shows is who decides which connection
+//! takes the next request: where each connection has its own list (parallel loops), the lists end
+//! at different times. Where requests wait together, each connection takes the next one when it is
+//! free: a fast one takes more, and all are busy until none is left.
 
 use super::{Attribution, Doc, Fold, KEPT};
 use crate::finding::{Finding, Severity};
@@ -16,9 +18,11 @@ use std::collections::BTreeMap;
 const LEAST: usize = 10;
 /// How many more requests one connection takes than another where none has a list of its own.
 const UNEQUAL: usize = 2;
-/// The share of further requests that follow a response at once: a busy client takes longer now and then.
+/// The share of further requests that follow a response at once: a busy client takes longer now and
+/// then.
 const AT_ONCE: f64 = 0.9;
-/// Connections from which on one burst suffices: the lists of that many do not end together by chance.
+/// Connections from which on one burst suffices: the lists of that many do not end together by
+/// chance.
 const MANY: u64 = 5;
 /// Bursts that it takes where there are fewer connections.
 const BURSTS: usize = 2;
@@ -26,7 +30,8 @@ const BURSTS: usize = 2;
 const TIMES: usize = 3;
 /// Requests that are kept, of all pools.
 const REQUESTS: usize = 16 * KEPT;
-/// Load generators, by how their `User-Agent` begins: they run as many requests at the same time as they were asked to.
+/// Load generators, by how their `User-Agent` begins: they run as many requests at the same time as
+/// they were asked to.
 const LOAD_GENERATORS: [&str; 7] = [
     "ApacheBench",
     "autocannon",
@@ -142,7 +147,8 @@ fn finding(subject: String, queues: &[Queue]) -> Finding {
     Finding::by(&DOC, Severity::Info, subject, said, evidence)
 }
 
-/// The bursts of a pool that show a queue, all on as many connections as it ever had; `None` where they are too few.
+/// The bursts of a pool that show a queue, all on as many connections as it ever had; `None` where
+/// they are too few.
 fn queues(requests: &[Request]) -> Option<Vec<Queue>> {
     let mut sorted = requests.to_vec();
     sorted.sort_by_key(|one| (one.span.start, one.span.end));
@@ -246,7 +252,8 @@ mod tests {
         }
     }
 
-    /// A burst of `count` requests that wait together for one of `size` connections; one of 20 is sent late.
+    /// A burst of `count` requests that wait together for one of `size` connections; one of 20 is
+    /// sent late.
     fn queued(rng: &mut Rng, at: f64, size: usize, count: usize) -> Vec<Request> {
         let mut free = vec![at; size];
         let request = |_| {

@@ -9,7 +9,8 @@ use intact_ledger::{Histogram, Phase, Reuse};
 /// Requests of each kind that it takes.
 const LEAST: u64 = 10;
 
-/// A finding for each destination whose medians, of fresh and of reused requests in nanoseconds, have something to state.
+/// A finding for each destination whose medians, of fresh and of reused requests in nanoseconds,
+/// have something to state.
 pub(super) fn findings(
     bill: &Attribution<'_>,
     doc: &'static Doc,

@@ -17,7 +17,8 @@ pub struct RequestFigures {
     pub reused: u64,
     /// Their share of the requests whose state is known.
     pub reuse: Option<f64>,
-    /// Latency of complete requests, setup included; a percentile counts timeouts as longer than all others.
+    /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
+    /// all others.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
@@ -104,7 +105,8 @@ pub struct SessionFacts {
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
-    /// New and reused connections where both occur, else the two modes of the histogram if it has two.
+    /// New and reused connections where both occur, else the two modes of the histogram if it has
+    /// two.
     pub modes: Vec<Mode>,
     /// Its tags, in the order in which they appeared.
     pub tags: Vec<TagFacts>,

@@ -1,4 +1,5 @@
-//! A scenario's figures as requirements ask for them: the whole run, then each session, then each tag of each session.
+//! A scenario's figures as requirements ask for them: the whole run, then each session, then each
+//! tag of each session.
 
 use super::{RequestFigures, ScenarioFacts};
 use crate::figures::{Latency, PhaseTime, TrafficCounts};

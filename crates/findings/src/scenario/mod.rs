@@ -1,5 +1,6 @@
-//! What a scenario found out: figures of each session and tag, the two modes of new and reused connections, sentences. From a run's
-//! head and its tally; the same for a live run and for a stored ledger. Must not compare sessions: they do different things.
+//! What a scenario found out: figures of each session and tag, the two modes of new and reused
+//! connections, sentences. From a run's head and its tally; the same for a live run and for a
+//! stored ledger. Must not compare sessions: they do different things.
 
 mod figures;
 mod metrics;
@@ -30,7 +31,8 @@ const LATE: f64 = 0.25;
 /// The share of clients that wait for a place from which it is worth a caveat.
 const QUEUED: f64 = 0.01;
 
-/// Everything that a report of a scenario lays out. Times are in milliseconds where the name says so.
+/// Everything that a report of a scenario lays out. Times are in milliseconds where the name says
+/// so.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScenarioFacts {
@@ -47,11 +49,13 @@ pub struct ScenarioFacts {
     pub seconds: Option<f64>,
     /// Complete requests a second.
     pub rate_per_s: Option<f64>,
-    /// Latency of complete requests, setup included; a percentile counts timeouts as longer than all others.
+    /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
+    /// all others.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
-    /// New and reused connections where both occur, else the two modes of the histogram if it has two.
+    /// New and reused connections where both occur, else the two modes of the histogram if it has
+    /// two.
     pub modes: Vec<Mode>,
     /// Whether the dip test rejects a single mode.
     pub is_bimodal: bool,
@@ -67,7 +71,8 @@ pub struct ScenarioFacts {
     pub cpu_us_per_request: Option<f64>,
     /// CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
-    /// What all processes of this machine did with its processors; absent where that was not counted.
+    /// What all processes of this machine did with its processors; absent where that was not
+    /// counted.
     pub machine: Option<MachineFacts>,
     /// CPU of the server per request, in microseconds.
     pub server_cpu_us_per_request: Option<f64>,
@@ -107,7 +112,8 @@ impl From<ClientCounts> for Clients {
 }
 
 impl ScenarioFacts {
-    /// Computes the facts. `first` holds the first exchanges, for the reason where nothing succeeded.
+    /// Computes the facts. `first` holds the first exchanges, for the reason where nothing
+    /// succeeded.
     pub fn new(run: &Run, tally: &Tally, first: &[Exchange]) -> ScenarioFacts {
         let cells: Vec<Cell> = (0..run.variants.len() as u32)
             .map(|index| {
@@ -173,7 +179,8 @@ impl ScenarioFacts {
         facts
     }
 
-    /// Whether a request succeeded: it had a complete response, and that was no error or the user named its status.
+    /// Whether a request succeeded: it had a complete response, and that was no error or the user
+    /// named its status.
     pub fn any_success(&self) -> bool {
         no_success(&self.requests, &self.errors).is_none()
     }

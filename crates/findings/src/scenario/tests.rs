@@ -23,7 +23,8 @@ fn run() -> Run {
     run
 }
 
-/// Ten clients of each session: 1 + 26 requests on one connection, 25 on one each. `change` gets the number of the exchange.
+/// Ten clients of each session: 1 + 26 requests on one connection, 25 on one each. `change` gets
+/// the number of the exchange.
 fn facts(change: impl Fn(&mut Exchange, u64)) -> ScenarioFacts {
     facts_on(None, change)
 }

@@ -1,4 +1,5 @@
-//! The sentences of a scenario: what clients did, the modes of the latency, and why nothing succeeded. Must not compute figures.
+//! The sentences of a scenario: what clients did, the modes of the latency, and why nothing
+//! succeeded. Must not compute figures.
 
 use super::ScenarioFacts;
 use crate::bench::{Mode, no_success_verdict};

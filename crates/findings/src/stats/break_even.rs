@@ -3,12 +3,12 @@
 /// More requests than this are reported as "never": no connection carries them.
 pub const MAX_REQUESTS: u64 = 1_000_000_000;
 
-/// The smallest n from which the times per request, (`setup_a` + n w)/n and (`setup_b` + n w)/n, differ by less than
-/// `share` of the smaller.
+/// The smallest n from which the times per request, (`setup_a` + n w)/n and (`setup_b` + n w)/n,
+/// differ by less than `share` of the smaller.
 ///
 /// w is `per_request`; all times are in one unit. From |A - B| < share (min(A, B) + n w) follows
-/// n > (|A - B| / share - min(A, B)) / w. `None` when a time is negative or no number, `share` is not positive,
-/// or n would exceed [`MAX_REQUESTS`].
+/// n > (|A - B| / share - min(A, B)) / w. `None` when a time is negative or no number, `share` is
+/// not positive, or n would exceed [`MAX_REQUESTS`].
 pub fn requests_until_alike(
     setup_a: f64,
     setup_b: f64,
@@ -45,7 +45,8 @@ mod tests {
 
     #[test]
     fn one_round_trip_more_of_tls_is_worth_97_requests() {
-        // 30 ms away: TLS 1.2 sets up in 120 ms, 1.3 in 90, a request takes 30; 30 / 0.01 = 3,000 = 90 + 97 x 30
+        // 30 ms away: TLS 1.2 sets up in 120 ms, 1.3 in 90, a request takes 30; 30 / 0.01 = 3,000 =
+        // 90 + 97 x 30
         assert_eq!(requests_until_alike(120.0, 90.0, 30.0, 0.01), Some(98));
         assert_eq!(requests_until_alike(120.0, 90.0, 30.1, 0.01), Some(97));
     }

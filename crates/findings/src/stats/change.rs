@@ -1,8 +1,10 @@
-//! Where a series changed its level, once and for good: latency over weeks, with keep-alive switched on midway.
+//! Where a series changed its level, once and for good: latency over weeks, with keep-alive
+//! switched on midway.
 //!
-//! The test is the self-normalised one of Shao and Zhang, "Testing for change points in time series", JASA 105 (2010).
-//! It measures the noise by the series itself. So a drift, and values that depend on their neighbours, are not taken
-//! for a change. A level that does not last, such as a burst of load, is none either.
+//! The test is the self-normalised one of Shao and Zhang, "Testing for change points in time
+//! series", JASA 105 (2010). It measures the noise by the series itself. So a drift, and values
+//! that depend on their neighbours, are not taken for a change. A level that does not last, such as
+//! a burst of load, is none either.
 
 use serde::Serialize;
 
@@ -20,7 +22,8 @@ const MIN_LEVEL: usize = 6;
 const NEAR: usize = 2;
 /// Parts of a side, each of which must have the level of its side.
 const PARTS: usize = 4;
-/// Values of the statistic and how often chance exceeds them: table 1 of the paper, below 0.1 by simulation.
+/// Values of the statistic and how often chance exceeds them: table 1 of the paper, below 0.1 by
+/// simulation.
 const CRITICAL: [(f64, f64); 8] = [
     (0.0, 1.0),
     (7.6, 0.5),
@@ -46,10 +49,12 @@ pub struct ChangePoint {
     pub p_value: f64,
 }
 
-/// The most likely single change of level that lasts to the end, after `scale`: `f64::ln` where ratios matter.
+/// The most likely single change of level that lasts to the end, after `scale`: `f64::ln` where
+/// ratios matter.
 ///
-/// `None` with fewer than [`MIN_VALUES`], values that are all equal or not finite on that scale, and where a part of one side
-/// has the level of the other. Costs the square of the number of values; thin a long series first.
+/// `None` with fewer than [`MIN_VALUES`], values that are all equal or not finite on that scale,
+/// and where a part of one side has the level of the other. Costs the square of the number of
+/// values; thin a long series first.
 pub fn change_point(series: &[f64], scale: fn(f64) -> f64) -> Option<ChangePoint> {
     let values: Vec<f64> = series.iter().map(|value| scale(*value)).collect();
     if values.len() < MIN_VALUES || !values.iter().all(|value| value.is_finite()) {
@@ -72,11 +77,12 @@ pub fn change_point(series: &[f64], scale: fn(f64) -> f64) -> Option<ChangePoint
     })
 }
 
-/// The changes of level that last, in order: one, or several that all rise or all fall. Chance shows as large a change
-/// at most as often as `level`. A level that is taken back is a burst of load, and no change.
+/// The changes of level that last, in order: one, or several that all rise or all fall. Chance
+/// shows as large a change at most as often as `level`. A level that is taken back is a burst of
+/// load, and no change.
 ///
-/// Several steps weaken the test of a single one over the whole series, so each is tested between its neighbours. They are taken
-/// from the best fit of that many levels.
+/// Several steps weaken the test of a single one over the whole series, so each is tested between
+/// its neighbours. They are taken from the best fit of that many levels.
 pub fn change_points(series: &[f64], scale: fn(f64) -> f64, level: f64) -> Vec<ChangePoint> {
     let several = (2..=STEPS).rev();
     let stairs = several.filter_map(|count| staircase(series, scale, level, count));
@@ -153,7 +159,8 @@ fn cuts(len: usize) -> std::ops::RangeInclusive<usize> {
     side..=len - side
 }
 
-/// The cut that explains most squares: with normal noise the likeliest. `None` where none explains any.
+/// The cut that explains most squares: with normal noise the likeliest. `None` where none explains
+/// any.
 fn best_cut(values: &[f64]) -> Option<usize> {
     let (len, all) = (values.len() as f64, mean(values));
     let gain = |at: usize| {
@@ -179,7 +186,8 @@ fn lasts(values: &[f64], at: usize) -> bool {
     holds(before, levels[0]) && holds(after, levels[1])
 }
 
-/// The largest over all cuts of the squared partial sum, divided by the squared partial sums of either side around its own mean.
+/// The largest over all cuts of the squared partial sum, divided by the squared partial sums of
+/// either side around its own mean.
 fn statistic(values: &[f64]) -> f64 {
     let len = values.len();
     let mut sums = vec![0.0; len + 1];
@@ -198,7 +206,8 @@ fn statistic(values: &[f64]) -> f64 {
     cuts(len).map(of).fold(0.0, f64::max)
 }
 
-/// How often the statistic of a series without a change exceeds this, between the values of the table.
+/// How often the statistic of a series without a change exceeds this, between the values of the
+/// table.
 fn exceeded_by_chance(statistic: f64) -> f64 {
     let Some(next) = CRITICAL.iter().position(|(value, _)| statistic < *value) else {
         return CRITICAL[CRITICAL.len() - 1].1;

@@ -1,8 +1,9 @@
 //! Hartigan's dip: how far a sample is from having one mode.
 //!
-//! After J. A. and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985) 70-84: the largest
-//! distance between the sample's distribution function and the nearest one with a single mode. Assumes no shape.
-//! Counts below are in samples, so that a distance of one is 1/n; the dip is half the last distance found.
+//! After J. A. and P. M. Hartigan, "The dip test of unimodality", Annals of Statistics 13 (1985)
+//! 70-84: the largest distance between the sample's distribution function and the nearest one with
+//! a single mode. Assumes no shape. Counts below are in samples, so that a distance of one is 1/n;
+//! the dip is half the last distance found.
 
 use intact_experiment::Rng;
 use serde::Serialize;
@@ -16,7 +17,8 @@ pub(super) const MAX_POINTS: usize = 1_000;
 pub struct Dip {
     /// The dip, from 1/(2n) (also where all samples are equal, by convention) to 1/4.
     pub statistic: f64,
-    /// Share of uniform samples (the hardest of all unimodal ones) that dip at least as far, the sample itself counted.
+    /// Share of uniform samples (the hardest of all unimodal ones) that dip at least as far, the
+    /// sample itself counted.
     pub p_value: f64,
 }
 
@@ -49,8 +51,8 @@ pub fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
     })
 }
 
-/// Twice the dip in samples: narrows the interval that may hold the mode until the hulls over it lie closer together
-/// than what was already lost outside of it.
+/// Twice the dip in samples: narrows the interval that may hold the mode until the hulls over it
+/// lie closer together than what was already lost outside of it.
 fn largest_distance(x: &[f64]) -> f64 {
     let (mut low, mut high) = (0, x.len() - 1);
     let mut lost = 1.0_f64;
@@ -112,7 +114,8 @@ struct Widest {
     high: usize,
 }
 
-/// Where the hulls are furthest apart, looked for at their inner corners; `None` when neither has one.
+/// Where the hulls are furthest apart, looked for at their inner corners; `None` when neither has
+/// one.
 fn widest_gap(x: &[f64], minorant: &[usize], majorant: &[usize]) -> Option<Widest> {
     let mut widest: Option<Widest> = None;
     let mut keep = |gap: f64, low: usize, high: usize| {
@@ -196,8 +199,8 @@ mod tests {
         assert_eq!(dip(&[5.0; 9]), Some(1.0 / 18.0));
     }
 
-    /// The definition itself, slowly. It is the least distance from the sample's distribution function to one
-    /// that is convex up to a sample and concave from there on. In samples.
+    /// The definition itself, slowly. It is the least distance from the sample's distribution
+    /// function to one that is convex up to a sample and concave from there on. In samples.
     fn least_distance(x: &[f64]) -> f64 {
         let mirrored: Vec<f64> = x.iter().rev().map(|v| -v).collect();
         let n = x.len();
@@ -211,7 +214,8 @@ mod tests {
         bisect(0.0, n as f64, |distance| !fits(distance))
     }
 
-    /// The lowest value just before `mode` of a convex function that stays within `distance` up to there.
+    /// The lowest value just before `mode` of a convex function that stays within `distance` up to
+    /// there.
     fn lowest_at_mode(x: &[f64], mode: usize, distance: f64) -> Option<f64> {
         let fits = |at_mode: f64| {
             let upper = |i: usize| {
@@ -254,7 +258,8 @@ mod tests {
 
     #[test]
     fn uniform_samples_dip_as_the_table_says() {
-        // quantiles of the dip of uniform samples: table 1 of the paper, redone with a million draws for R's diptest
+        // quantiles of the dip of uniform samples: table 1 of the paper, redone with a million
+        // draws for R's diptest
         const TABLE: [(usize, [f64; 3]); 3] = [
             (10, [0.0968, 0.1305, 0.1396]),
             (50, [0.0489, 0.0649, 0.0703]),

@@ -1,10 +1,11 @@
 //! Many comparisons at once, kept from finding a difference by luck.
 //!
-//! Verdicts go by Holm's step-down p-values (Holm 1979, Scandinavian Journal of Statistics 6:65). Intervals go by
-//! Bonferroni's level 1 - alpha/m (Dunn 1961): *together* they hold all m truths at the confidence asked for,
-//! whatever the comparisons have in common. Intervals at Holm's own step levels would be narrower and always
-//! agree with the p-values. But they do not hold all truths at once: with m real differences they miss up to
-//! alpha (1 + 1/2 + ... + 1/m). The price: an interval may touch zero where the p-value just says "differs".
+//! Verdicts go by Holm's step-down p-values (Holm 1979, Scandinavian Journal of Statistics 6:65).
+//! Intervals go by Bonferroni's level 1 - alpha/m (Dunn 1961): *together* they hold all m truths at
+//! the confidence asked for, whatever the comparisons have in common. Intervals at Holm's own step
+//! levels would be narrower and always agree with the p-values. But they do not hold all truths at
+//! once: with m real differences they miss up to alpha (1 + 1/2 + ... + 1/m). The price: an
+//! interval may touch zero where the p-value just says "differs".
 
 use serde::Serialize;
 
@@ -27,7 +28,8 @@ pub struct Adjusted {
     pub significant: bool,
 }
 
-/// Holm's adjusted p-values, in the order of the input; NaN counts as 1, values outside 0..=1 are clamped.
+/// Holm's adjusted p-values, in the order of the input; NaN counts as 1, values outside 0..=1 are
+/// clamped.
 pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
     let held: Vec<f64> = p_values
         .iter()
@@ -46,7 +48,8 @@ pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The comparisons of one run as they may be reported together, in the order given: adjusted from [`HOLM_FROM`] on.
+/// The comparisons of one run as they may be reported together, in the order given: adjusted from
+/// [`HOLM_FROM`] on.
 pub fn adjust(comparisons: &[PairedDifference], confidence: Confidence) -> Vec<Adjusted> {
     let raw: Vec<f64> = comparisons.iter().map(PairedDifference::p_value).collect();
     let (p_values, level) = if comparisons.len() < HOLM_FROM {

@@ -60,7 +60,8 @@ impl Confidence {
         self.0
     }
 
-    /// The level that keeps `comparisons` intervals *together* at this confidence (Bonferroni; Dunn 1961).
+    /// The level that keeps `comparisons` intervals *together* at this confidence (Bonferroni; Dunn
+    /// 1961).
     pub(super) fn shared_by(self, comparisons: usize) -> Self {
         Self(1.0 - (1.0 - self.0) / comparisons.max(1) as f64)
     }

@@ -2,7 +2,8 @@
 
 use super::{Confidence, Interval, MIN_ROUNDS, student_quantile};
 
-/// Mean of `after` minus mean of `before`, with its interval; `None` with fewer than [`MIN_ROUNDS`] values on either side.
+/// Mean of `after` minus mean of `before`, with its interval; `None` with fewer than [`MIN_ROUNDS`]
+/// values on either side.
 pub fn difference_of_means(
     before: &[f64],
     after: &[f64],

@@ -1,4 +1,5 @@
-//! Two overlapping modes taken apart: a mixture of two log-normals, fitted by expectation and maximisation.
+//! Two overlapping modes taken apart: a mixture of two log-normals, fitted by expectation and
+//! maximisation.
 //!
 //! Finds two components in anything. Whether there *are* two is for the dip to say.
 
@@ -46,7 +47,8 @@ impl Mixture {
 }
 
 const ROUNDS: usize = 500;
-/// Below it a component has collapsed onto one value and would weigh infinitely; 0.1 % is finer than any histogram here.
+/// Below it a component has collapsed onto one value and would weigh infinitely; 0.1 % is finer
+/// than any histogram here.
 const LEAST_LOG_SD: f64 = 1e-3;
 
 #[derive(Clone, Copy)]
@@ -56,8 +58,8 @@ struct Component {
     share: f64,
 }
 
-/// Fits two log-normal components; `None` with fewer than four points, fewer than two different values, or any
-/// point that is not positive and finite.
+/// Fits two log-normal components; `None` with fewer than four points, fewer than two different
+/// values, or any point that is not positive and finite.
 pub fn mixture(points: &[Weighted]) -> Option<Mixture> {
     let usable = |v: f64| v.is_finite() && v > 0.0;
     if points.len() < 4 || !points.iter().all(|p| usable(p.value) && usable(p.weight)) {
@@ -163,7 +165,8 @@ fn fitted_part(
     })
 }
 
-/// The value that cuts sorted (value, weight) pairs into the two classes with the least squares inside them (Otsu 1979).
+/// The value that cuts sorted (value, weight) pairs into the two classes with the least squares
+/// inside them (Otsu 1979).
 fn best_cut(sorted: &[(f64, f64)]) -> Option<f64> {
     let weight: f64 = sorted.iter().map(|p| p.1).sum();
     let sum: f64 = sorted.iter().map(|p| p.0 * p.1).sum();

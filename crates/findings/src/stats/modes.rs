@@ -1,7 +1,9 @@
-//! One mode or two: is this latency histogram two populations (reused and new connections, say) on top of each other?
+//! One mode or two: is this latency histogram two populations (reused and new connections, say) on
+//! top of each other?
 //!
-//! Two are reported only when the dip test rejects one mode *and* the fitted two stand clearly apart. Latencies are
-//! looked at on a logarithmic scale. A mode of less than about 5 % of the samples is not found.
+//! Two are reported only when the dip test rejects one mode *and* the fitted two stand clearly
+//! apart. Latencies are looked at on a logarithmic scale. A mode of less than about 5 % of the
+//! samples is not found.
 
 use serde::Serialize;
 
@@ -66,7 +68,8 @@ pub fn modes_of_samples(samples: &[f64], seed: u64) -> Modes {
         .filter(|s| s.is_finite() && *s > 0.0)
         .collect();
     sorted.sort_by(f64::total_cmp);
-    // equal values come from a clock's resolution; spread up to the next value they do not look like heaps
+    // equal values come from a clock's resolution; spread up to the next value they do not look
+    // like heaps
     let mut bins: Vec<Bin> = Vec::new();
     let mut rest = sorted.as_slice();
     while let Some(&low) = rest.first() {
@@ -91,7 +94,8 @@ pub fn modes_of_samples(samples: &[f64], seed: u64) -> Modes {
     look_at(&bins, seed)
 }
 
-/// Looks at a histogram's buckets, in rising order; empty, inverted and non-positive ones are left out.
+/// Looks at a histogram's buckets, in rising order; empty, inverted and non-positive ones are left
+/// out.
 pub fn modes_of_bins(bins: &[Bin], seed: u64) -> Modes {
     let usable: Vec<Bin> = bins
         .iter()
@@ -133,7 +137,8 @@ fn look_at(bins: &[Bin], seed: u64) -> Modes {
     }
 }
 
-/// Logarithms at even ranks, at most [`MAX_POINTS`] of them, each bucket's samples spread evenly through it.
+/// Logarithms at even ranks, at most [`MAX_POINTS`] of them, each bucket's samples spread evenly
+/// through it.
 fn points_by_rank(bins: &[Bin], total: u64) -> Vec<f64> {
     let points = total.min(MAX_POINTS as u64);
     let mut logs = Vec::with_capacity(points as usize);

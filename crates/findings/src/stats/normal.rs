@@ -2,7 +2,8 @@
 
 use std::f64::consts::PI;
 
-/// P(Z <= z) for a standard normal Z, to about 1e-15 (series of Marsaglia 2004; Laplace's fraction in the tails).
+/// P(Z <= z) for a standard normal Z, to about 1e-15 (series of Marsaglia 2004; Laplace's fraction
+/// in the tails).
 pub fn normal_cdf(z: f64) -> f64 {
     if z.is_nan() {
         return f64::NAN;

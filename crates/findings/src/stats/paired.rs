@@ -1,7 +1,8 @@
-//! Two variants compared round by round: the paired difference, and the share that one saves of the other.
+//! Two variants compared round by round: the paired difference, and the share that one saves of the
+//! other.
 //!
-//! The round is the unit. Exchanges of one round share its weather (drift, neighbours, a full queue), so
-//! intervals over exchanges are far too narrow; the coverage test shows by how much.
+//! The round is the unit. Exchanges of one round share its weather (drift, neighbours, a full
+//! queue), so intervals over exchanges are far too narrow; the coverage test shows by how much.
 
 use serde::Serialize;
 
@@ -37,7 +38,8 @@ pub struct PairedDifference {
     confidence: Confidence,
 }
 
-/// The ratio of two means, `(a - b) / a`, with what its interval needs: (co)variances of means, in units of the mean of `a`.
+/// The ratio of two means, `(a - b) / a`, with what its interval needs: (co)variances of means, in
+/// units of the mean of `a`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ShareSaved {
     value: f64,
@@ -72,8 +74,9 @@ impl ShareSaved {
         }
     }
 
-    /// Fieller's interval (1954, J. R. Stat. Soc. B 16:175): every share that a t test of `a - b - share * a` does not reject. Without
-    /// bounds where the mean of `a` itself cannot be distinguished from nothing.
+    /// Fieller's interval (1954, J. R. Stat. Soc. B 16:175): every share that a t test of `a - b -
+    /// share * a` does not reject. Without bounds where the mean of `a` itself cannot be
+    /// distinguished from nothing.
     fn interval(&self, t: f64) -> Interval {
         let squared = t * t;
         let rest = 1.0 - squared * self.baseline;
@@ -118,7 +121,8 @@ impl PairedDifference {
         }
     }
 
-    /// Two-sided p-value of "no difference"; when all rounds differ by the same amount, 0 (or 1 if that is none).
+    /// Two-sided p-value of "no difference"; when all rounds differ by the same amount, 0 (or 1 if
+    /// that is none).
     pub fn p_value(&self) -> f64 {
         if self.standard_error == 0.0 {
             return if self.mean == 0.0 { 1.0 } else { 0.0 };
@@ -157,8 +161,9 @@ pub fn paired_difference(
     compare(a, b, confidence, Scale::Difference)
 }
 
-/// Compares one statistic per round: the share `(a - b) / a` that `b` saves, of the means over rounds, so that it is the quotient of
-/// the [`paired_difference`] and the mean of `a`. Refuses what [`paired_difference`] refuses, and values of zero or less.
+/// Compares one statistic per round: the share `(a - b) / a` that `b` saves, of the means over
+/// rounds, so that it is the quotient of the [`paired_difference`] and the mean of `a`. Refuses
+/// what [`paired_difference`] refuses, and values of zero or less.
 pub fn paired_share_saved(
     a: &[f64],
     b: &[f64],
@@ -221,7 +226,8 @@ mod tests {
 
     #[test]
     fn the_sleep_data_give_students_own_interval() {
-        // Student (1908), ten patients: mean 1.58, t = 4.0621, p = 0.002833, 95 % interval 0.7001 to 2.4599
+        // Student (1908), ten patients: mean 1.58, t = 4.0621, p = 0.002833, 95 % interval 0.7001
+        // to 2.4599
         let dextro = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let laevo = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         let compared = paired_difference(&laevo, &dextro, Confidence::P95).unwrap();

@@ -15,7 +15,8 @@ pub struct RoundPercentile {
 }
 
 impl RoundPercentile {
-    /// By nearest rank from samples in rising order: the smallest with at least the share `rank` at or below it.
+    /// By nearest rank from samples in rising order: the smallest with at least the share `rank` at
+    /// or below it.
     ///
     /// `rank` is a share (0.99, not 99), clamped to 0..=1. `None` without samples.
     pub fn of_sorted(samples: &[f64], rank: f64) -> Option<Self> {
@@ -27,7 +28,8 @@ impl RoundPercentile {
         })
     }
 
-    /// From a histogram that gives the value itself: `count` samples in the round, `rank` as a share.
+    /// From a histogram that gives the value itself: `count` samples in the round, `rank` as a
+    /// share.
     pub fn of_count(value: f64, count: u64, rank: f64) -> Self {
         Self {
             value,
@@ -36,15 +38,16 @@ impl RoundPercentile {
     }
 
     fn upto(count: u64, rank: f64) -> u64 {
-        // 0.99 * 1000 is 990.0000000000001 in some roundings; a share never means a fraction of a sample that small
+        // 0.99 * 1000 is 990.0000000000001 in some roundings; a share never means a fraction of a
+        // sample that small
         ((rank.clamp(0.0, 1.0) * count as f64 - 1e-9).ceil().max(1.0) as u64).min(count)
     }
 }
 
 /// The paired difference of a percentile over rounds, `a - b`.
 ///
-/// Refuses the first round in which either variant has fewer than [`MIN_BEYOND`] samples beyond it, and
-/// whatever [`paired_difference`] refuses.
+/// Refuses the first round in which either variant has fewer than [`MIN_BEYOND`] samples beyond it,
+/// and whatever [`paired_difference`] refuses.
 pub fn paired_percentile_difference(
     a: &[RoundPercentile],
     b: &[RoundPercentile],

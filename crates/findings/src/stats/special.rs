@@ -1,6 +1,7 @@
 //! The regularised incomplete beta function, which Student's t needs.
 
-/// ln of the gamma function for `x > 0`, by Lanczos's approximation (g = 7, nine terms; error below 1e-14).
+/// ln of the gamma function for `x > 0`, by Lanczos's approximation (g = 7, nine terms; error below
+/// 1e-14).
 fn ln_gamma(x: f64) -> f64 {
     const TERMS: [f64; 8] = [
         676.520_368_121_885_1,

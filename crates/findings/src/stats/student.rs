@@ -12,7 +12,8 @@ pub fn student_cdf(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The t that Student's distribution stays below with probability `p`; infinite at 0 and 1, NaN outside.
+/// The t that Student's distribution stays below with probability `p`; infinite at 0 and 1, NaN
+/// outside.
 pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) || freedom.is_nan() || freedom <= 0.0 {
         return f64::NAN;
@@ -46,8 +47,8 @@ fn upper_tail(t: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Rows by degrees of freedom, columns at p = 0.9, 0.975, 0.995, 0.9995: Biometrika Tables for Statisticians
-    /// (1966), table 12, carried to ten digits with mpmath.
+    /// Rows by degrees of freedom, columns at p = 0.9, 0.975, 0.995, 0.9995: Biometrika Tables for
+    /// Statisticians (1966), table 12, carried to ten digits with mpmath.
     const TABLE: [(f64, [f64; 4]); 7] = [
         (
             1.0,

@@ -1,6 +1,8 @@
-//! Tiers in a short sequence, such as the first hundred calls: two or more levels, and which phase makes the difference.
+//! Tiers in a short sequence, such as the first hundred calls: two or more levels, and which phase
+//! makes the difference.
 //!
-//! For sequences too short for a histogram. The caller leaves out what is expected to differ (the fresh ones).
+//! For sequences too short for a histogram. The caller leaves out what is expected to differ (the
+//! fresh ones).
 
 use serde::Serialize;
 use std::ops::Range;
@@ -9,10 +11,11 @@ use std::ops::Range;
 const MIN_CALLS: usize = 3;
 /// The most tiers that are looked for.
 const MAX_TIERS: usize = 4;
-/// Tiers lie at least this many of their common standard deviations apart. Cutting one normal population in
-/// two gives 2.7, a uniform one 3.5.
+/// Tiers lie at least this many of their common standard deviations apart. Cutting one normal
+/// population in two gives 2.7, a uniform one 3.5.
 const MIN_SEPARATION: f64 = 5.0;
-/// And at least this many of either one's own, or a tier is a few outliers with a neighbour drawn in.
+/// And at least this many of either one's own, or a tier is a few outliers with a neighbour drawn
+/// in.
 const MIN_OWN_SEPARATION: f64 = 3.0;
 /// And the slower takes at least this many times as long, or no user would see it.
 const MIN_RATIO: f64 = 1.2;
@@ -39,7 +42,8 @@ pub struct Tiers {
     pub level_of: Vec<usize>,
 }
 
-/// One phase's time in each call, in the order of the calls; a phase that a call did not have takes no time there.
+/// One phase's time in each call, in the order of the calls; a phase that a call did not have takes
+/// no time there.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseSeries<'a> {
     /// The phase, as the ledger calls it.
@@ -56,11 +60,13 @@ pub struct Explained<'a> {
     pub phase: &'a str,
     /// How much longer it takes on the slower tier, in the unit of the times.
     pub by: f64,
-    /// Its share of the difference between the tiers; above 1 when another phase makes up for part of it.
+    /// Its share of the difference between the tiers; above 1 when another phase makes up for part
+    /// of it.
     pub share: f64,
 }
 
-/// Finds the most tiers that stand apart, each by the split of the logarithms with the least squares inside the classes.
+/// Finds the most tiers that stand apart, each by the split of the logarithms with the least
+/// squares inside the classes.
 ///
 /// `None` when there are no two, or a time is not positive and finite.
 pub fn tiers(times: &[f64]) -> Option<Tiers> {
@@ -92,7 +98,8 @@ pub fn tiers(times: &[f64]) -> Option<Tiers> {
     })
 }
 
-/// The phase that explains at least 60 % of the difference between a tier and a faster one; `None` when none does.
+/// The phase that explains at least 60 % of the difference between a tier and a faster one; `None`
+/// when none does.
 ///
 /// A series of another length than the tiers is left out.
 pub fn explaining_phase<'a>(
@@ -120,10 +127,12 @@ pub fn explaining_phase<'a>(
         .max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// The splits of a sorted sequence into at most this number of classes that have the least squares inside.
+/// The splits of a sorted sequence into at most this number of classes that have the least squares
+/// inside.
 struct Splits {
     len: usize,
-    /// For each number of classes from 2 on and each length, where the last class of that beginning starts.
+    /// For each number of classes from 2 on and each length, where the last class of that
+    /// beginning starts.
     starts: Vec<Vec<usize>>,
 }
 

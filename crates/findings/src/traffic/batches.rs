@@ -1,5 +1,5 @@
-//! The requests of a run in the order of their ends, in a bounded number of batches of about equal size. A day with
-//! much traffic has more batches than a quiet week. Must not conclude.
+//! The requests of a run in the order of their ends, in a bounded number of batches of about equal
+//! size. A day with much traffic has more batches than a quiet week. Must not conclude.
 
 use intact_ledger::{Connection, Exchange, Reuse};
 
@@ -93,7 +93,8 @@ impl Batches {
         }
     }
 
-    /// The sums of the batch at a moment. Files that cover the same time are read one after another, so a moment may be anywhere.
+    /// The sums of the batch at a moment. Files that cover the same time are read one after
+    /// another, so a moment may be anywhere.
     fn at(&mut self, when: u64) -> &mut Sums {
         if self.all.len() >= MOST {
             self.thin();

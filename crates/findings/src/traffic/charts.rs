@@ -1,4 +1,5 @@
-//! What the pictures of an observed run show beyond its tables. Computed here, because a report only formats.
+//! What the pictures of an observed run show beyond its tables. Computed here, because a report
+//! only formats.
 
 use super::TrafficAnalysis;
 use super::level_shift::LevelShift;
@@ -46,7 +47,8 @@ pub struct GapPanel {
     pub count: u64,
     /// The histogram: low, high (milliseconds), count.
     pub buckets: Vec<(f64, f64, u64)>,
-    /// Where a reuse begins to race the server's timer, and the timer, in milliseconds; absent where no limit is known.
+    /// Where a reuse begins to race the server's timer, and the timer, in milliseconds; absent
+    /// where no limit is known.
     pub danger_ms: Option<(f64, f64)>,
 }
 

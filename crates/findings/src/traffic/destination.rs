@@ -1,4 +1,5 @@
-//! What is counted of one destination, or of all: plain counters for each, histograms for the first ones. Must not conclude.
+//! What is counted of one destination, or of all: plain counters for each, histograms for the first
+//! ones. Must not conclude.
 
 use super::open_connection::{HAND_BACK, OpenConnection, multiplexes};
 use super::open_reason::OpenReason;
@@ -100,7 +101,8 @@ pub struct Counts {
     pub failed: BTreeMap<Failure, u64>,
     /// Complete ones by status.
     pub status: BTreeMap<u16, u64>,
-    /// Exchanges that were the first on their connection, or waited for its setup: fresh and preconnected ones.
+    /// Exchanges that were the first on their connection, or waited for its setup: fresh and
+    /// preconnected ones.
     pub first: u64,
     /// Exchanges that reused a connection.
     pub reused: u64,
@@ -120,9 +122,11 @@ pub struct Counts {
     pub lost: Sum,
     /// Setup that exchanges waited for, in nanoseconds.
     pub setup_waited: u64,
-    /// Reuses of connections that carry one exchange at a time, where the idle time before is known.
+    /// Reuses of connections that carry one exchange at a time, where the idle time before is
+    /// known.
     pub single_reuses: u64,
-    /// Of these, those that followed the last response within [`HAND_BACK`]: the exchange may have waited for the connection.
+    /// Of these, those that followed the last response within [`HAND_BACK`]: the exchange may have
+    /// waited for the connection.
     pub back_to_back: u64,
     /// Connections: transport established.
     pub opened: u64,
@@ -148,7 +152,8 @@ pub struct Counts {
     pub protocols: BTreeMap<Protocol, u64>,
     /// TLS handshakes.
     pub tls: BTreeMap<(Option<TlsVersion>, Option<Handshake>), u64>,
-    /// Full TLS handshakes that began after an earlier one of the same process had ended: only they could resume its session.
+    /// Full TLS handshakes that began after an earlier one of the same process had ended: only
+    /// they could resume its session.
     pub full_after_another: u64,
     /// When the first TLS handshake of each process ended.
     pub(crate) first_handshakes: BTreeMap<Option<u32>, Nanos>,
@@ -156,7 +161,8 @@ pub struct Counts {
     pub resumption_offered: u64,
     /// Connections on which the server sent session tickets.
     pub ticketed: u64,
-    /// TLS connections by whether the client offered HTTP/2 and whether the server chose it; those whose offer was not seen are not here.
+    /// TLS connections by whether the client offered HTTP/2 and whether the server chose it; those
+    /// whose offer was not seen are not here.
     pub h2: BTreeMap<(bool, bool), u64>,
     /// Commands of the processes.
     pub commands: BTreeMap<Arc<str>, u64>,
@@ -172,7 +178,8 @@ pub struct Counts {
     pub why: BTreeMap<OpenReason, u64>,
     /// The shortest idle time after which the server closed, in nanoseconds.
     pub server_idle: Option<u64>,
-    /// The longest idle time after which a connection still gave a complete response, in nanoseconds.
+    /// The longest idle time after which a connection still gave a complete response, in
+    /// nanoseconds.
     pub longest_reuse: Option<u64>,
     /// The shortest idle time after which the client closed, in nanoseconds.
     pub client_idle: Option<u64>,
@@ -363,8 +370,8 @@ impl Counts {
         }
     }
 
-    /// Enters an exchange into what runs at once, where it ended at any time in a step of the clock; only asked of single
-    /// destinations, so that all together need not.
+    /// Enters an exchange into what runs at once, where it ended at any time in a step of the
+    /// clock; only asked of single destinations, so that all together need not.
     pub(super) fn overlap(
         &mut self,
         exchange: &Exchange,
@@ -414,14 +421,15 @@ impl Counts {
         }
     }
 
-    /// The time that costs are a share of, in nanoseconds: that of all exchanges, and the setup that no exchange waited for. Absent
-    /// where the duration of no exchange is known.
+    /// The time that costs are a share of, in nanoseconds: that of all exchanges, and the setup
+    /// that no exchange waited for. Absent where the duration of no exchange is known.
     pub(crate) fn time(&self) -> Option<u64> {
         let ahead = self.setup_total.nanos.saturating_sub(self.setup_waited);
         (self.timed > 0).then(|| self.outbound.saturating_add(ahead))
     }
 
-    /// The connections that the peak overlap needs next to those that were open before the recording, `open` being those inside which nothing was seen so far.
+    /// The connections that the peak overlap needs next to those that were open before the
+    /// recording, `open` being those inside which nothing was seen so far.
     pub(super) fn needed<'a>(
         &self,
         open: impl Iterator<Item = &'a OpenConnection>,
@@ -441,7 +449,8 @@ impl Counts {
         needed.saturating_sub(self.open_before).min(self.opened)
     }
 
-    /// How many of the needed connections are needed only if exchanges overlapped within a step of the clock.
+    /// How many of the needed connections are needed only if exchanges overlapped within a step of
+    /// the clock.
     pub(super) fn spare(&self, needed: u64) -> u64 {
         let least = u64::from(self.requests > 0);
         if self.is_coarse {

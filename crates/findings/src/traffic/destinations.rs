@@ -1,4 +1,5 @@
-//! Which destination a connection belongs to, and the counts of each. Bounded memory. Must not know pools.
+//! Which destination a connection belongs to, and the counts of each. Bounded memory. Must not know
+//! pools.
 
 use super::destination::{Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
@@ -103,7 +104,8 @@ pub struct Destinations {
     /// Further names of the origin of a destination: `127.0.0.1` and `localhost` are one server.
     pub aliases: BTreeMap<usize, BTreeSet<Arc<str>>>,
     is_crowded: bool,
-    /// Connections that carried bytes of an unknown protocol, and belong to a destination by their address.
+    /// Connections that carried bytes of an unknown protocol, and belong to a destination by their
+    /// address.
     unread: u64,
 }
 
@@ -173,8 +175,9 @@ impl Destinations {
         destination
     }
 
-    /// A known destination that a new key of a client's run leads to as well. It is the same server under another name
-    /// of this machine, or the address of connections that ended before any had shown the origin.
+    /// A known destination that a new key of a client's run leads to as well. It is the same server
+    /// under another name of this machine, or the address of connections that ended before any
+    /// had shown the origin.
     fn find_same_server(&mut self, key: &DestinationKey, connection: &Connection) -> Option<usize> {
         let (origin, peer) = (key.origin.as_ref()?, connection.peer?);
         if self.vantage == Vantage::Server || !shows_origin(connection) {
@@ -199,7 +202,8 @@ impl Destinations {
                 old.host == origin.host || names.iter().all(|host| is_this_machine(host));
             old.port == peer.port() && (is_named || *old.host == *peer.ip().to_string())
         };
-        // the name that was looked up may be another one, and the address of a tunnel is that of its proxy
+        // the name that was looked up may be another one, and the address of a tunnel is that of
+        // its proxy
         if !self.keys[unshown].origin.as_ref().is_none_or(is_same) {
             return None;
         }
@@ -230,8 +234,8 @@ impl Destinations {
         index
     }
 
-    /// The destination of a connection that has shown no origin and no other protocol: the origin of the name that was looked up
-    /// for it, else the one that others found at its address.
+    /// The destination of a connection that has shown no origin and no other protocol: the origin
+    /// of the name that was looked up for it, else the one that others found at its address.
     fn find_by_address(&self, connection: &Connection) -> Option<usize> {
         if self.vantage == Vantage::Server || !is_unshown(connection) {
             return None;
@@ -260,7 +264,8 @@ impl Destinations {
         named.or(by_address.filter(|_| origin.port == peer.port()))
     }
 
-    /// A connection that ended without showing its origin belongs to the origin that others found at its address.
+    /// A connection that ended without showing its origin belongs to the origin that others found
+    /// at its address.
     pub(super) fn assign_by_address(&mut self, live: &mut OpenConnection, close: &Close) {
         if live.exchanges > 0 {
             return;
@@ -289,7 +294,8 @@ impl Destinations {
         self.all.why(why, sign);
     }
 
-    /// Counts an exchange on `live`, with the idle time before it; `timed` where its duration is known.
+    /// Counts an exchange on `live`, with the idle time before it; `timed` where its duration is
+    /// known.
     pub(super) fn count_exchange(
         &mut self,
         destination: usize,

@@ -1,4 +1,5 @@
-//! The distributions of a destination: idle gaps with the danger band, requests per connection. Must not know destinations.
+//! The distributions of a destination: idle gaps with the danger band, requests per connection.
+//! Must not know destinations.
 
 use super::destination::Counts;
 use crate::figures::NANOS_PER_MS;
@@ -22,7 +23,8 @@ pub struct Gaps {
     pub buckets: Vec<(f64, Option<f64>, u64)>,
     /// The server's idle limit in seconds, as announced or as seen, whichever is shorter.
     pub server_limit_s: Option<f64>,
-    /// Where the danger band begins, in seconds: the limit less a fifth of it, or less a second if that is smaller.
+    /// Where the danger band begins, in seconds: the limit less a fifth of it, or less a second if
+    /// that is smaller.
     pub danger_from_s: Option<f64>,
     /// Gaps at or above it.
     pub in_danger: u64,
@@ -119,7 +121,8 @@ pub(crate) fn server_limit(counts: &Counts) -> Option<u64> {
     }
 }
 
-/// Where a reuse begins to race the server's timer: a fifth of the limit before it, at most a second.
+/// Where a reuse begins to race the server's timer: a fifth of the limit before it, at most a
+/// second.
 pub(crate) fn danger_from(limit: u64) -> u64 {
     limit - (limit / 5).min(1_000_000_000)
 }

@@ -1,4 +1,5 @@
-//! Everything that a page of an observed run lays out. The same figures for all together and for each destination.
+//! Everything that a page of an observed run lays out. The same figures for all together and for
+//! each destination.
 
 use super::destination::Counts;
 use super::destinations::DestinationKey;
@@ -103,7 +104,8 @@ impl Destination {
         !self.figures.is_empty() || self.figures.open_before > 0
     }
 
-    /// Who opened its connections: processes, or what clients call themselves where processes cannot be seen.
+    /// Who opened its connections: processes, or what clients call themselves where processes
+    /// cannot be seen.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         let names = if self.commands.is_empty() {
             &self.agents
@@ -181,7 +183,8 @@ impl ObservedFacts {
         }
     }
 
-    /// Whether nothing was lost to setup, to requests without a response, or to waiting for a connection.
+    /// Whether nothing was lost to setup, to requests without a response, or to waiting for a
+    /// connection.
     pub fn has_evidence_of_no_gain(&self) -> bool {
         verdict::has_evidence_of_no_gain(self)
     }
@@ -193,7 +196,8 @@ impl ObservedFacts {
     }
 }
 
-/// The findings of all rules, the worst and most expensive first. Destinations are limited, and with them the findings.
+/// The findings of all rules, the worst and most expensive first. Destinations are limited, and
+/// with them the findings.
 fn findings(books: &Tracker, rules: &[Rule]) -> Vec<Finding> {
     let mut bill = Attribution::new(books);
     let mut findings: Vec<Finding> = Vec::new();

@@ -21,7 +21,8 @@ pub struct Figures {
     /// Counts of requests and connections; `needed` is for the peak overlap of requests.
     #[serde(flatten)]
     pub counts: ObservedCounts,
-    /// Lower and upper end of `reuse` over all requests; present where the state of some is unknown.
+    /// Lower and upper end of `reuse` over all requests; present where the state of some is
+    /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reuse_range: Option<[f64; 2]>,
     /// Connections inside which nothing could be seen.
@@ -44,7 +45,8 @@ pub struct Figures {
     pub setup_mean_ms: SetupMeans,
     /// `wasted_ms` as a share of `outbound_ms` and the setup that no request waited for.
     pub wasted_share: Option<f64>,
-    /// Time that requests without a complete response took, such as aborted ones and those that timed out.
+    /// Time that requests without a complete response took, such as aborted ones and those that
+    /// timed out.
     pub lost_ms: Option<f64>,
     /// `lost_ms` as a share of `outbound_ms`.
     pub lost_share: Option<f64>,
@@ -52,8 +54,9 @@ pub struct Figures {
     pub setup_wait_ms: Option<f64>,
     /// `setup_wait_ms` as a share of `outbound_ms`.
     pub setup_wait_share: Option<f64>,
-    /// Reuses within 5 ms of the last response on a connection that carries one request at a time: these requests may have
-    /// waited in the client for a connection. Absent where no idle time is known.
+    /// Reuses within 5 ms of the last response on a connection that carries one request at a time:
+    /// these requests may have waited in the client for a connection. Absent where no idle
+    /// time is known.
     pub back_to_back: Option<u64>,
     /// `back_to_back` as a share of all such reuses.
     pub back_to_back_share: Option<f64>,
@@ -201,14 +204,16 @@ impl Figures {
         }
     }
 
-    /// The fewest and the most connections that were needed; present where coarse times do not show which exchanges overlapped.
+    /// The fewest and the most connections that were needed; present where coarse times do not show
+    /// which exchanges overlapped.
     pub fn needed_range(&self) -> Option<[u64; 2]> {
         let most = self.connections.needed;
         let spare = self.unobserved.spare;
         (spare > 0).then(|| [most.saturating_sub(spare), most])
     }
 
-    /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits are each server's.
+    /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits
+    /// are each server's.
     pub(super) fn sum_up(&mut self, destinations: &[Destination]) {
         let figures = || destinations.iter().map(|one| &one.figures);
         self.counts.avoidable = figures().map(|one| one.avoidable).sum();

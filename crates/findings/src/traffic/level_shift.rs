@@ -1,5 +1,5 @@
-//! When reuse or latency changed for good, from the batches of a run: `docs/reference/audit.md` has the method. Must not call a change of
-//! latency one of the connections.
+//! When reuse or latency changed for good, from the batches of a run: `docs/reference/audit.md` has
+//! the method. Must not call a change of latency one of the connections.
 
 use super::batches::{Batch, Batches, Sums};
 use crate::stats::{ChangePoint, Confidence, Interval, change_points, difference_of_means};
@@ -37,7 +37,8 @@ pub enum Shifted {
     Latency,
 }
 
-/// A change of level with what was the case on both sides. It describes; only an experiment shows the cause.
+/// A change of level with what was the case on both sides. It describes; only an experiment shows
+/// the cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelShift {
@@ -51,7 +52,8 @@ pub struct LevelShift {
     pub shifted: Shifted,
     /// How often a run without a change shows as much of one; at least 0.001.
     pub p_value: f64,
-    /// Mean latency after it minus that before, in milliseconds; absent where latency is not known.
+    /// Mean latency after it minus that before, in milliseconds; absent where latency is not
+    /// known.
     pub difference_ms: Option<Interval>,
     /// Before it.
     pub before: StepSide,
@@ -69,7 +71,8 @@ pub struct StepSide {
     pub mean_ms: Option<f64>,
     /// The share of them that reused a connection, of those where that is known.
     pub reuse: Option<f64>,
-    /// Lower and upper end of `reuse` over all requests; present where the state of some is unknown.
+    /// Lower and upper end of `reuse` over all requests; present where the state of some is
+    /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reuse_range: Option<[f64; 2]>,
     /// New connections for each request.
@@ -105,8 +108,9 @@ impl StepSide {
 }
 
 impl LevelShift {
-    /// The changes, those of reuse first, then by size. `needed`: the connections that the requests needed. Their first requests are no sign of a
-    /// change: at the beginning of a run there is nothing to reuse.
+    /// The changes, those of reuse first, then by size. `needed`: the connections that the requests
+    /// needed. Their first requests are no sign of a change: at the beginning of a run there is
+    /// nothing to reuse.
     pub(super) fn find(batches: &Batches, run: &Run, needed: u64) -> Vec<LevelShift> {
         let batches = batches.all();
         let cuts = Series::of(batches, needed).cuts(run);
@@ -119,7 +123,8 @@ impl LevelShift {
         found
     }
 
-    /// The changes at these cuts, each with the time to the cuts next to it. Where both sides are too much alike, there is no cut.
+    /// The changes at these cuts, each with the time to the cuts next to it. Where both sides are
+    /// too much alike, there is no cut.
     fn between(mut cuts: Vec<Cut>, batches: &[Batch], run: &Run) -> Vec<(Cut, LevelShift)> {
         let shift = |cuts: &[Cut], nth: usize| {
             let from = nth.checked_sub(1).map_or(0, |nth| cuts[nth].at);
@@ -218,7 +223,8 @@ impl LevelShift {
         )
     }
 
-    /// What changed, from one side to the other: `-412 ms per request (-431 ms to -393 ms), reuse 0 % -> 97 %`.
+    /// What changed, from one side to the other: `-412 ms per request (-431 ms to -393 ms), reuse 0
+    /// % -> 97 %`.
     pub fn words(&self) -> String {
         let latency = self.difference_ms.map(|Interval { value, low, high }| {
             let [value, low, high] = [value, low, high].map(signed_time);
@@ -295,8 +301,8 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The cuts, in their order: of reuse, and between those of latency. A program's latency also follows what else the machine
-    /// does.
+    /// The cuts, in their order: of reuse, and between those of latency. A program's latency also
+    /// follows what else the machine does.
     fn cuts(&self, run: &Run) -> Vec<Cut> {
         let worth = |within: Range<usize>, shifted: Shifted| {
             let cuts = self.changes(&within, shifted);
@@ -325,7 +331,8 @@ impl<'a> Series<'a> {
         cuts
     }
 
-    /// The changes of a level within these batches. Blocks stay as long as they are, because shorter ones depend more on each other.
+    /// The changes of a level within these batches. Blocks stay as long as they are, because
+    /// shorter ones depend more on each other.
     fn changes(&self, within: &Range<usize>, shifted: Shifted) -> Vec<Cut> {
         let value = |blocks: &Range<usize>| {
             let sums = self.rest[blocks.clone()].iter().copied();
@@ -406,7 +413,8 @@ fn mean_ms(sums: Sums) -> f64 {
     sums.latency as f64 / sums.requests.max(1) as f64 / 1e6
 }
 
-/// Mean latencies of groups of batches, in milliseconds: long enough to depend little on each other.
+/// Mean latencies of groups of batches, in milliseconds: long enough to depend little on each
+/// other.
 fn groups(side: &[Batch]) -> Vec<f64> {
     let requests = sum(side).requests;
     let size = requests.div_ceil(GROUPS as u64).max(1);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 /// Names with counts of their own.
 const NAMES: usize = 1024;
-/// The errors that are counted by kind, in the words of resolvers and of getaddrinfo; all others are `other`.
+/// The errors that are counted by kind, in the words of resolvers and of getaddrinfo; all others
+/// are `other`.
 const ERRORS: [&str; 8] = [
     "NXDOMAIN",
     "ENOTFOUND",

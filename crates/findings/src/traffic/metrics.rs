@@ -1,4 +1,5 @@
-//! Observed facts as requirements ask for them: the run as a whole, then each destination; times in nanoseconds, shares of 1.
+//! Observed facts as requirements ask for them: the run as a whole, then each destination; times in
+//! nanoseconds, shares of 1.
 
 use super::facts::ObservedFacts;
 use super::figures::Figures;
@@ -15,7 +16,8 @@ const NO_BYTES: NoData =
     NoData::NotMeasured("bytes are in the ledger (--ledger DIR), not summed up yet");
 
 impl MetricSource for ObservedFacts {
-    /// Requirements without a selector are about the whole; those with one about the destinations that it finds.
+    /// Requirements without a selector are about the whole; those with one about the destinations
+    /// that it finds.
     fn subjects(&self) -> Vec<Subject> {
         let whole = Subject {
             name: WHOLE.to_owned(),
@@ -122,7 +124,8 @@ impl Figures {
         let phases = self.phases_ms.as_ref().ok_or(NoData::CannotSee(
             "too many destinations for histograms of each",
         ))?;
-        // setup phases are those of fresh requests, the others those of reused ones where there are any
+        // setup phases are those of fresh requests, the others those of reused ones where there are
+        // any
         [&phases.reused, &phases.fresh]
             .into_iter()
             .find_map(|phases| phases.get(phase.id())?.as_ref())

@@ -1,4 +1,5 @@
-//! The commands that follow an observation with findings: prove the fix, see it at a distance, keep it. Must not conclude.
+//! The commands that follow an observation with findings: prove the fix, see it at a distance, keep
+//! it. Must not conclude.
 
 use super::facts::ObservedFacts;
 use super::tracker::Tracker;

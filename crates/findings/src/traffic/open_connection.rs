@@ -9,8 +9,8 @@ use std::net::IpAddr;
 /// Streams at once where a server does not say (RFC 9113 section 6.5.2 recommends no less).
 const STREAMS: u32 = 100;
 
-/// How long a client may take, in nanoseconds, from the last byte of a response to the connection's return to its pool.
-/// Until then the connection is idle on the wire, but no request can use it.
+/// How long a client may take, in nanoseconds, from the last byte of a response to the connection's
+/// return to its pool. Until then the connection is idle on the wire, but no request can use it.
 pub(crate) const HAND_BACK: u64 = 5_000_000;
 
 /// Who has the client end: connections are reused within one.
@@ -137,7 +137,8 @@ impl OpenConnection {
         }
     }
 
-    /// Takes in an exchange; returns how long the connection had been idle before it, in nanoseconds.
+    /// Takes in an exchange; returns how long the connection had been idle before it, in
+    /// nanoseconds.
     pub(super) fn carry(&mut self, exchange: &Exchange) -> Option<u64> {
         self.exchanges += 1;
         self.carried_response |= exchange.outcome.is_ok();

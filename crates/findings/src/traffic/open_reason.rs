@@ -1,13 +1,15 @@
-//! Why a connection was opened although one had been opened before: how its predecessor ended. The rules claim
-//! avoidable setups by it. Must not decide whether that is worth a finding.
+//! Why a connection was opened although one had been opened before: how its predecessor ended. The
+//! rules claim avoidable setups by it. Must not decide whether that is worth a finding.
 
 use super::open_connection::OpenConnection;
 use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 
-/// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where the producer does not say.
+/// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
+/// the producer does not say.
 pub(super) const AT_ONCE: u64 = 100_000_000;
 
-/// Exchanges on a connection from which on a client that closes it renews it, rather than not to keep it.
+/// Exchanges on a connection from which on a client that closes it renews it, rather than not to
+/// keep it.
 const MANY: u64 = 10;
 
 macro_rules! whys {
@@ -52,7 +54,8 @@ whys! {
 }
 
 impl OpenReason {
-    /// What an announced end means for the connection that is opened in its place; `carried` counts the exchange that announced it.
+    /// What an announced end means for the connection that is opened in its place; `carried` counts
+    /// the exchange that announced it.
     pub(super) fn announced(by: Side, carried: u64) -> OpenReason {
         match by {
             Side::Client => OpenReason::ClientAnnounced,

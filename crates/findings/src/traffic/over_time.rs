@@ -1,4 +1,5 @@
-//! Latency and openings over time, in a bounded number of periods that grow with the run: the data of the charts.
+//! Latency and openings over time, in a bounded number of periods that grow with the run: the data
+//! of the charts.
 
 use intact_ledger::{Connection, Exchange, Nanos};
 use serde::Serialize;

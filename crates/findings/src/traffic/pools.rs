@@ -1,5 +1,5 @@
-//! The open connections and their clients' pools: why a connection is opened, judged by the others at that moment. Bounded memory.
-//! Must not count.
+//! The open connections and their clients' pools: why a connection is opened, judged by the others
+//! at that moment. Bounded memory. Must not count.
 
 use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner};
 use super::open_reason::{AT_ONCE, OpenReason};
@@ -12,7 +12,8 @@ const LIVE: usize = 32_768;
 const POOLS: usize = 16_384;
 /// Openings that wait until it is known whether a connection was idle.
 const WAITERS: usize = 1024;
-/// How often an opening looks for another connection that was idle when one turns out to have been busy.
+/// How often an opening looks for another connection that was idle when one turns out to have been
+/// busy.
 const TRIES: u8 = 3;
 /// Ends of connections that a pool remembers until a connection is opened in their place.
 const ENDS: usize = 256;
@@ -66,7 +67,8 @@ impl Pool {
         (end.after(HAND_BACK) <= at).then_some(*id)
     }
 
-    /// The connection that has been idle for the shortest time at `at`: the server is least likely to have closed it.
+    /// The connection that has been idle for the shortest time at `at`: the server is least likely
+    /// to have closed it.
     fn newest_idle_at(&self, at: Nanos) -> Option<ConnectionId> {
         let mut idle = self.idle.iter().rev();
         let found = idle.find(|(end, _)| end.after(HAND_BACK) <= at);
@@ -159,7 +161,8 @@ impl Pools {
         }
     }
 
-    /// Why a connection is opened; `had_ends` where connections to the destination have carried something and ended.
+    /// Why a connection is opened; `had_ends` where connections to the destination have carried
+    /// something and ended.
     pub(super) fn reason(
         &mut self,
         connection: &Connection,
@@ -206,7 +209,8 @@ impl Pools {
         }
     }
 
-    /// The connection that seemed idle to an opening was busy: another may have been idle. If none was, the reason of the opening.
+    /// The connection that seemed idle to an opening was busy: another may have been idle. If none
+    /// was, the reason of the opening.
     pub(super) fn look_again(
         &mut self,
         destination: usize,

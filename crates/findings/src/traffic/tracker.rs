@@ -1,5 +1,6 @@
-//! The state that the rules read: destinations with their counts, open connections with their pools, lookups. One pass over the
-//! events, each to the components that it concerns. Must not conclude.
+//! The state that the rules read: destinations with their counts, open connections with their
+//! pools, lookups. One pass over the events, each to the components that it concerns. Must not
+//! conclude.
 
 use super::caveats::Caveats;
 use super::destination::Sign;
@@ -46,7 +47,8 @@ pub struct Tracker {
     pools: Pools,
     /// The connection that closed last, for exchanges that are recorded afterwards.
     just_closed: Option<Box<OpenConnection>>,
-    /// The last failed dials with their destinations, the newest first: a request that waited for a dial belongs there.
+    /// The last failed dials with their destinations, the newest first: a request that waited for
+    /// a dial belongs there.
     failed_dials: VecDeque<(ConnectionId, usize)>,
 }
 
@@ -92,8 +94,8 @@ impl Tracker {
             .collect()
     }
 
-    /// Open connections to each destination whose content could not be read so far. One that carries plain HTTP is readable, so it
-    /// is unused.
+    /// Open connections to each destination whose content could not be read so far. One that
+    /// carries plain HTTP is readable, so it is unused.
     pub fn opaque(&self) -> Vec<u64> {
         let mut opaque = vec![0; self.destinations.counts.len()];
         for live in self.pools.connections().filter(|live| live.exchanges == 0) {
@@ -179,7 +181,8 @@ impl Tracker {
         }
     }
 
-    /// Counts an exchange; returns its destination, its connection where that is open, and the idle time before it.
+    /// Counts an exchange; returns its destination, its connection where that is open, and the idle
+    /// time before it.
     pub(super) fn exchange(
         &mut self,
         exchange: &Exchange,
@@ -205,8 +208,9 @@ impl Tracker {
         self.pools.put(live);
         let is_stale = exchange.outcome == Outcome::Failed(Failure::Stale);
         for waiter in waiters {
-            // the client decides a little before the request is seen: a connection that was about to be used was not idle
-            // a stale request does not show since when the connection was closed: its end does
+            // the client decides a little before the request is seen: a connection that was about
+            // to be used was not idle a stale request does not show since when the
+            // connection was closed: its end does
             if is_stale {
                 self.pools.wait(id, waiter);
             } else if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
@@ -219,8 +223,8 @@ impl Tracker {
         (destination, Some(id), gap)
     }
 
-    /// Counts an exchange whose connection is not open, and returns its destination: that of the connection that closed last, or of
-    /// a failed dial.
+    /// Counts an exchange whose connection is not open, and returns its destination: that of the
+    /// connection that closed last, or of a failed dial.
     fn late_exchange(&mut self, exchange: &Exchange) -> usize {
         let id = exchange.connection;
         let closed = self.just_closed.as_deref();
@@ -247,7 +251,8 @@ impl Tracker {
         let why = OpenReason::end_of(&live, close);
         let mut waiters = std::mem::take(&mut live.waiters).into_iter();
         let mut replaced = live.is_retiring();
-        // a connection that ends right after its response was idle for no client: an opening in between replaced it
+        // a connection that ends right after its response was idle for no client: an opening in
+        // between replaced it
         if why.is_at_once() {
             if let Some(first) = waiters.next().filter(|_| !replaced) {
                 self.correct(live.destination, first.connection, Some(why));
@@ -260,7 +265,8 @@ impl Tracker {
                 self.correct(live.destination, waiter.connection, why);
             }
         } else {
-            // what was opened after the other side had closed could not use it, however late the client closed its own end
+            // what was opened after the other side had closed could not use it, however late the
+            // client closed its own end
             for waiter in waiters.filter(|waiter| waiter.at >= close.at) {
                 let again = self.pools.look_for_newer(
                     (live.destination, live.party),

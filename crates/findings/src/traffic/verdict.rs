@@ -153,7 +153,8 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     }
 }
 
-/// Whether no request waited for anything that reuse, a larger pool or a live connection would have spared.
+/// Whether no request waited for anything that reuse, a larger pool or a live connection would have
+/// spared.
 pub(super) fn has_evidence_of_no_gain(facts: &ObservedFacts) -> bool {
     is_otherwise_without_gain(facts) && !may_have_queued(&facts.totals)
 }
@@ -188,7 +189,8 @@ fn grave(facts: &ObservedFacts, least: Severity) -> Vec<&'static str> {
     rules
 }
 
-/// Whether most requests followed a response so closely that they may have waited in the client for a connection.
+/// Whether most requests followed a response so closely that they may have waited in the client for
+/// a connection.
 fn may_have_queued(totals: &Figures) -> bool {
     totals.back_to_back >= Some(REUSES) && totals.back_to_back_share > Some(0.5)
 }
@@ -199,8 +201,8 @@ fn has_queue(facts: &ObservedFacts) -> bool {
     findings.any(|one| one.rule == "waiting-for-pool")
 }
 
-/// The waiting in the client that cannot be seen, where it alone keeps the page from an all-clear: every loop of one request after
-/// the other looks like that.
+/// The waiting in the client that cannot be seen, where it alone keeps the page from an all-clear:
+/// every loop of one request after the other looks like that.
 fn hidden_queue(facts: &ObservedFacts) -> Option<String> {
     let totals = &facts.totals;
     let (reuses, share) = (totals.back_to_back?, totals.back_to_back_share?);
@@ -254,7 +256,8 @@ fn failed_dials(totals: &Figures) -> Option<String> {
         .then(|| format!("{} failed ({})", counted(failed, "dial"), kinds(failures)))
 }
 
-/// Lookups that failed, where they are more than a few among all, or concern a name that was found at other times (`sporadic`).
+/// Lookups that failed, where they are more than a few among all, or concern a name that was found
+/// at other times (`sporadic`).
 fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
     let lookups = &totals.lookups;
     let is_many = lookups.failed as f64 >= NOTEWORTHY * lookups.total as f64;
@@ -280,7 +283,8 @@ fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
     })
 }
 
-/// The sentence for a run without connections and requests. The results of `unseen` lookups were not seen.
+/// The sentence for a run without connections and requests. The results of `unseen` lookups were
+/// not seen.
 fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> String {
     let totals = &facts.totals;
     let elsewhere = facts

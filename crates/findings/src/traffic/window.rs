@@ -1,8 +1,10 @@
-//! A part of a run as if it were a run of its own: from a moment on, next to the analysis of the whole.
+//! A part of a run as if it were a run of its own: from a moment on, next to the analysis of the
+//! whole.
 //!
-//! A connection from before counts from the first exchange that ends on it in the window: it was not opened in the window, and fewer
-//! connections are needed there. Connections that the window does not use are left out, so that its verdict is the same whatever ran
-//! before. Lookups have no value: they are recorded too late to belong to a window.
+//! A connection from before counts from the first exchange that ends on it in the window: it was
+//! not opened in the window, and fewer connections are needed there. Connections that the window
+//! does not use are left out, so that its verdict is the same whatever ran before. Lookups have no
+//! value: they are recorded too late to belong to a window.
 
 use super::{ObservedFacts, OpenConnection, TrafficAnalysis};
 use intact_ledger::{Connection, ConnectionId, Event, Nanos, Sink};

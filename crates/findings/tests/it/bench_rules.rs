@@ -67,12 +67,14 @@ fn of_rule(facts: &BenchFacts, rule: &str) -> Option<Finding> {
     facts.findings.iter().find(|one| one.rule == rule).cloned()
 }
 
-/// The finding about 20 connections that the server ended like this, after this number of requests each.
+/// The finding about 20 connections that the server ended like this, after this number of requests
+/// each.
 fn ended(how: CloseKind, carried: u64) -> Finding {
     closed(&[(20, Some(how), carried)])
 }
 
-/// The finding about connections: how many, how the server ended them, and after how many requests each. The client ended the others.
+/// The finding about connections: how many, how the server ended them, and after how many requests
+/// each. The client ended the others.
 fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
     let run = run(&[true]);
     let mut tally = Tally::new();

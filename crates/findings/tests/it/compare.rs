@@ -1,4 +1,5 @@
-//! Two programs over interleaved rounds: the old one opens a connection for each request, the new one keeps one.
+//! Two programs over interleaved rounds: the old one opens a connection for each request, the new
+//! one keeps one.
 
 use intact_findings::compare::{
     CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
@@ -33,7 +34,8 @@ fn origin() -> Origin {
     }
 }
 
-/// A round of a program: ten requests of 10 ms, each with 30 ms of setup where it opens a connection.
+/// A round of a program: ten requests of 10 ms, each with 30 ms of setup where it opens a
+/// connection.
 fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) {
     let mut now = u64::from(round) * 10_000;
     let started = now;
@@ -179,7 +181,8 @@ fn a_finding_that_the_new_program_no_longer_has_is_gone() {
     );
 }
 
-/// Ten rounds of programs that `each` describes: requests, how many of them have status 500, connections, wall time in ms.
+/// Ten rounds of programs that `each` describes: requests, how many of them have status 500,
+/// connections, wall time in ms.
 fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
     let mut comparison = Comparison::new(&run());
     let mut ids = 0;

@@ -1,7 +1,9 @@
-//! Does a 95 % interval cover the truth 95 times in 100? Simulated experiments of 20 rounds with everything that
-//! real latencies have: heavy tails, drift, memory within and across rounds, in the order that `bench` runs.
+//! Does a 95 % interval cover the truth 95 times in 100? Simulated experiments of 20 rounds with
+//! everything that real latencies have: heavy tails, drift, memory within and across rounds, in the
+//! order that `bench` runs.
 //!
-//! The figures are printed (`cargo test -p intact-findings coverage -- --nocapture`); 93-97 % is the promise.
+//! The figures are printed (`cargo test -p intact-findings coverage -- --nocapture`); 93-97 % is
+//! the promise.
 
 use intact_experiment::{Rng, order::balanced};
 use intact_findings::stats::{
@@ -12,7 +14,8 @@ use intact_findings::stats::{
 const EXPERIMENTS: u64 = 4_000;
 const ROUNDS: usize = 20;
 
-/// What the latencies of an experiment are like; `log` values are on the logarithm, so 0.1 is about 10 %.
+/// What the latencies of an experiment are like; `log` values are on the logarithm, so 0.1 is about
+/// 10 %.
 #[derive(Clone, Copy)]
 struct Weather {
     /// Exchanges of a variant in one round.
@@ -41,7 +44,8 @@ const CALM: Weather = Weather {
 /// Mean latencies of the two variants; the second saves this share of the first.
 const MEANS: [f64; 2] = [92.0, 31.0];
 
-/// Standard normal draws from a table: inverting the CDF for each would take most of the test's time.
+/// Standard normal draws from a table: inverting the CDF for each would take most of the test's
+/// time.
 struct Normal(Vec<f64>);
 
 impl Normal {
@@ -58,7 +62,8 @@ impl Normal {
     }
 }
 
-/// One experiment: per variant and round, the exchanges' latencies, whose long-run mean is the variant's own.
+/// One experiment: per variant and round, the exchanges' latencies, whose long-run mean is the
+/// variant's own.
 fn experiment(weather: Weather, means: [f64; 2], normal: &Normal, seed: u64) -> [Vec<Vec<f64>>; 2] {
     let mut rng = Rng::seeded(seed);
     let (machine_sd, machine_memory) = weather.machine;
@@ -98,7 +103,8 @@ fn experiment(weather: Weather, means: [f64; 2], normal: &Normal, seed: u64) -> 
     seen
 }
 
-/// The typical latency of each round, as a bench computes it where all requests are of one kind: the median.
+/// The typical latency of each round, as a bench computes it where all requests are of one kind:
+/// the median.
 fn typical(rounds: &[Vec<f64>]) -> Vec<f64> {
     let median = |round: &Vec<f64>| {
         let mut sorted = round.clone();
@@ -172,7 +178,8 @@ fn assert_covers_by(statistic: &str, of: Statistic, name: &str, weather: Weather
     assert_promise(name, same);
 }
 
-/// A fifth of the requests on new connections, three times as long: the medians of both kinds, weighted by their numbers.
+/// A fifth of the requests on new connections, three times as long: the medians of both kinds,
+/// weighted by their numbers.
 #[test]
 fn coverage_holds_where_new_and_reused_requests_mix() {
     let normal = Normal::new();
@@ -226,7 +233,8 @@ fn coverage_holds_in_short_rounds() {
     assert_covers_by("typical", typical, "5 exchanges", short);
 }
 
-/// One request in 200 that takes a hundred times as long: the typical latency still shows a difference of a quarter, the mean does not.
+/// One request in 200 that takes a hundred times as long: the typical latency still shows a
+/// difference of a quarter, the mean does not.
 #[test]
 fn outliers_hide_no_difference_from_the_typical_latency() {
     let weather = Weather {
@@ -400,8 +408,8 @@ fn exchanges_as_the_unit_cover_far_less() {
     assert!(share < 0.7, "{share}");
 }
 
-/// Shapes that differ much bias the share in short rounds only a little: the mean of ten skewed values varies more than a t interval
-/// expects.
+/// Shapes that differ much bias the share in short rounds only a little: the mean of ten skewed
+/// values varies more than a t interval expects.
 #[test]
 fn a_share_of_unlike_shapes_is_covered_in_long_rounds_and_nearly_in_short_ones() {
     let normal = Normal::new();

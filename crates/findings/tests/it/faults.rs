@@ -1,6 +1,7 @@
 //! Three golden ledgers for each outcome of a fault: it is so, it is not, and it was not observed.
-//! `fixtures/golden-faults/OUTCOME/{yes,no,not-observed}.jsonl`: the first line says what the case is, which runs there are, what the
-//! card must hold, and which requirements are met or not; the others are rows of a ledger.
+//! `fixtures/golden-faults/OUTCOME/{yes,no,not-observed}.jsonl`: the first line says what the case
+//! is, which runs there are, what the card must hold, and which requirements are met or not; the
+//! others are rows of a ledger.
 
 use intact_findings::fault::{AXIS, FaultAnalysis, FaultFacts};
 use intact_findings::requirement::{Document, Requirement};
@@ -72,7 +73,8 @@ fn passes(expression: &str, facts: &FaultFacts) -> bool {
     requirement.evaluate(facts).passed()
 }
 
-/// What a golden ledger's card and requirements are, where they are not what its first line says; then the facts.
+/// What a golden ledger's card and requirements are, where they are not what its first line says;
+/// then the facts.
 fn compare(name: &str) -> (Vec<String>, FaultFacts) {
     let (head, rows) = read(name);
     let facts = facts(&head.runs, &rows);

@@ -1,6 +1,8 @@
-//! Three golden ledgers for each rule: it fires, it does not, and a borderline case. `fixtures/golden/RULE/{fires,does-not,borderline}.jsonl`:
-//! the first line says what the case is and which findings, of all rules, are expected; the others are rows of a ledger. A fourth one,
-//! `not-observable.jsonl`, is a recording that lacks what the rule needs: a gate on the rule does not pass on it.
+//! Three golden ledgers for each rule: it fires, it does not, and a borderline case.
+//! `fixtures/golden/RULE/{fires,does-not,borderline}.jsonl`: the first line says what the case is
+//! and which findings, of all rules, are expected; the others are rows of a ledger. A fourth one,
+//! `not-observable.jsonl`, is a recording that lacks what the rule needs: a gate on the rule does
+//! not pass on it.
 
 use intact_findings::requirement::Requirement;
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};

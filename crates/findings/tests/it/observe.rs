@@ -1,4 +1,5 @@
-//! What holds for every stream of events, however odd: counts fit together, claims never exceed what was avoidable, memory is bounded.
+//! What holds for every stream of events, however odd: counts fit together, claims never exceed
+//! what was avoidable, memory is bounded.
 
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
@@ -270,7 +271,8 @@ fn used(observed: &mut TrafficAnalysis, id: u64, opened: u64, from: u64, to: u64
     observed.record(Event::Exchange(&exchange));
 }
 
-/// The rule that fires on two connections that are opened next to one which was used until 100 ms and is used again from `again` on.
+/// The rule that fires on two connections that are opened next to one which was used until 100 ms
+/// and is used again from `again` on.
 fn opened_next_to(again: u64) -> Vec<&'static str> {
     let mut observed = TrafficAnalysis::new(&run());
     used(&mut observed, 1, 0, 0, 100);

@@ -1,4 +1,5 @@
-//! Cases that one golden ledger for each rule does not hold: destinations under several names, and findings about the fix of another.
+//! Cases that one golden ledger for each rule does not hold: destinations under several names, and
+//! findings about the fix of another.
 
 use intact_findings::requirement::Requirement;
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
@@ -108,7 +109,8 @@ fn connections_that_ended_unused_before_the_origin_showed_belong_to_it() {
 
 #[test]
 fn a_cost_is_a_part_of_the_time_of_requests_and_setups() {
-    // three connections are opened ahead and never used: their setup is 30 ms, the only request takes 15 ms
+    // three connections are opened ahead and never used: their setup is 30 ms, the only request
+    // takes 15 ms
     let mut rows: Vec<Value> = (0..4)
         .map(|nth| opened(nth, 0, Some("api.example")))
         .collect();
@@ -179,7 +181,8 @@ fn a_host_that_shares_the_ports_of_an_address_is_not_hidden_by_another_address()
     assert_eq!(subjects, ["http://a.example:8080", "http://b.example:8080"]);
 }
 
-/// `lookups` of a name that two destinations have, and a request on a new connection to each in turn.
+/// `lookups` of a name that two destinations have, and a request on a new connection to each in
+/// turn.
 fn looked_up(hosts: [&str; 2], ports: [u16; 2]) -> ObservedFacts {
     let mut rows = Vec::new();
     for nth in 0..10 {
@@ -270,8 +273,9 @@ fn failed_lookups_stand_in_the_headline() {
     );
 }
 
-/// Connections that are opened every second for one request, and that the server closes after an idle time. The client closes its
-/// own end only when it exits: until then the sockets are in CLOSE_WAIT.
+/// Connections that are opened every second for one request, and that the server closes after an
+/// idle time. The client closes its own end only when it exits: until then the sockets are in
+/// CLOSE_WAIT.
 fn kept_in_close_wait(idle: u64, ends: impl Iterator<Item = u64>) -> ObservedFacts {
     let mut rows = Vec::new();
     for nth in 0..16 {
@@ -315,7 +319,8 @@ fn a_connection_that_the_server_had_not_closed_yet_was_idle() {
 
 #[test]
 fn connections_that_a_restart_closed_were_idle_for_no_client() {
-    // five threads with a connection each; the server closes all at 1 s, and each thread notices with its next request
+    // five threads with a connection each; the server closes all at 1 s, and each thread notices
+    // with its next request
     let mut rows = Vec::new();
     rows.extend((0..5).map(|id| opened(id, 0, Some("api.example"))));
     rows.extend((0..5).map(|id| exchange(id, 0, 15, 1)));
@@ -339,7 +344,8 @@ fn connections_that_a_restart_closed_were_idle_for_no_client() {
     assert_eq!(stale[0].cost_ms, Some(50.0), "{stale:?}");
 }
 
-/// Connections with these numbers of requests, which the server announces to end in the given millisecond, and their successors.
+/// Connections with these numbers of requests, which the server announces to end in the given
+/// millisecond, and their successors.
 fn drained(requests: &[u64], end: impl Fn(u64) -> u64) -> Vec<Finding> {
     let mut rows = Vec::new();
     let (mut ends, mut later) = (Vec::new(), Vec::new());
@@ -393,7 +399,8 @@ fn a_graceful_drain_is_no_request_limit() {
     assert!(spread[0].fix.contains("keepalive_requests"), "{spread:?}");
 }
 
-/// The severity of `new-connection-per-request` where the client closes after 4 s, and the server announces its limit.
+/// The severity of `new-connection-per-request` where the client closes after 4 s, and the server
+/// announces its limit.
 fn client_closes_idle(server_s: u64) -> Severity {
     let mut rows = Vec::new();
     for nth in 0..6 {

@@ -1,4 +1,5 @@
-//! The first sentence of observed traffic: it uses all waiting that was seen, and praises only with evidence.
+//! The first sentence of observed traffic: it uses all waiting that was seen, and praises only with
+//! evidence.
 
 use crate::golden::{golden, replay};
 use intact_findings::requirement::Requirement;
@@ -11,10 +12,12 @@ use intact_ledger::{
 const MS: u64 = 1_000_000;
 const CLEAR: &str = "Nothing to gain";
 
-/// A request on a connection: the connection's number, start and end in milliseconds, and how it ended.
+/// A request on a connection: the connection's number, start and end in milliseconds, and how it
+/// ended.
 type Request = (u64, u64, u64, Outcome);
 
-/// The facts of connections that open in `setup` milliseconds at their first request, in the order of the requests' ends.
+/// The facts of connections that open in `setup` milliseconds at their first request, in the order
+/// of the requests' ends.
 fn facts(protocol: Protocol, setup: u64, requests: &[Request]) -> ObservedFacts {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
@@ -189,7 +192,8 @@ fn dials_that_failed_are_in_the_verdict() {
     );
 }
 
-/// The facts of requests that a run with these limits recorded: their connections and whether they reused them.
+/// The facts of requests that a run with these limits recorded: their connections and whether they
+/// reused them.
 fn recorded(limit: impl Fn(&mut Run), requests: &[(u64, Option<Reuse>)]) -> ObservedFacts {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new(Producer::Audit, "0", Vantage::Server, started, 1, &[]);

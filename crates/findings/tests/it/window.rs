@@ -1,4 +1,5 @@
-//! A window judges a part of a run alone: what ran before changes its verdict only through the connections that it uses.
+//! A window judges a part of a run alone: what ran before changes its verdict only through the
+//! connections that it uses.
 
 use intact_findings::requirement::Requirement;
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis, Window};

@@ -32,16 +32,20 @@ const LONGEST_KEY_LOG: u64 = 512 << 20;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers, or folders of them; gzip and zstd are decompressed; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers,
+    /// or folders of them; gzip and zstd are decompressed; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
-    /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used anyway)
+    /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used
+    /// anyway)
     #[arg(long, value_name = "FILE")]
     keylog: Vec<PathBuf>,
-    /// Show the packets of one connection of a capture, by its number; without one, of the first that carries a request
+    /// Show the packets of one connection of a capture, by its number; without one, of the first
+    /// that carries a request
     #[arg(long, value_name = "CONNECTION", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     ladder: Option<u64>,
-    /// Format of an access log, as in the configuration of nginx, Apache or Envoy (usual formats are recognised)
+    /// Format of an access log, as in the configuration of nginx, Apache or Envoy (usual formats
+    /// are recognised)
     #[arg(long, value_name = "FORMAT", value_parser = pattern)]
     log_format: Option<Pattern>,
 
@@ -162,8 +166,8 @@ pub(super) fn analysis(paths: &[PathBuf], words: &[String]) -> Result<TrafficAna
     Ok(traffic)
 }
 
-/// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder` asks for. `unread`: inputs that could
-/// not be opened.
+/// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder`
+/// asks for. `unread`: inputs that could not be opened.
 fn read_all(
     mut reading: Audit,
     inputs: Vec<Input>,
@@ -224,7 +228,8 @@ fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
     Ok(keys)
 }
 
-/// Opens all inputs, in the order in which they are to be read; those that cannot be read are no reason not to read the others.
+/// Opens all inputs, in the order in which they are to be read; those that cannot be read are no
+/// reason not to read the others.
 fn open(
     paths: &[PathBuf],
     log_format: &Option<Pattern>,

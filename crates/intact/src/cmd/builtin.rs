@@ -99,7 +99,8 @@ pub(crate) fn ourselves() -> anyhow::Result<Command> {
 
 impl Drop for Builtin {
     fn drop(&mut self) {
-        // closing its standard input ends it; unread, its tally could fill the pipe and keep it alive
+        // closing its standard input ends it; unread, its tally could fill the pipe and keep it
+        // alive
         drop(self.child.stdin.take());
         let _ = std::io::copy(&mut self.out, &mut std::io::sink());
         let _ = self.child.wait();

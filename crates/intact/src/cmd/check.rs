@@ -55,10 +55,12 @@ pub(crate) struct Args {
     /// Measure the idle timeout again while N other connections idle
     #[arg(long, value_name = "N", conflicts_with = "no_idle", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
     idle_connections: u32,
-    /// 1,100 requests on one connection, more methods and statuses, the race at long limits, maximum age
+    /// 1,100 requests on one connection, more methods and statuses, the race at long limits,
+    /// maximum age
     #[arg(long)]
     thorough: bool,
-    /// See whether a connection survives this request too; may be repeated, POST, PUT and PATCH carry {}
+    /// See whether a connection survives this request too; may be repeated, POST, PUT and PATCH
+    /// carry {}
     #[arg(long = "try", value_name = "[METHOD ]PATH", value_parser = tried)]
     tries: Vec<ExtraRequest>,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
@@ -93,7 +95,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Request")]
     timeout: Duration,
 
-    /// The longest that all probes may take, without the time that idle connections are watched [default: 60s, 5m with --thorough]
+    /// The longest that all probes may take, without the time that idle connections are watched
+    /// [default: 60s, 5m with --thorough]
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Request")]
     max_time: Option<Duration>,
 
@@ -113,7 +116,8 @@ pub(crate) struct Args {
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     ledger: Option<PathBuf>,
-    /// Keep the packets of one exchange of each version with the secrets that decrypt them (needs the right to capture)
+    /// Keep the packets of one exchange of each version with the secrets that decrypt them (needs
+    /// the right to capture)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pcapng: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `intact compare`: did my fix help? Programs side by side in interleaved rounds, or stored ledgers.
+//! `intact compare`: did my fix help? Programs side by side in interleaved rounds, or stored
+//! ledgers.
 
 mod programs;
 mod rounds;
@@ -57,7 +58,8 @@ pub(crate) struct Args {
     /// Stored ledgers of `watch` or `audit` to compare; the first is the baseline
     #[arg(value_name = "DIR", conflicts_with_all = OF_PROGRAMS)]
     ledgers: Vec<PathBuf>,
-    /// The ledger of production: do the load tests of the other ledgers use connections as it does?
+    /// The ledger of production: do the load tests of the other ledgers use connections as it
+    /// does?
     #[arg(long, value_name = "DIR", conflicts_with_all = OF_PROGRAMS, requires = "ledgers")]
     like: Option<PathBuf>,
     /// Rounds of each program; from 8 on differences have intervals
@@ -75,7 +77,8 @@ pub(crate) struct Args {
     /// Add a round trip to each connection, so that a laptop shows what production would
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Running")]
     rtt: Option<Duration>,
-    /// Have the programs look names up at this name server, port 53, by a private resolv.conf; see `intact serve --dns`
+    /// Have the programs look names up at this name server, port 53, by a private resolv.conf; see
+    /// `intact serve --dns`
     #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, help_heading = "Running")]
     resolver: Option<IpAddr>,
     /// Where TLS keys come from; as in `watch`
@@ -84,13 +87,16 @@ pub(crate) struct Args {
     /// Continue when a program fails [default: end with its exit code]
     #[arg(long, help_heading = "Running")]
     ignore_failure: bool,
-    /// Let the programs print, and read standard input [default: output is discarded, input is empty]
+    /// Let the programs print, and read standard input [default: output is discarded, input is
+    /// empty]
     #[arg(long, help_heading = "Running")]
     show_output: bool,
-    /// Report what share of their processor time the programs spend on sockets, TLS and lookups, by sampling
+    /// Report what share of their processor time the programs spend on sockets, TLS and lookups,
+    /// by sampling
     #[arg(long, help_heading = "Running")]
     cpu: bool,
-    /// Draw where the programs spend processor time, next to each other; as in `watch`. Sampling takes time itself
+    /// Draw where the programs spend processor time, next to each other; as in `watch`. Sampling
+    /// takes time itself
     #[arg(long, value_name = "FILE.svg", help_heading = "Running")]
     flamegraph: Option<PathBuf>,
     /// Seed of the order of the programs

@@ -1,4 +1,5 @@
-//! `intact completions SHELL`: what a shell needs to complete the command line, from the same definitions as the help.
+//! `intact completions SHELL`: what a shell needs to complete the command line, from the same
+//! definitions as the help.
 
 use crate::console;
 use crate::exit::{self, Failed};

@@ -1,4 +1,5 @@
-//! What every command does with its facts: JSON, page, report files, gates, exit code. What differs is an argument.
+//! What every command does with its facts: JSON, page, report files, gates, exit code. What differs
+//! is an argument.
 
 use super::gates::{GateInput, Gates, evaluate};
 use super::json::{self, JsonTarget};
@@ -61,8 +62,9 @@ pub(crate) struct Conclusion<'a, F> {
 }
 
 impl<'a, F: GateInput> Conclusion<'a, F> {
-    /// Writes the JSON, lets `print` show the page unless JSON takes standard output, writes the files of `--report` and what a CI
-    /// reads. Returns whether all gates pass. What cannot be written is named, and the rest is written all the same.
+    /// Writes the JSON, lets `print` show the page unless JSON takes standard output, writes the
+    /// files of `--report` and what a CI reads. Returns whether all gates pass. What cannot be
+    /// written is named, and the rest is written all the same.
     pub(crate) fn write(
         self,
         json: impl FnOnce() -> serde_json::Result<String>,
@@ -87,7 +89,8 @@ pub(crate) fn print(page: &Page<'_>, length: Length) {
     console::print_written(&text);
 }
 
-/// The exit code of a run: that of the signal that ended it; else whether anything succeeded; else whether all gates pass.
+/// The exit code of a run: that of the signal that ended it; else whether anything succeeded; else
+/// whether all gates pass.
 pub(crate) fn exit_code(signal: Option<usize>, any_success: bool, kept: bool) -> ExitCode {
     ExitCode::from(match signal {
         Some(signal) => exit::by_signal(signal),

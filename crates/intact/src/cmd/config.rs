@@ -1,4 +1,5 @@
-//! What a command is a function of. Must not read the command line, except where [`Config`] is made of parsed options.
+//! What a command is a function of. Must not read the command line, except where [`Config`] is made
+//! of parsed options.
 
 use super::run_header;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! The options that say how a server is reached and whom to trust: those of curl, for every command that opens connections itself.
+//! The options that say how a server is reached and whom to trust: those of curl, for every command
+//! that opens connections itself.
 
 use crate::exit::Failed;
 use anyhow::Context;

@@ -1,4 +1,5 @@
-//! `--fault` and its like: which kinds of faults a program or a function runs under, and the run without a fault before them.
+//! `--fault` and its like: which kinds of faults a program or a function runs under, and the run
+//! without a fault before them.
 
 use crate::exit::Failed;
 use anyhow::anyhow;
@@ -17,9 +18,10 @@ const EACH: &str = "each";
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Faults")]
 pub(crate) struct FaultOptions {
-    /// Break kept connections of the program, and report what it does: stale, fin-race, rst, reset-mid-response,
-    /// early-close-after-headers, nat-idle[=5s], black-hole, goaway, max-age[=30s], slow-close, drain. Several kinds, `each`, or
-    /// `none` next to a kind: the program runs once without a fault, then once for each kind
+    /// Break kept connections of the program, and report what it does: stale, fin-race, rst,
+    /// reset-mid-response, early-close-after-headers, nat-idle[=5s], black-hole, goaway,
+    /// max-age[=30s], slow-close, drain. Several kinds, `each`, or `none` next to a kind: the
+    /// program runs once without a fault, then once for each kind
     #[arg(long, value_name = "KIND[=TIME],..", value_delimiter = ',', value_parser = choice)]
     fault: Vec<FaultChoice>,
     /// Limit faults to this destination, may be repeated [default: all]

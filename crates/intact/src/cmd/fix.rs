@@ -34,7 +34,8 @@ pub(crate) struct Args {
     /// How long the server keeps idle connections (`intact check` measures it)
     #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
     server_idle: Option<Duration>,
-    /// Print the whole page [default: at most 40 lines for one client, and the names of what is left out]
+    /// Print the whole page [default: at most 40 lines for one client, and the names of what is
+    /// left out]
     #[arg(long)]
     full: bool,
     /// Print JSON instead of the page, or write it to FILE

@@ -29,7 +29,8 @@ use intact_report::{documents, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The same measurements at scale: a plan becomes messages in a queue, workers measure, results go to a store.
+/// The same measurements at scale: a plan becomes messages in a queue, workers measure, results go
+/// to a store.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -130,7 +131,8 @@ struct Shown {
     json: bool,
     #[command(flatten)]
     report: ReportFiles,
-    /// A requirement for each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit 1 if one fails; `help` lists what can be required
+    /// A requirement for each target and label, may be repeated: 'keepalive=on: p99 < 50ms'; exit
+    /// 1 if one fails; `help` lists what can be required
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
 }
@@ -178,13 +180,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 impl Shown {
-    /// The requirements, read before anything is sent; `None` where `help` was asked for and is printed.
+    /// The requirements, read before anything is sent; `None` where `help` was asked for and is
+    /// printed.
     fn begin(&self) -> Result<Option<Vec<Requirement>>, Failed> {
         requirements::begin(&self.require, Document::Fleet)
     }
 }
 
-/// Prints the report of one campaign of a store, writes its page, compares it with the requirements.
+/// Prints the report of one campaign of a store, writes its page, compares it with the
+/// requirements.
 fn report(
     store: &Store,
     wanted: Option<&str>,

@@ -1,6 +1,6 @@
-//! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`, annotations.
-//! The same for every command with findings: flatten [`Gates`], call [`Gates::begin`] before the work, [`evaluate`] and [`Gates::hold`]
-//! after it.
+//! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`,
+//! annotations. The same for every command with findings: flatten [`Gates`], call [`Gates::begin`]
+//! before the work, [`evaluate`] and [`Gates::hold`] after it.
 
 use super::requirements;
 use crate::console;
@@ -26,7 +26,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct Gates {
-    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4', 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `intact help --json` lists the metrics
+    /// A requirement, may be repeated: 'avoidable == 0', 'host=api.example.com: connections <= 4',
+    /// 'keepalive=on: p99 < 50ms'; exit 1 when one fails; `intact help --json` lists the metrics
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
     /// Exit 1 when there is a finding of this severity or above
@@ -54,7 +55,8 @@ impl From<FailOn> for Severity {
 }
 
 impl FailOn {
-    /// Why the gate fails, a line for each finding and one for what was not observed; none where it passes.
+    /// Why the gate fails, a line for each finding and one for what was not observed; none where it
+    /// passes.
     pub(crate) fn failing(self, facts: &dyn GateInput) -> Vec<String> {
         let least = Severity::from(self);
         let findings = facts.findings().iter();
@@ -78,7 +80,8 @@ pub(crate) trait GateInput: MetricSource {
     /// What stands out.
     fn findings(&self) -> &[Finding];
 
-    /// The rules that were asked: one without a finding has passed. An experiment asks questions of its own, not the rules.
+    /// The rules that were asked: one without a finding has passed. An experiment asks questions of
+    /// its own, not the rules.
     fn judged(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -200,7 +203,8 @@ impl GateInput for BenchFacts {
 }
 
 impl Gates {
-    /// The requirements, read before anything runs; `None` where `help` was asked for and is printed.
+    /// The requirements, read before anything runs; `None` where `help` was asked for and is
+    /// printed.
     pub(crate) fn begin(&self, document: Document) -> Result<Option<Vec<Requirement>>, Failed> {
         requirements::begin(&self.require, document)
     }
@@ -215,8 +219,8 @@ impl Gates {
         Ok(())
     }
 
-    /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI reads. Returns whether all gates are
-    /// open.
+    /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI
+    /// reads. Returns whether all gates are open.
     pub(crate) fn hold(&self, verdicts: &[Verdict], run: &Run, facts: &dyn GateInput) -> bool {
         for verdict in verdicts {
             console::note_lines(&verdict.to_string());

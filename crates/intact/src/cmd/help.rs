@@ -1,5 +1,6 @@
-//! `intact help [COMMAND|TOPIC]`, and `intact help --json`: the command line as data, for scripts and agents. All of it comes from the
-//! tables that the commands use, and from the pages of `docs/guide`. None of it is written here.
+//! `intact help [COMMAND|TOPIC]`, and `intact help --json`: the command line as data, for scripts
+//! and agents. All of it comes from the tables that the commands use, and from the pages of
+//! `docs/guide`. None of it is written here.
 
 mod guide;
 

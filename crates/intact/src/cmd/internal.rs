@@ -1,9 +1,11 @@
-//! `intact internal`: the hidden entry point of processes that this program starts. A process is needed where CPU time
-//! must be counted separately: the built-in server, the workers of a fleet. It is needed too inside the namespaces of a
-//! link, which a process with threads cannot enter (setns(2)).
+//! `intact internal`: the hidden entry point of processes that this program starts. A process is
+//! needed where CPU time must be counted separately: the built-in server, the workers of a fleet.
+//! It is needed too inside the namespaces of a link, which a process with threads cannot enter
+//! (setns(2)).
 //!
-//! The process takes a [`Job`], one line of JSON, from standard input: the `Config` of a command, never its command line. Standard
-//! input then stays open. Its end is the end of the parent, and on a link both sides send further lines. Must not have options.
+//! The process takes a [`Job`], one line of JSON, from standard input: the `Config` of a command,
+//! never its command line. Standard input then stays open. Its end is the end of the parent, and on
+//! a link both sides send further lines. Must not have options.
 
 #[cfg(feature = "fleet")]
 use super::fleet;

@@ -35,8 +35,8 @@ pub(crate) fn takes_output(to: Option<&JsonTarget>) -> bool {
 /// Prints or writes a document, if one was asked for.
 ///
 /// # Errors
-/// The facts cannot be written as JSON. A file or a standard output that cannot be written is no error here: it is named, and the
-/// exit code shows it.
+/// The facts cannot be written as JSON. A file or a standard output that cannot be written is no
+/// error here: it is named, and the exit code shows it.
 pub(crate) fn deliver(
     to: Option<&JsonTarget>,
     document: impl FnOnce() -> serde_json::Result<String>,

@@ -1,5 +1,5 @@
-//! `intact lambda -- CMD`: a function on a local platform, cold, warm and frozen; with `--fault` under faults that strike across a
-//! freeze, and the page is the card of `watch --fault`.
+//! `intact lambda -- CMD`: a function on a local platform, cold, warm and frozen; with `--fault`
+//! under faults that strike across a freeze, and the page is the card of `watch --fault`.
 
 mod args;
 mod faults;

@@ -1,4 +1,5 @@
-//! `intact link`: runs a command on the client side of an emulated link, with a server on the other.
+//! `intact link`: runs a command on the client side of an emulated link, with a server on the
+//! other.
 
 mod child_process;
 mod control;

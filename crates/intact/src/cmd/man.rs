@@ -1,4 +1,5 @@
-//! `intact man [COMMAND]`: the manual page of `intact` or of a command, from the same definitions as the help.
+//! `intact man [COMMAND]`: the manual page of `intact` or of a command, from the same definitions
+//! as the help.
 
 use crate::console;
 use crate::exit::{self, Failed};

@@ -1,5 +1,5 @@
-//! The options `--prometheus FILE` and `--otlp[=URL]`, and their wiring to `intact-metrics`. A writer that fails is a caveat of the
-//! run and ends nothing.
+//! The options `--prometheus FILE` and `--otlp[=URL]`, and their wiring to `intact-metrics`. A
+//! writer that fails is a caveat of the run and ends nothing.
 
 #[cfg(feature = "prometheus")]
 use crate::console;
@@ -19,9 +19,10 @@ pub(crate) struct MetricsOptions {
     #[cfg(feature = "prometheus")]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     prometheus: Option<std::path::PathBuf>,
-    /// Send the run's metrics to a collector of OpenTelemetry (OTLP/HTTP with protobuf), stamped with the run's own times.
-    /// Without a URL to OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318, with OTEL_EXPORTER_OTLP_HEADERS and
-    /// OTEL_EXPORTER_OTLP_TIMEOUT; with one, none of these is used
+    /// Send the run's metrics to a collector of OpenTelemetry (OTLP/HTTP with protobuf), stamped
+    /// with the run's own times. Without a URL to OTEL_EXPORTER_OTLP_ENDPOINT, or
+    /// http://localhost:4318, with OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_TIMEOUT; with
+    /// one, none of these is used
     #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL", value_parser = collector, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
     otlp: Option<Collector>,
@@ -74,7 +75,8 @@ impl Metrics {
         false
     }
 
-    /// Writes and sends the metrics; returns what failed. A file that cannot be written fails the command, a collector does not.
+    /// Writes and sends the metrics; returns what failed. A file that cannot be written fails the
+    /// command, a collector does not.
     pub(crate) fn finish(self) -> Vec<String> {
         let measured = self.fold.finish();
         let mut troubles = Vec::new();

@@ -1,4 +1,5 @@
-//! Commands and options of features that this build was made without. They are known, so that the message names the remedy.
+//! Commands and options of features that this build was made without. They are known, so that the
+//! message names the remedy.
 
 #[cfg(not(feature = "fleet"))]
 use crate::exit::Failed;

@@ -1,4 +1,5 @@
-//! Where the events of an observed run go: a fold that derives their meaning, and the files that were asked for.
+//! Where the events of an observed run go: a fold that derives their meaning, and the files that
+//! were asked for.
 
 use super::output_files::{OpenOutputs, OutputFiles};
 use intact_findings::body_arrival::BodyArrival;

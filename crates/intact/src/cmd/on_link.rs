@@ -1,5 +1,6 @@
-//! A job on the client side of a link. This process has the link and the server. The job is a process on the client side: it gets its
-//! configuration by standard input, and asks there for changes and for the state of the link.
+//! A job on the client side of a link. This process has the link and the server. The job is a
+//! process on the client side: it gets its configuration by standard input, and asks there for
+//! changes and for the state of the link.
 
 use super::bench;
 use super::builtin::{Builtin, Ready};
@@ -65,8 +66,8 @@ pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed
     run_job(link, internal::command().map_err(own)?, &job, own, end)
 }
 
-/// Runs a job by this command on the client side of a link; the exit code of its process. `account` is called with the state of the
-/// link when the job asks for it, `own` makes our own failures.
+/// Runs a job by this command on the client side of a link; the exit code of its process. `account`
+/// is called with the state of the link when the job asks for it, `own` makes our own failures.
 pub(super) fn run_job(
     link: &Link,
     mut command: Command,

@@ -1,4 +1,5 @@
-//! Options without a command line: how one command builds the options of another. Defaults are defined once, with the options.
+//! Options without a command line: how one command builds the options of another. Defaults are
+//! defined once, with the options.
 
 use clap::{Args, Command};
 

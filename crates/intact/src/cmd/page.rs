@@ -17,7 +17,8 @@ const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 /// The option.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct ReportFiles {
-    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull request or $GITHUB_STEP_SUMMARY)
+    /// Write the page to a file, may be repeated: .html replaces it, .md is appended (for a pull
+    /// request or $GITHUB_STEP_SUMMARY)
     #[arg(id = "report", long = "report", value_name = "FILE", value_parser = page_file, help_heading = "Output")]
     files: Vec<PageFile>,
     #[command(flatten)]
@@ -75,7 +76,8 @@ enum Format {
     Markdown,
 }
 
-/// For clap: a file name with a known ending, in a folder that exists, so that no measurement is lost.
+/// For clap: a file name with a known ending, in a folder that exists, so that no measurement is
+/// lost.
 fn page_file(word: &str) -> Result<PageFile, String> {
     let path = PathBuf::from(word);
     let format = match path.extension().and_then(OsStr::to_str) {
@@ -96,8 +98,8 @@ fn page_file(word: &str) -> Result<PageFile, String> {
 }
 
 impl PageFile {
-    /// Writes these pages. HTML replaces the file. Markdown is appended to it, because the summary of a CI collects the pages of
-    /// several steps.
+    /// Writes these pages. HTML replaces the file. Markdown is appended to it, because the summary
+    /// of a CI collects the pages of several steps.
     fn write(&self, pages: &[Page<'_>]) -> anyhow::Result<()> {
         let written = match self.format {
             Format::Html => {

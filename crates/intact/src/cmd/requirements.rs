@@ -1,4 +1,5 @@
-//! `--require`, the same for every command: read before anything runs, held at the end, listed by `--require help`.
+//! `--require`, the same for every command: read before anything runs, held at the end, listed by
+//! `--require help`.
 
 use crate::console;
 use crate::exit::Failed;
@@ -7,7 +8,8 @@ use anyhow::anyhow;
 use intact_findings::requirement::MetricSource;
 use intact_findings::requirement::{Document, Requirement};
 
-/// Reads the requirements before anything is sent; `None` where one of them is `help`: then what can be asked is printed.
+/// Reads the requirements before anything is sent; `None` where one of them is `help`: then what
+/// can be asked is printed.
 pub(crate) fn begin(
     expressions: &[String],
     document: Document,
@@ -29,7 +31,8 @@ pub(crate) fn begin(
     Ok(Some(requirements))
 }
 
-/// Compares the facts with the requirements and prints each result; to standard error, so that JSON stays alone.
+/// Compares the facts with the requirements and prints each result; to standard error, so that JSON
+/// stays alone.
 #[cfg(feature = "fleet")]
 pub(crate) fn hold(requirements: &[Requirement], facts: &dyn MetricSource) -> bool {
     let mut kept = true;

@@ -22,7 +22,8 @@ pub(crate) fn address(word: &str) -> Result<IpAddr, String> {
     }
 }
 
-/// Makes the programs that this process starts look names up there. Before the first thread is started.
+/// Makes the programs that this process starts look names up there. Before the first thread is
+/// started.
 pub(crate) fn enter(resolver: Option<IpAddr>) -> Result<(), Failed> {
     let Some(resolver) = resolver else {
         return Ok(());

@@ -37,7 +37,8 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     serve(&config, None)
 }
 
-/// Serves until standard input ends: prints a line of JSON when ready, and the tally as JSON at the end.
+/// Serves until standard input ends: prints a line of JSON when ready, and the tally as JSON at the
+/// end.
 pub(super) fn run_as_child(config: &Config, parent: Control) -> Result<ExitCode, Failed> {
     serve(config, Some(parent))
 }
@@ -164,7 +165,8 @@ fn announce(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyh
     Ok(())
 }
 
-/// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored meanwhile.
+/// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored
+/// meanwhile.
 async fn end_of_input(mut parent: Control) {
     let (sender, ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {

@@ -41,7 +41,8 @@ pub(crate) fn await_listening<T>(
     }
 }
 
-/// A server's command in a process group of its own. All of the group ends with this value, and with us.
+/// A server's command in a process group of its own. All of the group ends with this value, and
+/// with us.
 pub(crate) struct ServerCommand {
     child: Child,
     ended: Option<ExitStatus>,

@@ -17,7 +17,8 @@ pub(crate) struct Args {
     /// Header field, may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
-    /// Compare remedies with a new connection per request and a full handshake: each alone, and the best combination
+    /// Compare remedies with a new connection per request and a full handshake: each alone, and
+    /// the best combination
     #[arg(long)]
     remedies: bool,
     #[command(flatten)]
@@ -47,7 +48,8 @@ impl From<Args> for Config {
     }
 }
 
-/// Whether a word in the place of a command is a URL and no misspelt command: it has a scheme, a port, a path or a domain.
+/// Whether a word in the place of a command is a URL and no misspelt command: it has a scheme, a
+/// port, a path or a domain.
 pub(crate) fn is_url(word: &OsStr) -> bool {
     word.to_str().is_some_and(|word| {
         !word.starts_with('-') && (word == "localhost" || word.contains(['.', ':', '/']))

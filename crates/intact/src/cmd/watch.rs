@@ -63,22 +63,27 @@ use std::time::Duration;
 The program runs unchanged. The page is printed at the end, on standard error. Exit code: the program's own,
 128+n after signal n; 1 when a requirement failed; with several faults that of the run without a fault; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]
 pub(crate) struct Args {
-    /// Source of TLS keys; with keys, requests are counted, without, inferred. `auto` has programs log keys (SSLKEYLOGFILE
-    /// unless it is set, NODE_OPTIONS). It reads the memory of programs that log none (Go, Java, rustls). `on` sets
-    /// SSLKEYLOGFILE in any case. `off` does neither
+    /// Source of TLS keys; with keys, requests are counted, without, inferred. `auto` has programs
+    /// log keys (SSLKEYLOGFILE unless it is set, NODE_OPTIONS). It reads the memory of
+    /// programs that log none (Go, Java, rustls). `on` sets SSLKEYLOGFILE in any case. `off`
+    /// does neither
     #[arg(long, value_enum, default_value_t = Keys::Auto, help_heading = "Watching")]
     keys: Keys,
-    /// How connections are followed. `relay` carries the data, so that requests are seen. `passthrough` leaves the data to
-    /// the kernel, and counts connections and bytes. `auto` relays where possible
+    /// How connections are followed. `relay` carries the data, so that requests are seen.
+    /// `passthrough` leaves the data to the kernel, and counts connections and bytes. `auto`
+    /// relays where possible
     #[arg(long, value_enum, default_value_t = How::Auto, help_heading = "Watching")]
     mode: How,
-    /// Add a round trip to each connection, from its SYN on: what the program would cost over that distance
+    /// Add a round trip to each connection, from its SYN on: what the program would cost over that
+    /// distance
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
     rtt: Option<Duration>,
-    /// Have the program look names up at this name server, port 53, by a private resolv.conf; see `intact serve --dns`
+    /// Have the program look names up at this name server, port 53, by a private resolv.conf; see
+    /// `intact serve --dns`
     #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
     resolver: Option<IpAddr>,
-    /// Follow programs that run already, with their descendants, from outside: connections and bytes, no requests
+    /// Follow programs that run already, with their descendants, from outside: connections and
+    /// bytes, no requests
     #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt", "fault"], help_heading = "Watching")]
     pid: Vec<u32>,
     /// Watch every process that you may inspect
@@ -87,11 +92,12 @@ pub(crate) struct Args {
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
     at_most: Option<Duration>,
-    /// Show the program in a pane of its own, and next to it what its connections do; all keys are the program's
+    /// Show the program in a pane of its own, and next to it what its connections do; all keys are
+    /// the program's
     #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
     live: bool,
-    /// Let tests of the program judge the part of the run that they cause. Kits for pytest, node:test, JUnit 5 and Go find
-    /// the socket in INTACT_CONTROL
+    /// Let tests of the program judge the part of the run that they cause. Kits for pytest,
+    /// node:test, JUnit 5 and Go find the socket in INTACT_CONTROL
     #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
     windows: bool,
     #[command(flatten)]
@@ -242,7 +248,8 @@ fn added_round_trip(args: &Args) -> Option<String> {
     ))
 }
 
-/// Runs the program to its end. Also what the run lacks, if a window has passed without regard to it.
+/// Runs the program to its end. Also what the run lacks, if a window has passed without regard to
+/// it.
 fn run_command(
     args: &Args,
     clock: Clock,
@@ -310,8 +317,8 @@ fn run_live(
     outcome.map_err(not_run)
 }
 
-/// Where keys come from. A key log that the person has set up is read along with them; with `on` it is
-/// replaced.
+/// Where keys come from. A key log that the person has set up is read along with them; with `on` it
+/// is replaced.
 pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
     let own_file = std::env::var_os("SSLKEYLOGFILE")
         .filter(|path| keys == Keys::Auto && !path.is_empty())

@@ -1,5 +1,5 @@
-//! What happens to the events of a check: rows for the facts, ledger, packets, the card as soon as there is one, progress with a
-//! countdown.
+//! What happens to the events of a check: rows for the facts, ledger, packets, the card as soon as
+//! there is one, progress with a countdown.
 //! Trouble with a file does not end the check: it is printed.
 
 use super::ladder;
@@ -19,7 +19,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Takes the events of a check. Their number is bounded by the check's budget, so that all are kept.
+/// Takes the events of a check. Their number is bounded by the check's budget, so that all are
+/// kept.
 pub(crate) struct Watching {
     rows: Vec<Row>,
     kept: OpenOutputs,
@@ -67,7 +68,8 @@ pub(crate) struct Watched {
 }
 
 impl Watching {
-    /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there is one.
+    /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there
+    /// is one.
     pub(crate) fn start(
         run: &Run,
         files: &OutputFiles,

@@ -1,5 +1,5 @@
-//! Systems without Unix signals and sockets. What needs them, a link and a watched program, does not exist here: `link`, `watch` and
-//! `lambda` end before, with the command for a container.
+//! Systems without Unix signals and sockets. What needs them, a link and a watched program, does
+//! not exist here: `link`, `watch` and `lambda` end before, with the command for a container.
 
 use intact_check::EndSignal;
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -17,8 +17,8 @@ pub(crate) use std::os::unix::net::{UnixListener as Listener, UnixStream as Chan
 /// The signals that ask for an early end.
 pub(crate) const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Makes a write beyond the limit of a file's size (`ulimit -f`) fail with EFBIG. Programs that are started from here keep the
-/// default, because a handler does not outlive execve(2).
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) fail with EFBIG. Programs that are
+/// started from here keep the default, because a handler does not outlive execve(2).
 pub(crate) fn survive_full_files() {
     // without the handler the signal ends the process, as it would any other
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -49,7 +49,8 @@ pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
 /// Whether a process can be asked to end by a signal.
 pub(crate) const HAS_SIGNALS: bool = true;
 
-/// Makes a command lead a process group of its own, which ends with us where the system can do that.
+/// Makes a command lead a process group of its own, which ends with us where the system can do
+/// that.
 pub(crate) fn lead_group(command: &mut Command) {
     command.process_group(0);
     #[cfg(target_os = "linux")]
@@ -129,7 +130,8 @@ pub(crate) fn hold_signals() -> io::Result<PendingSignals> {
 }
 
 impl PendingSignals {
-    /// SIGTERM and SIGHUP are passed on. SIGINT and SIGQUIT are only where there is no terminal: a terminal sends them to it as well.
+    /// SIGTERM and SIGHUP are passed on. SIGINT and SIGQUIT are only where there is no terminal: a
+    /// terminal sends them to it as well.
     pub(crate) fn forward(mut self, child: &Child) -> ForwardedSignals {
         let handle = self.0.handle();
         let over = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,5 @@
-//! The script of the GitHub Action, with the files and variables that GitHub gives it and a `gh` that writes down what it is asked.
+//! The script of the GitHub Action, with the files and variables that GitHub gives it and a `gh`
+//! that writes down what it is asked.
 
 use crate::program::Server;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/ci/action.sh");
 
-/// A repository with two commits: a program that opens a connection per request, then one that reuses it.
+/// A repository with two commits: a program that opens a connection per request, then one that
+/// reuses it.
 struct Repository {
     folder: tempfile::TempDir,
     base: String,

@@ -1,10 +1,12 @@
-//! ARCHITECTURE.md shows the crates as `cargo metadata` does, and no crate sees what its layer must not see.
+//! ARCHITECTURE.md shows the crates as `cargo metadata` does, and no crate sees what its layer must
+//! not see.
 
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// The layers, from the ground up: a name in a manifest, the heading, and the layers below that a crate may use.
+/// The layers, from the ground up: a name in a manifest, the heading, and the layers below that a
+/// crate may use.
 const LAYERS: [(&str, &str, &[&str]); 7] = [
     ("foundation", "foundations", &["foundation"]),
     ("waist", "the waist", &["foundation", "waist"]),

@@ -415,7 +415,8 @@ fn logs_of_before_and_after_show_when_it_changed() {
     });
     let facts = document(&[&after, &before]);
     let change = &facts["changes"][0];
-    // the second request on the kept connection is the first that reuses it; times count from the start of the first request
+    // the second request on the kept connection is the first that reuses it; times count from the
+    // start of the first request
     let at_s = change["at_s"].as_f64().unwrap();
     assert!((at_s - 401.12).abs() < 1e-6, "{change}");
     assert_eq!(change["within_s"], 1.0, "{change}");
@@ -506,10 +507,12 @@ fn a_folder_of_zeek_is_read_and_the_logs_that_say_nothing_are_named_together() {
     assert!(words.contains("dns.log, files.log, weird.log"), "{words}");
 }
 
-/// A log of 20 connections with 2 requests each, in the format of nginx with `$connection` and without `$connection_requests`.
+/// A log of 20 connections with 2 requests each, in the format of nginx with `$connection` and
+/// without `$connection_requests`.
 fn log_without_positions(folder: &Path) -> String {
     let log = folder.join("access.log");
-    // the ids repeat from the first line on, so that which request was the first on its connection is unknown
+    // the ids repeat from the first line on, so that which request was the first on its connection
+    // is unknown
     let line = |nth: u32| {
         format!(
             "::1 - - [10/Oct/2000:13:55:{:02} +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\" conn={}\n",
@@ -543,7 +546,8 @@ fn unknown_reuse_is_a_range_and_a_gate_takes_its_unfavourable_end() {
     assert!(page.contains("50 % to 100 %"), "{page}");
 }
 
-/// Twenty connections with one request each, in one second, one after another or all at once: the log is the same.
+/// Twenty connections with one request each, in one second, one after another or all at once: the
+/// log is the same.
 #[test]
 fn times_to_the_second_leave_needed_connections_and_idle_times_open() {
     let folder = tempfile::tempdir().unwrap();

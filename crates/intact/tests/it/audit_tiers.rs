@@ -1,4 +1,5 @@
-//! `intact audit` of captures in which the first requests of some connections take longer: each cause is named, by the packets.
+//! `intact audit` of captures in which the first requests of some connections take longer: each
+//! cause is named, by the packets.
 
 use crate::audit::packets::{ACK, Capture, End, RAW, SYN, Tcp, plain};
 use crate::program::intact;
@@ -66,7 +67,8 @@ fn asked(port: u16) -> Timed {
     Timed::opened(port, 10).say(0, Client, REQUEST)
 }
 
-/// 30 connections with a request each: 10 ms for the handshake, 10 ms for the response; every third is `slow`.
+/// 30 connections with a request each: 10 ms for the handshake, 10 ms for the response; every third
+/// is `slow`.
 fn capture(slow: impl Fn(u16) -> Timed) -> Vec<u8> {
     let mut capture = Capture::new(RAW);
     for nth in 0..30 {

@@ -1,5 +1,5 @@
-//! `--like`: a load test whose connections are used otherwise than in production is found out. `--flamegraph` of `bench` and
-//! `compare`: a graph for each variant and each program.
+//! `--like`: a load test whose connections are used otherwise than in production is found out.
+//! `--flamegraph` of `bench` and `compare`: a graph for each variant and each program.
 
 use crate::observed::store;
 use crate::program::{Server, bench, intact};

@@ -4,7 +4,8 @@ use crate::peers::{CLOSED, free_port};
 use crate::program::{Schema, Server, intact};
 use serde_json::Value;
 
-/// A service that calls another server for each request, on a connection of its own or on one that it keeps.
+/// A service that calls another server for each request, on a connection of its own or on one that
+/// it keeps.
 const SERVICE: &str = "
 import http.client, http.server, sys
 port, upstream, kept = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == 'kept'
@@ -81,7 +82,8 @@ fn both_sides_of_two_services_are_reported() {
     // two rounds give no interval, so no requirement passes
     assert!(kept["throughput_gain"].is_null());
     assert_eq!(out.status.code(), Some(1), "{stderr}");
-    // one record has both sides: the same document, and the outgoing side of each round as one of its own
+    // one record has both sides: the same document, and the outgoing side of each round as one of
+    // its own
     let stored = |folder: &str| -> Value {
         let out = intact(&["report", folder, "--json"]);
         let stderr = String::from_utf8_lossy(&out.stderr);

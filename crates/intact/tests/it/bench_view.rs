@@ -1,12 +1,14 @@
-//! What a bench shows on a terminal: q stops it and keeps what was measured, and the terminal is then what it was.
+//! What a bench shows on a terminal: q stops it and keeps what was measured, and the terminal is
+//! then what it was.
 
 use crate::peers::program;
 use crate::program::{Server, intact};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-/// Runs `intact bench` for a minute on a terminal of 100 columns; types `key` once `sign` is shown. What the terminal showed, with
-/// the exit code and the terminal's settings at the end. `None` if the test was skipped.
+/// Runs `intact bench` for a minute on a terminal of 100 columns; types `key` once `sign` is shown.
+/// What the terminal showed, with the exit code and the terminal's settings at the end. `None` if
+/// the test was skipped.
 fn on_terminal(test: &str, options: &str, sign: &str, key: &[u8]) -> Option<String> {
     program("script", test)?;
     let server = Server::start(&[]);

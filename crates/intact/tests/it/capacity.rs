@@ -1,4 +1,5 @@
-//! `intact bench --find-max` and `--overload`: what they find at a server with a limit, what they keep, and what they refuse.
+//! `intact bench --find-max` and `--overload`: what they find at a server with a limit, what they
+//! keep, and what they refuse.
 
 use crate::program::{Schema, Server, intact};
 use serde_json::Value;
@@ -20,7 +21,8 @@ fn refused(arguments: &[&str], remedy: &str) {
     assert!(words.contains(remedy), "{arguments:?}: {words}");
 }
 
-/// Each response takes 50 ms, and two connections carry 40 requests a second: no machine is too slow to show this limit.
+/// Each response takes 50 ms, and two connections carry 40 requests a second: no machine is too
+/// slow to show this limit.
 #[test]
 fn the_search_finds_the_rate_that_two_connections_carry() {
     let server = Server::start(&["--delay", "50ms"]);
@@ -166,7 +168,8 @@ mod busy_machine {
     impl BusyProcessors {
         fn start() -> BusyProcessors {
             let all = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-            // nice, so that other tests wait less; limited, so that none outlives a test that was killed
+            // nice, so that other tests wait less; limited, so that none outlives a test that was
+            // killed
             let start = |_| {
                 Command::new("nice")
                     .args(["-n", "19", "sh", "-c", "ulimit -t 60; while :; do :; done"])

@@ -20,7 +20,8 @@ fn written(folder: &Path, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// An access log of nginx with connection numbers: one connection that idles `gap` seconds before each request.
+/// An access log of nginx with connection numbers: one connection that idles `gap` seconds before
+/// each request.
 fn log(gap: u64) -> String {
     let mut lines = String::new();
     for nth in 0..200_u64 {

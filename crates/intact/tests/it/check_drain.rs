@@ -1,4 +1,5 @@
-//! `intact check --drain` against commands that end in good order, at once, not at all, or too early.
+//! `intact check --drain` against commands that end in good order, at once, not at all, or too
+//! early.
 
 use crate::check::check;
 use crate::peers::free_port;
@@ -8,7 +9,8 @@ use std::process::Output;
 
 const INTACT: &str = env!("CARGO_BIN_EXE_intact");
 
-/// A check of a server on a free port; `command` is a shell command in which `$SERVE` starts our server there.
+/// A check of a server on a free port; `command` is a shell command in which `$SERVE` starts our
+/// server there.
 fn drain(options: &[&str], command: &str) -> (Output, Value) {
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");

@@ -1,4 +1,5 @@
-//! What a person gets of a check while it runs, of one that a hostile server spoils, and of packets.
+//! What a person gets of a check while it runs, of one that a hostile server spoils, and of
+//! packets.
 
 use crate::peers::program;
 use crate::program::{Server, intact};

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A peer that does this with every connection, each in a thread of its own, for as long as the test runs.
+/// A peer that does this with every connection, each in a thread of its own, for as long as the
+/// test runs.
 pub(crate) fn peer(serve: impl Fn(TcpStream, u32) + Send + Sync + Clone + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,5 @@
-//! `intact check` and real programs: what nginx counted, how Node was configured, what curl prints for the same server.
+//! `intact check` and real programs: what nginx counted, how Node was configured, what curl prints
+//! for the same server.
 
 use crate::check::check;
 use crate::peers::{Nginx, Peer, certificate, free_port, program, wait_for};
@@ -34,7 +35,8 @@ fn nginx_counts_what_we_count_and_has_the_limits_that_it_was_given() {
             assert_eq!(idle["announced_s"], 2, "{url}: {idle}");
             assert_eq!(max["ended"]["announced"], true, "{url}: {max}");
         }
-        // asking nginx is a connection and a request, too; so are the first bytes of HTTP/2 where it is not spoken
+        // asking nginx is a connection and a request, too; so are the first bytes of HTTP/2 where
+        // it is not spoken
         let ours = document["connections"]["opened"].as_u64().unwrap();
         assert_eq!(connections_then - connections - 1, ours, "{url}");
         let ours = document["requests"]["total"].as_u64().unwrap();

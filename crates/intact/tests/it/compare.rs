@@ -1,4 +1,5 @@
-//! `intact compare`: programs under `watch` in interleaved rounds, and stored ledgers. The programs are benches of our own server.
+//! `intact compare`: programs under `watch` in interleaved rounds, and stored ledgers. The programs
+//! are benches of our own server.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! Runs in which nothing succeeded: error pages, a TLS port, answers that stop working after the first. They exit 3, say what
-//! happened, and no requirement passes on them.
+//! Runs in which nothing succeeded: error pages, a TLS port, answers that stop working after the
+//! first. They exit 3, say what happened, and no requirement passes on them.
 
 use crate::check_peers::{ANSWER, next_request, peer};
 use crate::program::{Server, bench, intact};

@@ -1,4 +1,5 @@
-//! `intact fleet` as a person meets it: whole campaigns against our own server, whatever happens to workers, folders and messages.
+//! `intact fleet` as a person meets it: whole campaigns against our own server, whatever happens to
+//! workers, folders and messages.
 
 use crate::program::{Schema, Server, exchanges, intact};
 use intact_fleet::{FORMAT, Queue, SqliteQueue};
@@ -115,8 +116,8 @@ fn workers(coordinator: &Child) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Kills workers of these coordinators in turn, up to `most`, until one coordinator ends. Each kill waits for a result that the last one
-/// did not stop: only so can a campaign get on.
+/// Kills workers of these coordinators in turn, up to `most`, until one coordinator ends. Each kill
+/// waits for a result that the last one did not stop: only so can a campaign get on.
 #[cfg(target_os = "linux")]
 fn kill_workers(rig: &Rig, coordinators: &mut [&mut Child], most: usize) -> usize {
     let mut killed = 0;
@@ -141,7 +142,8 @@ fn kill_workers(rig: &Rig, coordinators: &mut [&mut Child], most: usize) -> usiz
     killed
 }
 
-/// Asserts that all of 60 messages are in the report, by the first result of each, and nothing else.
+/// Asserts that all of 60 messages are in the report, by the first result of each, and nothing
+/// else.
 fn assert_each_counts_once(rig: &Rig, report: &Value) {
     let messages = &report["messages"];
     assert_eq!(
@@ -207,7 +209,8 @@ fn two_coordinators_lose_nothing_though_workers_and_one_of_them_are_killed() {
     let rig = Rig::new(&server.plain(), 30, "20ms");
     let (mut first, mut second) = (rig.start(), rig.start());
     let mut killed = kill_workers(&rig, &mut [&mut first, &mut second], 8);
-    // a coordinator that has noticed its dead workers gives back what they held; otherwise that comes back when its time is over
+    // a coordinator that has noticed its dead workers gives back what they held; otherwise that
+    // comes back when its time is over
     std::thread::sleep(Duration::from_millis(600));
     first.kill().unwrap();
     killed += kill_workers(&rig, &mut [&mut second], 8);
@@ -621,7 +624,8 @@ fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() 
     assert!(words(&out.stderr).contains("update intact"), "{out:?}");
 }
 
-/// Runs a campaign into a store without room, makes room, runs it again: in a mount namespace that ends with the shell.
+/// Runs a campaign into a store without room, makes room, runs it again: in a mount namespace that
+/// ends with the shell.
 #[cfg(target_os = "linux")]
 const FULL: &str = r#"
 mkdir -p "$1/dir/store"

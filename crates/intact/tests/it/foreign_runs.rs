@@ -1,5 +1,5 @@
-//! As `foreign_text`, for runs: names of certificates, frames on a terminal, what clients ask `serve` for, campaigns, and labels of
-//! metrics.
+//! As `foreign_text`, for runs: names of certificates, frames on a terminal, what clients ask
+//! `serve` for, campaigns, and labels of metrics.
 
 use crate::check_peers::{next_request, peer};
 use crate::foreign_text::{
@@ -26,7 +26,8 @@ impl Drop for Killed {
     }
 }
 
-/// Speaks TLS with the certificate in its folder, and responds to every request with a hostile header section.
+/// Speaks TLS with the certificate in its folder, and responds to every request with a hostile
+/// header section.
 const TLS_SERVER: &str = r#"
 import http.server, ssl, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -101,7 +102,8 @@ fn no_name_of_a_certificate_is_more_than_text() {
     conclude(&words, "idle-timeout >= 1s", folder.path());
 }
 
-/// A plain server whose responses are hostile wherever text may be. Control characters of ASCII would make them malformed.
+/// A plain server whose responses are hostile wherever text may be. Control characters of ASCII
+/// would make them malformed.
 fn plain_server() -> SocketAddr {
     peer(|stream, _| {
         let mut reader = BufReader::new(stream);

@@ -1,5 +1,6 @@
-//! Text of servers, files and command lines reaches no terminal, log or file as anything but text. Every string of stored ledgers is
-//! replaced by one with escape sequences, and every output of every reader is looked at.
+//! Text of servers, files and command lines reaches no terminal, log or file as anything but text.
+//! Every string of stored ledgers is replaced by one with escape sequences, and every output of
+//! every reader is looked at.
 
 use crate::observed::golden;
 use crate::program::Server;
@@ -14,7 +15,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Colours, C1, bidi overrides and isolates, letters without width, separators of lines, commands of CIs, markup.
+/// Colours, C1, bidi overrides and isolates, letters without width, separators of lines, commands
+/// of CIs, markup.
 pub(crate) const HOSTILE: &str = "\x1b[8m\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}\u{2028}\x07\r\n::add-mask::x\n::stop-commands::x\n##vso[task.x]y ##[error]<hostile>`|";
 
 /// Whether a terminal or an editor would act on the letter.
@@ -47,7 +49,8 @@ pub(crate) fn assert_harmless(name: &str, text: &str) {
     }
 }
 
-/// The value with every string replaced that its type lets be replaced, keys of maps included, and how many were.
+/// The value with every string replaced that its type lets be replaced, keys of maps included, and
+/// how many were.
 fn poisoned<T: Serialize + DeserializeOwned>(value: &T, is_left: fn(&str) -> bool) -> (T, usize) {
     let mut json = serde_json::to_value(value).unwrap();
     let mut replaced = 0;

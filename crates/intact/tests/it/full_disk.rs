@@ -1,5 +1,5 @@
-//! An output that cannot be written is named, the others are saved, and the exit code says so: every command with every output on
-//! /dev/full.
+//! An output that cannot be written is named, the others are saved, and the exit code says so:
+//! every command with every output on /dev/full.
 
 use crate::observed::store;
 use crate::program::Server;
@@ -458,7 +458,8 @@ fn every_output_of_a_wrapper_on_a_full_disk_fails_it() {
 
 #[test]
 fn a_ledger_on_a_full_disk_is_named_and_the_page_is_printed() {
-    // a limit of a file's size (RLIMIT_FSIZE) is a full disk for one file: SIGXFSZ does not end the command
+    // a limit of a file's size (RLIMIT_FSIZE) is a full disk for one file: SIGXFSZ does not end the
+    // command
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Calls of gRPC: `bench --grpc` against `serve` and a server of Go, and what both ledgers say of them.
+//! Calls of gRPC: `bench --grpc` against `serve` and a server of Go, and what both ledgers say of
+//! them.
 
 use crate::peers::{Peer, program};
 use crate::program::{Server, intact};

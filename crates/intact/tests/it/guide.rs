@@ -1,10 +1,11 @@
 //! The transcripts in `docs/guide` are what the programs print, except for their figures.
 //!
-//! Each page is one script: the lines that begin with `$ ` in its blocks marked `console`, in one shell. Ports are replaced by free ones.
-//! A command that ends in ` &` is `intact serve`: the script waits until its port accepts connections. A page
-//! with `serve --dns=` runs in a network namespace of its own. The output of the others is compared:
-//! each line that the page shows must be printed, in order. `INTACT_UPDATE=1` writes today's figures, and the whole output of a command
-//! that has none.
+//! Each page is one script: the lines that begin with `$ ` in its blocks marked `console`, in one
+//! shell. Ports are replaced by free ones. A command that ends in ` &` is `intact serve`: the
+//! script waits until its port accepts connections. A page with `serve --dns=` runs in a network
+//! namespace of its own. The output of the others is compared: each line that the page shows must
+//! be printed, in order. `INTACT_UPDATE=1` writes today's figures, and the whole output of a
+//! command that has none.
 
 use crate::peers::program;
 use crate::transcript::find;
@@ -66,7 +67,8 @@ fn pieces(page: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The commands of a page as a script. A mark precedes the output of each, and `$?` is that of the command before.
+/// The commands of a page as a script. A mark precedes the output of each, and `$?` is that of the
+/// command before.
 fn script<'a>(commands: impl Iterator<Item = &'a Shown>) -> String {
     let mut script = "mark() { local status=$?; echo; echo \"$1\"; return $status; }\n\
         listens() { until (exec 3<>\"/dev/tcp/127.0.0.1/$1\") 2>/dev/null; do sleep 0.05; done; }\n\
@@ -86,7 +88,8 @@ fn script<'a>(commands: impl Iterator<Item = &'a Shown>) -> String {
     script
 }
 
-/// Runs a script in a folder with the programs of the guide. Returns what it printed, with the ports of the page.
+/// Runs a script in a folder with the programs of the guide. Returns what it printed, with the
+/// ports of the page.
 fn run(script: &str, folder: &Path) -> String {
     for entry in fs::read_dir(Path::new(GUIDE).join("programs")).unwrap() {
         let path = entry.unwrap().path();

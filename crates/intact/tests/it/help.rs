@@ -95,10 +95,12 @@ fn help_as_json_has_rules_metrics_and_exit_codes() {
     }
 }
 
-/// Words of a sentence of help or of a rule. A semicolon ends a sentence here: what follows can be read alone.
+/// Words of a sentence of help or of a rule. A semicolon ends a sentence here: what follows can be
+/// read alone.
 const SENTENCE: usize = 25;
 
-/// The sentences of a text that are too long. Inline code is one word, and the lists of values at the end of help are no sentence.
+/// The sentences of a text that are too long. Inline code is one word, and the lists of values at
+/// the end of help are no sentence.
 fn long_sentences(text: &str) -> Vec<String> {
     let text = text.split(" [default: ").next().unwrap_or_default();
     let text = text.split(" [possible values: ").next().unwrap_or_default();

@@ -19,7 +19,8 @@ fn entry(nth: usize, url: &str, more: &str) -> String {
     )
 }
 
-/// Runs `intact` with this many megabytes of memory (RLIMIT_DATA), its input from `write`, for at most four minutes.
+/// Runs `intact` with this many megabytes of memory (RLIMIT_DATA), its input from `write`, for at
+/// most four minutes.
 fn limited(megabytes: u64, words: &[&str], write: impl FnOnce(&mut dyn Write)) -> Output {
     let kilobytes = megabytes * 1024;
     let line = format!("ulimit -d {kilobytes}; exec timeout 240 \"$0\" \"$@\"");

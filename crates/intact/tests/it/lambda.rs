@@ -353,8 +353,8 @@ while True:
     api.getresponse().read()
 "#;
 
-/// What the function saw before the freeze, and after one that the server's limit does not outlive; and what we say became of its
-/// connection.
+/// What the function saw before the freeze, and after one that the server's limit does not outlive;
+/// and what we say became of its connection.
 fn seen(freeze: &str) -> Option<(Vec<String>, Value)> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("server.py");

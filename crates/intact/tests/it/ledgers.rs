@@ -1,4 +1,5 @@
-//! The two-ledger test: the client's and the server's record of the same traffic agree on connections, exchanges and who closed.
+//! The two-ledger test: the client's and the server's record of the same traffic agree on
+//! connections, exchanges and who closed.
 
 use crate::peers::totals;
 use crate::program::{Server, bench, exchanges, intact};

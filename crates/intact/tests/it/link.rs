@@ -367,7 +367,8 @@ fn the_demonstration_runs_on_plain_loopback_where_links_are_forbidden() {
     check_demonstration(&out, "on plain loopback, 0 ms away");
 }
 
-/// A server that writes each response in one or two pieces; every third one in the manner of `SLOW`.
+/// A server that writes each response in one or two pieces; every third one in the manner of
+/// `SLOW`.
 const TIERED_SERVER: &str = r#"
 import os, socket, threading, time
 slow = os.environ["SLOW"]

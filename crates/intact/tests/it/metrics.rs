@@ -1,4 +1,5 @@
-//! `--otlp` and `--prometheus`: what leaves is compared with the page's own figures, by readers that are not ours.
+//! `--otlp` and `--prometheus`: what leaves is compared with the page's own figures, by readers
+//! that are not ours.
 
 use crate::observed::store;
 use crate::peers::{CLOSED, program};
@@ -28,7 +29,8 @@ struct Collector {
 }
 
 impl Collector {
-    /// Answers each connection with one of these: whole answers, the length left to us; `None` never answers.
+    /// Answers each connection with one of these: whole answers, the length left to us; `None`
+    /// never answers.
     fn answering(answers: Vec<Option<(&'static str, &'static str, Vec<u8>)>>) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -119,7 +121,8 @@ fn labels(attributes: &[KeyValue]) -> String {
     attributes.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// A metric's values by the names that they have in Prometheus, after OpenTelemetry's rules for that.
+/// A metric's values by the names that they have in Prometheus, after OpenTelemetry's rules for
+/// that.
 fn as_prometheus(metric: &Metric, into: &mut BTreeMap<String, f64>) {
     let unit = match metric.unit.as_str() {
         "s" => "_seconds",

@@ -1,4 +1,5 @@
-//! What an engineer on call asks has an answer two clicks from README.md, on the first screen of a page.
+//! What an engineer on call asks has an answer two clicks from README.md, on the first screen of a
+//! page.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,8 @@ const SCREEN: usize = 30;
 /// Words of the paragraph that a page of the guide begins with.
 const OPENING: usize = 80;
 
-/// A question, the page that README.md links, the page that this links (or the same), and the answer.
+/// A question, the page that README.md links, the page that this links (or the same), and the
+/// answer.
 const QUESTIONS: [(&str, &str, &str, &str); 12] = [
     (
         "502s at low traffic",

@@ -1,4 +1,5 @@
-//! What the help says: every command has examples, and docs/reference/options.md is the help of all of them.
+//! What the help says: every command has examples, and docs/reference/options.md is the help of all
+//! of them.
 
 use clap::Command;
 use std::fmt::Write;

@@ -45,7 +45,8 @@ pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
 /// An address at which nothing listens. A free port of the ephemeral range may go to another test.
 pub(crate) const CLOSED: &str = "127.0.0.1:9";
 
-/// A port for a server that cannot choose its own: below the ephemeral range, so that no connection of another test takes it first.
+/// A port for a server that cannot choose its own: below the ephemeral range, so that no connection
+/// of another test takes it first.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(20_000);
     loop {
@@ -67,7 +68,8 @@ pub(crate) fn wait_for(port: u16) {
     panic!("nothing listens on port {port}");
 }
 
-/// Requests and connections of all variants, preflight and warm-up included; nothing may have failed.
+/// Requests and connections of all variants, preflight and warm-up included; nothing may have
+/// failed.
 pub(crate) fn totals(document: &Value) -> (u64, u64) {
     let mut requests = 0;
     let mut connections = 0;
@@ -117,7 +119,8 @@ pub(crate) fn certificate(folder: &Path) {
     assert!(made.success());
 }
 
-/// nginx with its defaults on a plain and a TLS port, and its own count of connections and requests.
+/// nginx with its defaults on a plain and a TLS port, and its own count of connections and
+/// requests.
 pub(crate) struct Nginx {
     _peer: Peer,
     _folder: tempfile::TempDir,
@@ -369,7 +372,8 @@ fn caddy_counts_what_we_count() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(lines.len() as u64, requests);
-    // a port serves another connection after the one before has ended, which closes that the client sends show
+    // a port serves another connection after the one before has ended, which closes that the client
+    // sends show
     let mut open = std::collections::HashSet::new();
     let mut logged = 0;
     for line in &lines {

@@ -1,4 +1,5 @@
-//! `intact bench --scenario`: the plan that it prints, the counts that it shares with the server, and what it refuses.
+//! `intact bench --scenario`: the plan that it prints, the counts that it shares with the server,
+//! and what it refuses.
 
 use crate::link::on_link;
 use crate::program::{Schema, Server, intact};

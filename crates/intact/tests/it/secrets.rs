@@ -1,5 +1,6 @@
-//! No secret of a command line, of an environment or of a URL reaches what is printed or kept, and what holds traffic is its owner's
-//! alone: one run per command with a marked secret in every place, then every output is searched.
+//! No secret of a command line, of an environment or of a URL reaches what is printed or kept, and
+//! what holds traffic is its owner's alone: one run per command with a marked secret in every
+//! place, then every output is searched.
 
 use crate::program::Server;
 use crate::skip::skip;

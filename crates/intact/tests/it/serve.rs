@@ -167,7 +167,8 @@ fn both_ledgers_agree_for_each_way_to_close() {
                 - connections(&variant["warmup"]["connections"]);
             assert!(preflight <= 1, "{close} {http}: {theirs} {variant:#}");
             if http == "2" && close != "goaway" {
-                // neither side is informed beforehand, so that both may close at once and each be right
+                // neither side is informed beforehand, so that both may close at once and each be
+                // right
                 continue;
             }
             let ended: BTreeMap<String, u64> =
@@ -213,8 +214,8 @@ fn an_idle_connection_costs_little_memory() {
     end(child, "-INT");
 }
 
-/// Bytes in the queues of the sockets whose own port is this one, by the kernel's table (proc(5), `/proc/net/tcp`), and how many
-/// such connections there are.
+/// Bytes in the queues of the sockets whose own port is this one, by the kernel's table (proc(5),
+/// `/proc/net/tcp`), and how many such connections there are.
 #[cfg(target_os = "linux")]
 fn queued(port: u16) -> (u64, u64) {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();

@@ -1,4 +1,5 @@
-//! Output as a document shows it, compared with what the program prints. Figures, units and column widths may differ.
+//! Output as a document shows it, compared with what the program prints. Figures, units and column
+//! widths may differ.
 
 /// A line without its figures, their units and the width of its columns.
 pub(crate) fn shape(line: &str) -> String {
@@ -22,7 +23,8 @@ pub(crate) fn shape(line: &str) -> String {
     out
 }
 
-/// The lines of `printed` that have the shapes of `shown`, in order. The error is the first line of `shown` that is missing.
+/// The lines of `printed` that have the shapes of `shown`, in order. The error is the first line of
+/// `shown` that is missing.
 pub(crate) fn find<'a>(shown: &str, printed: &'a str) -> Result<Vec<&'a str>, String> {
     let mut lines = printed.lines();
     shown

@@ -103,7 +103,8 @@ impl Environment {
         threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
         if let Some((path, at)) = serves {
             let theirs = room.clone();
-            // not joined: a request without a response ends with the process, and no other thread waits for it
+            // not joined: a request without a response ends with the process, and no other thread
+            // waits for it
             std::thread::spawn(move || adapter::serve(at, &path, &theirs));
         }
         let theirs = room.clone();
@@ -274,7 +275,8 @@ fn prepare(
     command
 }
 
-/// Makes the kernel end the process when the thread that starts it ends. A watcher does that for all that it has started.
+/// Makes the kernel end the process when the thread that starts it ends. A watcher does that for
+/// all that it has started.
 fn end_with_us(command: &mut Command) {
     intact_sys::guard::end_with_us(command);
 }

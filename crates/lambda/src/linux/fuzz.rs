@@ -1,4 +1,5 @@
-//! Entry of a fuzz target into the Runtime API: one connection in memory, an event whenever the last was delivered.
+//! Entry of a fuzz target into the Runtime API: one connection in memory, an event whenever the
+//! last was delivered.
 
 use super::api;
 use super::mailbox::{Delivery, Mailbox, State};

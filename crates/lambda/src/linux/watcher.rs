@@ -70,7 +70,8 @@ pub(crate) struct WatcherSummary {
     pub(crate) not_run: Option<(NotRun, String)>,
 }
 
-/// Reads the messages of an environment's watcher until it ends. One that was killed leaves a caveat.
+/// Reads the messages of an environment's watcher until it ends. One that was killed leaves a
+/// caveat.
 pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) -> WatcherSummary {
     let mut last = WatcherSummary::default();
     let mut unread = 0u64;

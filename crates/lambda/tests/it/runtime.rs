@@ -8,7 +8,8 @@ use intact_lambda::Function;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A function that follows one word of its arguments for each invocation; the last word holds for all others.
+/// A function that follows one word of its arguments for each invocation; the last word holds for
+/// all others.
 pub(crate) fn function(behaviour: &str) -> Function {
     let program = std::env::current_exe().unwrap();
     let words = ["--ignored", "--exact", "runtime::client", "--nocapture"];

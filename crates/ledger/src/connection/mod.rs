@@ -203,7 +203,8 @@ pub struct Connection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
     /// The name of the server or of the last proxy before the client: the product of `Via`, or of
-    /// `Server`. In observed runs, only the first connection to an origin with this product has it.
+    /// `Server`. In observed runs, only the first connection to an origin with this product has
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Arc<str>>,
     /// The transport.

@@ -1,4 +1,5 @@
-//! The ledgers inside a bench's ledger: what a service sent and opened while it was benched, one for each service and round.
+//! The ledgers inside a bench's ledger: what a service sent and opened while it was benched, one
+//! for each service and round.
 //!
 //! They are whole ledgers, each with a run of its own. Must not open them: [`super::Reader`] does.
 

@@ -26,7 +26,8 @@ pub struct OpenLoopTimes {
     pub scheduling_error: Histogram,
     /// How long those waited that were due while every connection was busy.
     pub queued: Histogram,
-    /// From when they were due to when the client read the response, of those that have a kernel stamp.
+    /// From when they were due to when the client read the response, of those that have a kernel
+    /// stamp.
     pub until_read: Histogram,
 }
 

@@ -228,7 +228,8 @@ fn number32(bytes: &[u8], at: usize) -> Option<u32> {
 pub(super) mod samples {
     use super::*;
 
-    /// A TCP segment over IPv4 from 198.18.0.1:`port` to 198.18.0.2:80, or back when it travels down.
+    /// A TCP segment over IPv4 from 198.18.0.1:`port` to 198.18.0.2:80, or back when it travels
+    /// down.
     pub(in crate::emulator) fn tcp(
         direction: FlowDirection,
         port: u16,

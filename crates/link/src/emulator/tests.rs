@@ -97,7 +97,8 @@ fn a_rate_spaces_packets_and_a_full_queue_drops_at_its_tail() {
     assert_eq!((times.len(), middle.counts[0].tail_dropped), (41, 59));
 }
 
-/// Two flows of 500 packets each through a link, as (time due, flow's port, length); lengths grow within a flow.
+/// Two flows of 500 packets each through a link, as (time due, flow's port, length); lengths grow
+/// within a flow.
 fn two_flows(spec: &str) -> Vec<(u64, u8, usize)> {
     let mut middle = middle(spec);
     for at in 0..1000 {

@@ -90,7 +90,8 @@ impl Devices {
 
     /// Brings a device up, without ARP.
     pub(super) fn up(&mut self, name: &str) -> io::Result<()> {
-        // no link-local address, so no packets of the kernel's own; a kernel without IPv6 has no such attribute
+        // no link-local address, so no packets of the kernel's own; a kernel without IPv6 has no
+        // such attribute
         let quiet = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
             .text(libc::IFLA_IFNAME, name)
             .nested(libc::IFLA_AF_SPEC, &[], |message| {

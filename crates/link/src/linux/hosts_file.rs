@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-/// Makes a mount namespace for all commands, with an own view of processes if `processes`. Names that are not in /etc/hosts are
-/// looked up at `resolver`.
+/// Makes a mount namespace for all commands, with an own view of processes if `processes`. Names
+/// that are not in /etc/hosts are looked up at `resolver`.
 pub(super) fn prepare(processes: bool, resolver: Option<IpAddr>) -> Result<Vec<String>, StepError> {
     namespaces::new_mounts().during(LinkStep::Names)?;
     if processes {

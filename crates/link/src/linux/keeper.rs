@@ -43,7 +43,8 @@ pub(super) fn keep(owner: Channel) -> io::Result<()> {
             "the keeper of a link must have a single thread",
         ));
     }
-    // a session of our own: Ctrl-C is for the command on the link, and the scheduler weighs sessions
+    // a session of our own: Ctrl-C is for the command on the link, and the scheduler weighs
+    // sessions
     let _ = rustix::process::setsid();
     let Some((setup, _)) = owner.receive::<Setup>()? else {
         return Ok(());

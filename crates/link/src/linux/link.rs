@@ -22,7 +22,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// An emulated link. It exists as long as this value, and ends with the process that has it, however that ends.
+/// An emulated link. It exists as long as this value, and ends with the process that has it,
+/// however that ends.
 #[derive(Debug)]
 pub struct Link {
     spec: Spec,
@@ -43,7 +44,8 @@ struct Owned {
 const ORPHANS: Duration = Duration::from_millis(2);
 
 impl Link {
-    /// Makes a link and measures its round trip. `helper` is a command that calls [`keep`] first thing.
+    /// Makes a link and measures its round trip. `helper` is a command that calls [`keep`] first
+    /// thing.
     ///
     /// Commands on the link look names up at port 53 of `resolver`. Without a resolver they find
     /// only the server's name.
@@ -139,7 +141,8 @@ impl Link {
         self.doors.start_within(command, side as usize);
     }
 
-    /// The process id of the command itself behind the proxy `child`, as seen from outside. `None`: it has ended.
+    /// The process id of the command itself behind the proxy `child`, as seen from outside. `None`:
+    /// it has ended.
     pub fn program_of(&self, child: u32) -> Option<u32> {
         process::children(child).first().copied()
     }
@@ -151,7 +154,8 @@ impl Link {
         Ok(&self.up.certificate)
     }
 
-    /// Whether something listens on this port of the server's IPv4 address: connects once, from the server's own side.
+    /// Whether something listens on this port of the server's IPv4 address: connects once, from the
+    /// server's own side.
     pub fn is_listening(&self, port: u16) -> Result<bool, LinkError> {
         match self.ask(&Request::Listening(port))? {
             Reply::Listening(listening) => Ok(listening),
@@ -227,7 +231,8 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
     }
 }
 
-/// Descriptors in the order in which the keeper sends them: networks, certificate, mounts, processes, user.
+/// Descriptors in the order in which the keeper sends them: networks, certificate, mounts,
+/// processes, user.
 fn unpack(
     descriptors: Vec<OwnedFd>,
     isolation: Isolation,

@@ -42,7 +42,8 @@ pub(super) enum Request {
 /// The keeper's replies.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// The link is there. Descriptors: see [`super::enter::NamespaceHandles`], then the one for the certificate.
+    /// The link is there. Descriptors: see [`super::enter::NamespaceHandles`], then the one for the
+    /// certificate.
     Up(Box<LinkReady>),
     /// It cannot be.
     Refused(Refusal),

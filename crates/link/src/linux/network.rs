@@ -78,7 +78,8 @@ impl Network {
         Ok(network)
     }
 
-    /// Packets that the kernel has dropped between each end and the middle: on a busy machine its backlog overflows.
+    /// Packets that the kernel has dropped between each end and the middle: on a busy machine its
+    /// backlog overflows.
     pub(super) fn dropped(&mut self) -> io::Result<[u64; 2]> {
         let mut dropped = [0; 2];
         for ((socket, end), dropped) in self.sockets.iter_mut().zip(ENDS).zip(&mut dropped) {

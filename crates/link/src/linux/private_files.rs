@@ -1,4 +1,5 @@
-//! Files that only processes in a mount namespace see in place of the system's. Nothing is written to disk, and nothing shows outside.
+//! Files that only processes in a mount namespace see in place of the system's. Nothing is written
+//! to disk, and nothing shows outside.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::fs;
@@ -14,9 +15,11 @@ const SERVICES: [&str; 2] = [
     "/run/systemd/resolve/io.systemd.Resolve",
 ];
 
-/// Puts texts in place of files of /etc, in the mount namespace of the calling thread. Returns the files that there are not.
+/// Puts texts in place of files of /etc, in the mount namespace of the calling thread. Returns the
+/// files that there are not.
 pub(super) fn replace<'a>(files: &[(&'a str, String)]) -> io::Result<Vec<&'a str>> {
-    // an unnamed memory file system, under a folder that everybody has until its files are bound elsewhere
+    // an unnamed memory file system, under a folder that everybody has until its files are bound
+    // elsewhere
     let folder = Path::new("/tmp");
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("intact", folder, "tmpfs", flags, None)?;
@@ -47,7 +50,8 @@ pub(super) fn hide_name_services() -> Vec<&'static str> {
         .collect()
 }
 
-/// The system's resolv.conf with this name server and no other: its search list and its options stay.
+/// The system's resolv.conf with this name server and no other: its search list and its options
+/// stay.
 pub(super) fn resolv_conf(system: &str, server: IpAddr) -> String {
     let others = system.lines().filter(|line| {
         let word = line.split_whitespace().next();

@@ -1,4 +1,5 @@
-//! Another name server for this process and the programs that it starts, without a link: a private resolv.conf.
+//! Another name server for this process and the programs that it starts, without a link: a private
+//! resolv.conf.
 
 use super::private_files::{RESOLV_CONF, hide_name_services, replace, resolv_conf};
 use super::step_error::{During, StepError};
@@ -9,8 +10,8 @@ use intact_sys::{namespaces, privilege};
 use std::fs;
 use std::net::IpAddr;
 
-/// Makes this process, and the programs that it starts, look names up at port 53 of `server`. Only for a process of one thread.
-/// Returns what still answers names outside.
+/// Makes this process, and the programs that it starts, look names up at port 53 of `server`. Only
+/// for a process of one thread. Returns what still answers names outside.
 ///
 /// # Errors
 /// The system forbids it, or has no resolv.conf.

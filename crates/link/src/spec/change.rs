@@ -8,7 +8,8 @@ use std::time::Duration;
 
 const KEYS: [&str; 6] = ["drop", "rtt", "up", "down", "loss", "forget"];
 
-/// A change to a running link: `drop=both`, `rtt=80ms,loss=1%`, `forget=queued`. It takes effect on what arrives from then on.
+/// A change to a running link: `drop=both`, `rtt=80ms,loss=1%`, `forget=queued`. It takes effect on
+/// what arrives from then on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkChange {
     /// Where everything is dropped from now on.

@@ -5,7 +5,8 @@ use intact_units::{bit_rate, duration, share, suggest};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The longest time that any key takes: a delay beyond this is a typing error, and an hour of idling is not.
+/// The longest time that any key takes: a delay beyond this is a typing error, and an hour of
+/// idling is not.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// The longest delay in one direction.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);

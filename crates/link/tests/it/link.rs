@@ -51,7 +51,8 @@ fn the_share_of_packets_that_was_asked_for_is_lost() {
         return;
     };
     numbers(&link, LinkEnd::Client, &["flood", "198.18.0.2:7", "4000"]);
-    // the kernel's own backlog may hold some of a flood for a while, or drop it: then it counts as failed
+    // the kernel's own backlog may hold some of a flood for a while, or drop it: then it counts as
+    // failed
     let mut up = link.account().unwrap().up;
     for _ in 0..500 {
         if up.arrived + up.failed >= 4000 {

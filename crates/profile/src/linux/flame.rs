@@ -26,7 +26,8 @@ const NARROWEST: f64 = 0.1;
 /// contains a text.
 const SCRIPT: &str = include_str!("flame/zoom.js");
 
-/// Writes flame graphs, each with its title, two next to each other. It is an error if none has a sample.
+/// Writes flame graphs, each with its title, two next to each other. It is an error if none has a
+/// sample.
 pub fn flame_graph(graphs: &[(&str, &Profile)], mut into: impl io::Write) -> io::Result<()> {
     if graphs.iter().all(|(_, profile)| profile.stacks.is_empty()) {
         return Err(io::Error::other(

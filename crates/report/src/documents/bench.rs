@@ -438,7 +438,8 @@ fn phases(one: BenchRun<'_>) -> Section {
         )
 }
 
-/// What each setting saves, or each remedy against the baseline. Settings without a difference that was shown share a line.
+/// What each setting saves, or each remedy against the baseline. Settings without a difference that
+/// was shown share a line.
 fn effects(facts: &BenchFacts) -> Section {
     let is_of_remedies = !facts.effects_baseline.is_empty();
     let of = |result: EffectResult| facts.effects.iter().filter(move |one| one.result == result);
@@ -639,8 +640,8 @@ fn variant_tone(variants: &[VariantFacts], nth: usize) -> Tone {
     series_tone(&kept, nth)
 }
 
-/// The tone of the `nth` of several variants: from blue on for those that keep connections, from orange on for the
-/// others, as for reused and new connections.
+/// The tone of the `nth` of several variants: from blue on for those that keep connections, from
+/// orange on for the others, as for reused and new connections.
 fn series_tone(kept: &[bool], nth: usize) -> Tone {
     // taken from both ends, so that up to eight never share one
     const TONES: [u8; GROUPS] = [0, 2, 3, 6, 7, 5, 4, 1];

@@ -1,4 +1,5 @@
-//! The page of a capacity: the highest rates that met the conditions, each step of the search, and the recovery after an overload.
+//! The page of a capacity: the highest rates that met the conditions, each step of the search, and
+//! the recovery after an overload.
 
 use super::common::{caveats, findings, line, method, page as start, ports_run_out, sentences};
 use crate::json;
@@ -266,7 +267,8 @@ fn step_table(rows: &[Row<'_>]) -> Table {
         .table()
 }
 
-/// One percentile of every step by its rate, a line for each variant: the 99th, or the median where a step had too few requests.
+/// One percentile of every step by its rate, a line for each variant: the 99th, or the median where
+/// a step had too few requests.
 fn latency_by_rate(facts: &CapacityFacts) -> Chart {
     let mut steps = facts.variants.iter().flat_map(|one| &one.steps);
     let has_p99 = steps.all(|step| step.p99_ms.is_some() || step.p50_ms.is_none());

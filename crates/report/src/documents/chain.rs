@@ -1,4 +1,5 @@
-//! The page of a chain of idle limits: each hop with both limits, what to set, and the requests that are expected to be lost.
+//! The page of a chain of idle limits: each hop with both limits, what to set, and the requests
+//! that are expected to be lost.
 
 use super::common::{caveats, findings_in_full, method, page as start, sentences};
 use crate::json;

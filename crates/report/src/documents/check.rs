@@ -683,7 +683,8 @@ fn tick(ms: f64) -> String {
     intact_units::number::tick(ms.abs())
 }
 
-/// How a connection ended; `announced`: the client may have closed because the server announced its limit.
+/// How a connection ended; `announced`: the client may have closed because the server announced its
+/// limit.
 fn ended(closing: Option<&CloseFacts>, announced: bool) -> String {
     match closing {
         None if announced => "the client, as announced".to_owned(),

@@ -1,4 +1,5 @@
-//! The page of a comparison of programs: whether the change helped, by how much, and the state of each finding.
+//! The page of a comparison of programs: whether the change helped, by how much, and the state of
+//! each finding.
 
 use super::common::{by_round, caveats, method, page as start, round_line, significance};
 use super::likeness;

@@ -1,4 +1,5 @@
-//! The card of a program under faults: each kind at each destination, what the program did, and what to change.
+//! The card of a program under faults: each kind at each destination, what the program did, and
+//! what to change.
 
 use super::common::{caveats, findings_in_full, method, page as start, program, sentences};
 use crate::json;

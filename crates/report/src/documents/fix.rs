@@ -1,6 +1,7 @@
 //! The pages of `fix`: all clients, and one client with what to set.
 //!
-//! [`measured`] has the columns of a measurement, for every page. The terminal shows the most important ones.
+//! [`measured`] has the columns of a measurement, for every page. The terminal shows the most
+//! important ones.
 
 use super::common::own_version;
 use crate::page::*;

@@ -1,4 +1,5 @@
-//! The pages of a campaign: its messages and workers, then the bench and the merged checks of each target and label.
+//! The pages of a campaign: its messages and workers, then the bench and the merged checks of each
+//! target and label.
 
 use super::bench::{self, BenchRun};
 use super::check::{self, CheckPart, CheckRun};

@@ -1,4 +1,5 @@
-//! The page of a function: what an invocation costs, what the function does on the network, and which connections a freeze ends.
+//! The page of a function: what an invocation costs, what the function does on the network, and
+//! which connections a freeze ends.
 
 use super::bench::comparison_table;
 use super::common::{

@@ -1,4 +1,5 @@
-//! The page of a model: what a request through a chain of services takes, call by call and packet by packet.
+//! The page of a model: what a request through a chain of services takes, call by call and packet
+//! by packet.
 
 use super::common::{caveats, own_version};
 use crate::page::*;

@@ -1,4 +1,5 @@
-//! New, preconnected and reused: how populations of exchanges and their phases are shown in all documents.
+//! New, preconnected and reused: how populations of exchanges and their phases are shown in all
+//! documents.
 
 use crate::page::*;
 use intact_findings as findings;
@@ -101,7 +102,8 @@ pub(super) fn segments<'a>(phases: impl Iterator<Item = (&'a str, f64)>) -> Vec<
     phases.map(segment).collect()
 }
 
-/// A table of phases: a row for each of `rows`, a column for each phase that any of them has, in milliseconds.
+/// A table of phases: a row for each of `rows`, a column for each phase that any of them has, in
+/// milliseconds.
 pub(super) fn phases<'a, T>(
     head: &str,
     rows: &'a [T],

@@ -1,4 +1,5 @@
-//! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused connections took.
+//! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused
+//! connections took.
 
 use super::common::{by_kind, caveats, findings, method, no_response, page as start, sentences};
 use super::populations;

@@ -1,4 +1,5 @@
-//! The page of observed traffic (`watch`, `audit`, a server's ledger): which setup was wasted, where, why, and what to change.
+//! The page of observed traffic (`watch`, `audit`, a server's ledger): which setup was wasted,
+//! where, why, and what to change.
 
 mod destinations;
 mod inputs;

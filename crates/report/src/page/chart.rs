@@ -1,4 +1,5 @@
-//! Charts as data. A writer draws the kinds that it can: SVG all, the terminal those that fit into lines of text.
+//! Charts as data. A writer draws the kinds that it can: SVG all, the terminal those that fit into
+//! lines of text.
 
 use super::Text;
 use intact_units::date;

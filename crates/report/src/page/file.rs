@@ -1,4 +1,5 @@
-//! Files inside a page: the document as JSON, and any table or chart as CSV (RFC 4180). Content is made when a writer asks for it.
+//! Files inside a page: the document as JSON, and any table or chart as CSV (RFC 4180). Content is
+//! made when a writer asks for it.
 
 use super::table::suffix;
 use super::{Cell, Chart, ChartKind, Table};
@@ -74,7 +75,8 @@ fn field(cell: &Cell) -> String {
     }
 }
 
-/// The data of a chart, and how many rows there are; `None` for single values, which have a file of their own.
+/// The data of a chart, and how many rows there are; `None` for single values, which have a file of
+/// their own.
 pub(crate) fn of_chart(chart: &Chart) -> Option<(String, usize)> {
     let ends = |ends: Option<(f64, f64)>| {
         let [low, high] = ends.map_or([None; 2], |(low, high)| [Some(low), Some(high)]);

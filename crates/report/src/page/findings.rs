@@ -1,4 +1,5 @@
-//! Findings as a page has them: those with one remedy together, the worst first. Must not look at rule ids.
+//! Findings as a page has them: those with one remedy together, the worst first. Must not look at
+//! rule ids.
 
 use super::{Text, sentence, text};
 use intact_findings::{Finding, Severity};
@@ -38,8 +39,9 @@ pub struct Case {
 }
 
 impl FindingGroup {
-    /// Groups `findings`, the worst first, else in their order; `own` is the subject that the page has already. Many cases of one
-    /// rule are one group, which shows the first of them and sums up the others.
+    /// Groups `findings`, the worst first, else in their order; `own` is the subject that the page
+    /// has already. Many cases of one rule are one group, which shows the first of them and
+    /// sums up the others.
     pub fn all(findings: &[Finding], own: &str) -> Vec<FindingGroup> {
         let mut sorted: Vec<&Finding> = findings.iter().collect();
         sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

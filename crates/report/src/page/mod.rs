@@ -1,15 +1,19 @@
 //! What a page says, free of any format: one [`Page`] per document, three writers.
 //!
-//! A module of [`crate::documents`] fills a page with typed blocks. A writer ([`crate::terminal`], [`crate::html`],
-//! [`crate::markdown`]) lays blocks out. A document knows no writer, a writer knows no document: a table column is added in one
-//! file, and a document is added as one module and one arm of [`crate::documents::Source`].
+//! A module of [`crate::documents`] fills a page with typed blocks. A writer ([`crate::terminal`],
+//! [`crate::html`], [`crate::markdown`]) lays blocks out. A document knows no writer, a writer
+//! knows no document: a table column is added in one file, and a document is added as one module
+//! and one arm of [`crate::documents::Source`].
 //!
-//! - Figures are [`Quantity`] values in spans and cells. A writer prints them with their `Display`, so that the terminal, HTML and
-//!   Markdown show the same digits.
-//! - Each block has a [`Depth`]. `Summary` is on every page. `Full` is in files: the terminal omits it, Markdown folds it.
-//! - Blocks without content are dropped when they are added, and sections without blocks with them. A document need not ask.
+//! - Figures are [`Quantity`] values in spans and cells. A writer prints them with their `Display`,
+//!   so that the terminal, HTML and Markdown show the same digits.
+//! - Each block has a [`Depth`]. `Summary` is on every page. `Full` is in files: the terminal omits
+//!   it, Markdown folds it.
+//! - Blocks without content are dropped when they are added, and sections without blocks with them.
+//!   A document need not ask.
 //! - Text of servers and files is kept as it is. Each writer escapes it.
-//! - Raw numbers of tables and charts need no code of their own: [`file`] writes any table or chart as CSV.
+//! - Raw numbers of tables and charts need no code of their own: [`file`] writes any table or chart
+//!   as CSV.
 
 mod cell;
 mod chart;
@@ -237,8 +241,9 @@ pub(crate) fn alarm(words: impl Into<Text>) -> Block {
 
 /// The result as one number, with one meaning on every page: what connections cost.
 ///
-/// A number without a sign is lost: a share of the time, of requests or of connections. A number with a minus is saved, by the change
-/// that was measured or by reuse. A page without such a number has no headline: its first sentence is the result.
+/// A number without a sign is lost: a share of the time, of requests or of connections. A number
+/// with a minus is saved, by the change that was measured or by reuse. A page without such a number
+/// has no headline: its first sentence is the result.
 pub struct Headline {
     /// The number, with its unit.
     pub number: Text,
@@ -320,7 +325,8 @@ pub struct Sequence {
     pub lanes: Vec<String>,
     /// The messages in the order of their time.
     pub arrows: Vec<Arrow>,
-    /// How many further messages are not shown; `None` if there are more and their number is not known.
+    /// How many further messages are not shown; `None` if there are more and their number is not
+    /// known.
     pub more: Option<u64>,
 }
 
@@ -333,7 +339,8 @@ pub struct Arrow {
     pub until_ms: Option<f64>,
     /// The lane of the sender.
     pub from: usize,
-    /// The lane of the receiver. The same as that of the sender: what happens there meanwhile, such as work.
+    /// The lane of the receiver. The same as that of the sender: what happens there meanwhile,
+    /// such as work.
     pub to: usize,
     /// What it is.
     pub label: String,

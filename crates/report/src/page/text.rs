@@ -42,7 +42,8 @@ impl Text {
         )
     }
 
-    /// A template of our own words in which each `{}` is replaced by the next of `parts`. See [`text`].
+    /// A template of our own words in which each `{}` is replaced by the next of `parts`. See
+    /// [`text`].
     pub(crate) fn fill(template: &str, parts: Vec<Text>) -> Text {
         let mut parts = parts.into_iter();
         let mut text = Text::default();
@@ -69,7 +70,8 @@ impl Text {
     }
 }
 
-/// Text from a template and parts: `text!("{} of {}", some, all)`. Numbers become quantities, strings stay as they are.
+/// Text from a template and parts: `text!("{} of {}", some, all)`. Numbers become quantities,
+/// strings stay as they are.
 macro_rules! text {
     ($template:expr $(, $part:expr)* $(,)?) => {
         $crate::page::Text::fill($template, vec![$($crate::page::Text::from($part)),*])
@@ -110,8 +112,8 @@ into_text! {
     |count: usize| (count as u64).into(),
 }
 
-/// A sentence of a finding or a caveat, as prose: with a capital letter in front, unless the first word is a name (`keepalive=on`),
-/// and a full stop at the end.
+/// A sentence of a finding or a caveat, as prose: with a capital letter in front, unless the first
+/// word is a name (`keepalive=on`), and a full stop at the end.
 pub(crate) fn sentence(words: &str) -> Text {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {

@@ -1,4 +1,5 @@
-//! Horizontal bars: whole with their intervals, or stacked from parts such as the phases of a request.
+//! Horizontal bars: whole with their intervals, or stacked from parts such as the phases of a
+//! request.
 
 use super::canvas::{Anchor, Canvas, Rect, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, heading, legend, share_a_line};

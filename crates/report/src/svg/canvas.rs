@@ -90,7 +90,8 @@ impl Canvas {
         self.body.push_str(if closed { "Z\"/>" } else { "\"/>" });
     }
 
-    /// A dot for what was reused or plain, a diamond for what was fresh, a cross for what failed: distinct without colour.
+    /// A dot for what was reused or plain, a diamond for what was fresh, a cross for what failed:
+    /// distinct without colour.
     pub(super) fn mark(&mut self, tone: Tone, hollow: bool, at: (f64, f64), tip: &str) {
         let (x, y) = at;
         let class = tone_class(tone);

@@ -20,7 +20,8 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The horizontal axis below, with grid lines through the frame. Labels that would touch are left out.
+    /// The horizontal axis below, with grid lines through the frame. Labels that would touch are
+    /// left out.
     pub(super) fn x_axis(&self, canvas: &mut Canvas, scale: &Scale, axis: Axis) {
         let wanted = ((self.right - self.left) / 62.0).max(2.0) as usize;
         canvas.line("axis", (self.left, self.bottom), (self.right, self.bottom));
@@ -72,7 +73,8 @@ pub(super) fn share_a_line<'a>(
     rows.all(|(name, words)| width_of_bold(name) + 14.0 + width_of(words) <= width)
 }
 
-/// The heading of a bar: its name, and its words to the right or below. Returns where the bar may begin.
+/// The heading of a bar: its name, and its words to the right or below. Returns where the bar may
+/// begin.
 pub(super) fn heading(
     canvas: &mut Canvas,
     top: f64,

@@ -1,4 +1,5 @@
-//! Histograms: one panel per group over a common axis, its populations on one scale of counts, so that heights can be compared.
+//! Histograms: one panel per group over a common axis, its populations on one scale of counts, so
+//! that heights can be compared.
 
 use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
@@ -76,7 +77,8 @@ impl Picture for Histogram {
             let panels = self.0.iter().map(|panel| Bins::of(panel, &scale, bins));
             (scale, panels.collect())
         };
-        // the number of bars is fixed, so the margin that the labels need does not change the heights
+        // the number of bars is fixed, so the margin that the labels need does not change the
+        // heights
         let (_, panels) = binned(MARGIN);
         let labels = panels.iter().map(|bins| {
             let heights = bins.scale((panel_height, 0.0));

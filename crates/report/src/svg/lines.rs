@@ -1,4 +1,5 @@
-//! Lines over time, rounds or concurrency, with intervals where there are some and marks where something changed.
+//! Lines over time, rounds or concurrency, with intervals where there are some and marks where
+//! something changed.
 
 use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};

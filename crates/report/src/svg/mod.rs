@@ -1,8 +1,8 @@
 //! Charts as SVG text, drawn for a given width.
 //!
-//! A chart is drawn once for narrow and once for wide pages instead of being shrunk, so that letters keep their size. Colours are
-//! classes that the page's style sheet resolves (light, dark, print). Everything that goes in is escaped. Must not compute more than
-//! places.
+//! A chart is drawn once for narrow and once for wide pages instead of being shrunk, so that
+//! letters keep their size. Colours are classes that the page's style sheet resolves (light, dark,
+//! print). Everything that goes in is escaped. Must not compute more than places.
 
 mod bars;
 mod canvas;
@@ -28,7 +28,8 @@ fn tone_class(tone: Tone) -> String {
     }
 }
 
-/// A finished chart. Only this module makes one, and it escapes all text, so that a page can hold it as it is.
+/// A finished chart. Only this module makes one, and it escapes all text, so that a page can hold
+/// it as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Svg(String);
 
@@ -40,11 +41,13 @@ impl fmt::Display for Svg {
 
 /// What can be drawn at a width.
 trait Picture {
-    /// Draws it `width` units wide, as high as needed; `title` and `description` are what a screen reader says.
+    /// Draws it `width` units wide, as high as needed; `title` and `description` are what a screen
+    /// reader says.
     fn draw(&self, width: f64, title: &str, description: &str) -> Svg;
 }
 
-/// Draws a chart `width` units wide, as high as needed; `title` and `description` are what a screen reader says.
+/// Draws a chart `width` units wide, as high as needed; `title` and `description` are what a screen
+/// reader says.
 pub(crate) fn draw(kind: &ChartKind, width: f64, title: &str, description: &str) -> Svg {
     match kind {
         ChartKind::Bars(bars) => bars.draw(width, title, description),

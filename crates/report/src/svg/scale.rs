@@ -16,7 +16,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The scale of values: logarithmic if the largest is more than 40 times the smallest, else from zero.
+    /// The scale of values: logarithmic if the largest is more than 40 times the smallest, else
+    /// from zero.
     pub(super) fn of_values(values: impl Iterator<Item = f64>, places: (f64, f64)) -> Scale {
         let ends = values.fold((f64::MAX, 0.0), |(low, high): (f64, f64), value| {
             (low.min(value), high.max(value))
@@ -29,7 +30,8 @@ impl Scale {
         Scale::from_zero(ends.1 * 1.03, places, ticks)
     }
 
-    /// A scale over the places `from..=to`. Values that allow none (equal, not positive under a logarithm, no number) give a scale of width one.
+    /// A scale over the places `from..=to`. Values that allow none (equal, not positive under a
+    /// logarithm, no number) give a scale of width one.
     pub(super) fn new(spread: ScaleKind, values: (f64, f64), places: (f64, f64)) -> Scale {
         let (mut low, mut high) = values;
         if spread == ScaleKind::Logarithmic {
@@ -89,7 +91,8 @@ impl Scale {
         match self.spread {
             ScaleKind::Linear => self.linear_ticks(wanted),
             ScaleKind::Logarithmic => {
-                // even steps leave the lower half of a logarithmic axis empty: only a narrow range takes them
+                // even steps leave the lower half of a logarithmic axis empty: only a narrow range
+                // takes them
                 if self.high < self.low * 3.0 {
                     return self.linear_ticks(wanted);
                 }

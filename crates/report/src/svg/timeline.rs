@@ -1,4 +1,5 @@
-//! Connections over time: each a bar from opening to end, its setup, its exchanges as ticks, and who ended it.
+//! Connections over time: each a bar from opening to end, its setup, its exchanges as ticks, and
+//! who ended it.
 
 use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};

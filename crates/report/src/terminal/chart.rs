@@ -1,5 +1,5 @@
-//! Charts in lines of letters: bars, stacked bars, distributions, single values and lines over a few steps. Lines over time and
-//! timelines are for files.
+//! Charts in lines of letters: bars, stacked bars, distributions, single values and lines over a
+//! few steps. Lines over time and timelines are for files.
 
 use super::painted::{FAINT, PLAIN, Painted, Style};
 use super::{TerminalOptions, escape, of_tone, shorten};
@@ -184,7 +184,8 @@ fn scale(indent: usize, columns: usize, values: [f64; 3]) -> Painted {
 /// Letters of a step, its value included.
 const STEP: usize = 11;
 
-/// A row of heights per line, a step for each place on the horizontal axis; only of lines over a few steps of a logarithmic axis.
+/// A row of heights per line, a step for each place on the horizontal axis; only of lines over a
+/// few steps of a logarithmic axis.
 fn draw_steps(lines: &Lines, options: TerminalOptions) -> Vec<Painted> {
     let points = || lines.lines.iter().flat_map(|line| &line.points);
     let mut steps: Vec<f64> = points().map(|point| point.x).collect();
@@ -246,8 +247,8 @@ fn draw_scatter(scatter: &Scatter, options: TerminalOptions) -> Vec<Painted> {
     lines
 }
 
-/// The value that fills a line, and the largest. A few values far above the others do not set the height, or the others would look
-/// alike.
+/// The value that fills a line, and the largest. A few values far above the others do not set the
+/// height, or the others would look alike.
 fn full_height(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let mut sorted: Vec<f64> = values.filter(|value| *value > 0.0).collect();
     sorted.sort_by(f64::total_cmp);

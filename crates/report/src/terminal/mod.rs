@@ -1,7 +1,9 @@
-//! Writes a page for a terminal or a pipe. Width and colour are the caller's. Must not know a document.
+//! Writes a page for a terminal or a pipe. Width and colour are the caller's. Must not know a
+//! document.
 //!
-//! Only blocks of depth `Summary` are written. A page longer than a screen is shortened ([`screen`]), unless the caller wants all
-//! of it. Every line goes through [`painted`], which escapes foreign text.
+//! Only blocks of depth `Summary` are written. A page longer than a screen is shortened
+//! ([`screen`]), unless the caller wants all of it. Every line goes through [`painted`], which
+//! escapes foreign text.
 
 mod chart;
 mod painted;
@@ -114,7 +116,8 @@ fn lines(text: &str) -> usize {
     text.lines().count()
 }
 
-/// What follows on a page whose beginning was written earlier: no title, and the figures at a glance come last.
+/// What follows on a page whose beginning was written earlier: no title, and the figures at a
+/// glance come last.
 pub fn write_rest(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
     out.blank_line();
@@ -394,7 +397,8 @@ fn claim(group: &FindingGroup, nth: usize) -> String {
     })
 }
 
-/// Breaks a text into lines of at most `width`, later ones indented. A number and its unit stay on one line.
+/// Breaks a text into lines of at most `width`, later ones indented. A number and its unit stay on
+/// one line.
 pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

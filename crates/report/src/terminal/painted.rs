@@ -1,9 +1,11 @@
-//! A line of a page in pieces, each with its style. The only way from text to a terminal: every piece is escaped here.
+//! A line of a page in pieces, each with its style. The only way from text to a terminal: every
+//! piece is escaped here.
 
 use super::TerminalOptions;
 use intact_units::foreign_text::{disarm, escape};
 
-/// A style of text: the parameter of the escape sequence that begins it (ECMA-48, SGR); none for plain text.
+/// A style of text: the parameter of the escape sequence that begins it (ECMA-48, SGR); none for
+/// plain text.
 pub(super) type Style = &'static str;
 
 pub(super) const PLAIN: Style = "";

@@ -1,7 +1,8 @@
-//! A page on one screen: verdict, what to change, the first figures, caveats. What is left out is named. Must not know a document.
+//! A page on one screen: verdict, what to change, the first figures, caveats. What is left out is
+//! named. Must not know a document.
 //!
-//! Findings give their evidence and risks up, and all remedies but the first are cut to a sentence. Sections are written whole or
-//! not at all, except for the first, which may be cut.
+//! Findings give their evidence and risks up, and all remedies but the first are cut to a sentence.
+//! Sections are written whole or not at all, except for the first, which may be cut.
 
 use super::painted::FAINT;
 use super::{Output, SCREEN, TerminalOptions, lines};
@@ -216,7 +217,8 @@ impl Screen {
 }
 
 impl Output {
-    /// Writes the texts that fit into `most` lines, the first one in any case. Returns how many are left.
+    /// Writes the texts that fit into `most` lines, the first one in any case. Returns how many are
+    /// left.
     fn first(
         &mut self,
         texts: &[Text],

@@ -1,4 +1,5 @@
-//! A table in columns of letters. A narrow terminal drops the least important columns first, then shortens words.
+//! A table in columns of letters. A narrow terminal drops the least important columns first, then
+//! shortens words.
 
 use super::painted::{ALARM, FAINT, PLAIN, Painted};
 use super::{TerminalOptions, escape, shorten};

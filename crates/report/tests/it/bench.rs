@@ -1,4 +1,5 @@
-//! The page of a bench, from a made-up run: kept connections that the server closes after five requests, against none kept.
+//! The page of a bench, from a made-up run: kept connections that the server closes after five
+//! requests, against none kept.
 
 use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::timeline::Timeline;

@@ -1,5 +1,5 @@
-//! Pages as a browser shows them, at three widths, light and dark. Screenshots are left in the folder that cargo gives tests
-//! (`target/tmp/pages`), for a person to look at.
+//! Pages as a browser shows them, at three widths, light and dark. Screenshots are left in the
+//! folder that cargo gives tests (`target/tmp/pages`), for a person to look at.
 
 use crate::check;
 use crate::chromium::Chromium;
@@ -22,7 +22,8 @@ fn page(name: &str, html: &str) -> PathBuf {
     file
 }
 
-/// Nothing wider than the screen, one drawing of each picture, its text inside of it and never on other text of its kind.
+/// Nothing wider than the screen, one drawing of each picture, its text inside of it and never on
+/// other text of its kind.
 const LAYOUT: &str = r#"(() => {
   const wrong = [];
   const wide = document.documentElement.scrollWidth;
@@ -99,7 +100,8 @@ fn nothing(found: &Value, what: &str) {
     assert_eq!(found.as_array().map(Vec::len), Some(0), "{what}: {found:#}");
 }
 
-/// Opens a page at all widths in both schemes, takes a screenshot of each and holds it to what a person needs.
+/// Opens a page at all widths in both schemes, takes a screenshot of each and holds it to what a
+/// person needs.
 fn look_at(browser: &mut Chromium, file: &Path) {
     let name = file.file_stem().unwrap().to_str().unwrap();
     for scheme in ["light", "dark"] {

@@ -1,4 +1,5 @@
-//! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of setup, an idle limit that is announced and a request lost at it.
+//! The page of a check, from a made-up card: TLS 1.3 only, 60 ms of setup, an idle limit that is
+//! announced and a request lost at it.
 
 use crate::written;
 use intact_findings::check::CheckFacts;

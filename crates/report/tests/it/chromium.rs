@@ -1,4 +1,5 @@
-//! Drives a headless Chromium through its debugging pipe (`--remote-debugging-pipe`: JSON messages, a zero byte after each).
+//! Drives a headless Chromium through its debugging pipe (`--remote-debugging-pipe`: JSON messages,
+//! a zero byte after each).
 
 use crate::skip::skip;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! The page and the short page of a comparison: the program of `observed` against one that keeps its connection.
+//! The page and the short page of a comparison: the program of `observed` against one that keeps
+//! its connection.
 
 use crate::observed;
 use intact_findings::compare::{CompareFacts, Comparison};

@@ -1,5 +1,6 @@
-//! Every consumer of a stored ledger: facts, requirements, documents, pages, forecasts, a comparison with itself, and exports. The
-//! fuzz target `ledger` gives them any files. A ledger is consumed or refused, and nothing may panic.
+//! Every consumer of a stored ledger: facts, requirements, documents, pages, forecasts, a
+//! comparison with itself, and exports. The fuzz target `ledger` gives them any files. A ledger is
+//! consumed or refused, and nothing may panic.
 
 use intact_findings::compare::Comparison;
 use intact_findings::requirement::{METRICS, MetricEntry, MetricSource, Requirement};

@@ -7,7 +7,8 @@ use intact_report::documents::{FaultCard, Source};
 use serde_json::Value;
 use std::path::Path;
 
-/// The ledger of each kind, and the run in it that the kind has; the first gives the run without a fault.
+/// The ledger of each kind, and the run in it that the kind has; the first gives the run without a
+/// fault.
 const RUNS: [(&str, &str, u64); 9] = [
     ("none", "failed/no", 0),
     ("stale", "leaked/yes", 1),

@@ -1,5 +1,6 @@
-//! Ledgers with numbers that no run has: near 2^64 in every numeric field, and times that run backwards. Each ledger is a page, a
-//! document and exports, or refused; tests have overflow checks, so that a sum that wraps is a panic.
+//! Ledgers with numbers that no run has: near 2^64 in every numeric field, and times that run
+//! backwards. Each ledger is a page, a document and exports, or refused; tests have overflow
+//! checks, so that a sum that wraps is a panic.
 
 use crate::check::card;
 use crate::consumers::{consume, variant};
@@ -22,7 +23,8 @@ struct Files {
 }
 
 impl Files {
-    /// A ledger of a producer with these events, in two variants and nine rounds where it has variants.
+    /// A ledger of a producer with these events, in two variants and nine rounds where it has
+    /// variants.
     fn new(producer: Producer, lines: &[Value]) -> Files {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
         let is_bench = producer == Producer::Bench;
@@ -91,7 +93,8 @@ impl Files {
         fields
     }
 
-    /// Replaces the numbers of a field (all fields, if there is none), as `change` does by their position.
+    /// Replaces the numbers of a field (all fields, if there is none), as `change` does by their
+    /// position.
     fn change(&mut self, field: Option<&str>, change: impl Fn(usize, u64) -> u64) {
         let mut nth = 0;
         for part in self.parts() {
@@ -110,7 +113,8 @@ fn read(line: &Value) -> Result<Row, serde_json::Error> {
     serde_json::from_value(line.clone())
 }
 
-/// The events once for each variant and round, with what a bench and a function record next to them.
+/// The events once for each variant and round, with what a bench and a function record next to
+/// them.
 fn in_rounds(lines: &[Value]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (round, variant) in (1..=9u32).flat_map(|round| [(round, 0u32), (round, 1)]) {
@@ -220,7 +224,8 @@ fn panic_of<T>(case: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Numbers near 2^64, near 2^63 (the last time that is read), and the largest of a smaller field, in each or each second place.
+/// Numbers near 2^64, near 2^63 (the last time that is read), and the largest of a smaller field,
+/// in each or each second place.
 const LARGE: [(u64, usize); 4] = [
     (u64::MAX, 1),
     (u64::MAX, 2),
@@ -228,7 +233,8 @@ const LARGE: [(u64, usize); 4] = [
     (u32::MAX as u64, 1),
 ];
 
-/// Reads a ledger with each field made large, in all places and in every second one. Returns how many were read, and all panics.
+/// Reads a ledger with each field made large, in all places and in every second one. Returns how
+/// many were read, and all panics.
 fn failures(files: &mut Files, folder: &Path, seen: &mut BTreeSet<String>) -> (usize, Vec<String>) {
     let mut read = 0;
     let mut failures = Vec::new();

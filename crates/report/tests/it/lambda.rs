@@ -1,4 +1,5 @@
-//! The page of a function: two variants in eight rounds; without keep-alive each invocation opens a connection, with it a freeze ends one.
+//! The page of a function: two variants in eight rounds; without keep-alive each invocation opens a
+//! connection, with it a freeze ends one.
 
 use crate::written;
 use intact_findings::lambda::{Invocations, LambdaFacts};

@@ -1,5 +1,6 @@
-//! A bench that was never run, with everything that a page can show: 30 ms there and back, TLS, a server that closes connections
-//! after 40 requests, a few failures, and at ten connections a level that changes midway.
+//! A bench that was never run, with everything that a page can show: 30 ms there and back, TLS, a
+//! server that closes connections after 40 requests, a few failures, and at ten connections a level
+//! that changes midway.
 
 use intact_experiment::Rng;
 use intact_findings::bench::{BenchFacts, Charts};
@@ -204,7 +205,8 @@ fn span(from: f64, nanos: f64) -> Option<Span> {
     Some(Span::new(Nanos(from as u64), Nanos((from + nanos) as u64)))
 }
 
-/// A bench with this number of requests in each variant and round; `hostile` is put wherever a person or a server may put text.
+/// A bench with this number of requests in each variant and round; `hostile` is put wherever a
+/// person or a server may put text.
 pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
     let run = head(hostile);
     let mut tally = Tally::new();

@@ -1,5 +1,6 @@
-//! The page and the document of an observed run, from a made-up one: a Node program that makes an agent per call to one API, keeps its
-//! connection to another, and talks TLS that cannot be read to a third.
+//! The page and the document of an observed run, from a made-up one: a Node program that makes an
+//! agent per call to one API, keeps its connection to another, and talks TLS that cannot be read to
+//! a third.
 
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
@@ -341,7 +342,8 @@ fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
         None,
     );
     assert!(quiet.contains("failures=\"0\"") && quiet.contains("<system-out>"));
-    // what a command found without looking at rules is there too, and no rule is said to have passed
+    // what a command found without looking at rules is there too, and no rule is said to have
+    // passed
     let own = intact_report::junit::document("check", &[], &[], &facts.findings, fail_on, None);
     assert!(
         own.contains("name=\"stale-reuse\">") && !own.contains("name=\"connection-close-sent\""),

@@ -1,4 +1,5 @@
-//! The table of remedies: each against the baseline, with its risk, on the terminal, as HTML and as JSON.
+//! The table of remedies: each against the baseline, with its risk, on the terminal, as HTML and as
+//! JSON.
 
 use intact_findings::bench::{BenchFacts, Charts, EffectResult};
 use intact_findings::timeline::Timeline;
@@ -11,7 +12,8 @@ use intact_report::terminal::TerminalOptions;
 
 const MS: u64 = 1_000_000;
 
-/// A variant: its axes that vary, the setup of a connection in milliseconds, whether connections are kept, its handshakes.
+/// A variant: its axes that vary, the setup of a connection in milliseconds, whether connections
+/// are kept, its handshakes.
 const VARIANTS: [(&str, u64, bool, Handshake); 4] = [
     ("keepalive=off resume=off", 60, false, Handshake::Full),
     ("keepalive=on resume=off", 60, true, Handshake::Full),

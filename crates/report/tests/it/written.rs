@@ -20,7 +20,8 @@ pub(crate) fn terminal(pages: &[Page<'_>]) -> String {
     written
 }
 
-/// The pages as Markdown, and as HTML, which is left in the folder that cargo gives tests (`target/tmp/pages`).
+/// The pages as Markdown, and as HTML, which is left in the folder that cargo gives tests
+/// (`target/tmp/pages`).
 pub(crate) fn files(name: &str, pages: &[Page<'_>]) -> (String, String) {
     let html = html::write(pages).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");

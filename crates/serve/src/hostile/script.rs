@@ -1,7 +1,8 @@
-//! Peers that send bytes by a script, which no HTTP server can be made to send: each is a file in `fixtures/hostile/scripts/`.
+//! Peers that send bytes by a script, which no HTTP server can be made to send: each is a file in
+//! `fixtures/hostile/scripts/`.
 //!
-//! A script has steps: `text` and `hex` are bytes of the connection, over TLS in records; `record TYPE` is one TLS record of that
-//! content type; `raw` goes to the transport as it is.
+//! A script has steps: `text` and `hex` are bytes of the connection, over TLS in records; `record
+//! TYPE` is one TLS record of that content type; `raw` goes to the transport as it is.
 
 use super::{HostileError, ValueError, outcomes};
 use crate::certificate_authority::CertificateAuthority;

@@ -1,4 +1,5 @@
-//! Plays a [`Script`]: a listener and a thread per connection, with blocking sockets. Nothing is recorded.
+//! Plays a [`Script`]: a listener and a thread per connection, with blocking sockets. Nothing is
+//! recorded.
 
 use super::script::{End, Script, Step};
 use crate::config::TlsConfig;
@@ -70,7 +71,8 @@ impl Drop for ScriptedServer {
     }
 }
 
-/// TLS whose records can be sealed from outside of rustls: AES of aws-lc refuses a key that did not seal the first record.
+/// TLS whose records can be sealed from outside of rustls: AES of aws-lc refuses a key that did not
+/// seal the first record.
 fn sealable_config(settings: &TlsConfig) -> Result<Arc<ServerConfig>, rustls::Error> {
     let mut provider = aws_lc_rs::default_provider();
     let is_chacha = |suite: &SupportedCipherSuite| {
@@ -135,7 +137,8 @@ struct Wire {
 }
 
 impl Wire {
-    /// The handshake and the request; after that records are sealed here, because rustls would not send bad ones.
+    /// The handshake and the request; after that records are sealed here, because rustls would not
+    /// send bad ones.
     fn accept(
         mut stream: TcpStream,
         config: Arc<ServerConfig>,

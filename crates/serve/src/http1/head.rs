@@ -21,7 +21,8 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Appends a head. `alt_svc`: where HTTP/3 is spoken. `left`: requests that the connection still takes, if that is limited.
+/// Appends a head. `alt_svc`: where HTTP/3 is spoken. `left`: requests that the connection still
+/// takes, if that is limited.
 pub(super) fn write(
     out: &mut Vec<u8>,
     request: &Request,

@@ -168,8 +168,9 @@ impl Http1Connection<'_> {
             Some(request) => request.pending,
             None => Some(self.record.begin(at, Protocol::Http11, b"", b"")),
         };
-        // the port also serves HTTP/2, so only the first line shows whether the client reads HTTP/1;
-        // a TLS client gets a plain 400, as other servers send, because clients look for it
+        // the port also serves HTTP/2, so only the first line shows whether the client reads
+        // HTTP/1; a TLS client gets a plain 400, as other servers send, because clients
+        // look for it
         let strange = match error {
             Error::Version { .. } => true,
             Error::Syntax { part, .. } => *part == Part::RequestLine && !is_tls,
@@ -304,7 +305,8 @@ impl Http1Connection<'_> {
         (!persistent || over).then_some(CloseReason::Ours(self.host.config.close))
     }
 
-    /// Makes a response announce the end of the connection, where the server began to end after the request.
+    /// Makes a response announce the end of the connection, where the server began to end after the
+    /// request.
     fn announce_drain(&self, request: &mut Request) {
         let Some(pending) = &mut request.pending else {
             return;
@@ -351,7 +353,8 @@ impl Http1Connection<'_> {
         }
     }
 
-    /// Sends the first `len` bytes of a body with what was appended before; all of it with the end of its framing.
+    /// Sends the first `len` bytes of a body with what was appended before; all of it with the end
+    /// of its framing.
     async fn write_body(&mut self, body: &Body, len: u64, framing: Framing) -> io::Result<()> {
         let chunked = framing == Framing::Chunked;
         let most = if chunked { CHUNK } else { BATCH };

@@ -1,4 +1,5 @@
-//! The exchanges of one HTTP/2 connection: what was asked on each stream, what is answered, and when the next step of it is due.
+//! The exchanges of one HTTP/2 connection: what was asked on each stream, what is answered, and
+//! when the next step of it is due.
 
 use super::request::RequestHead;
 use super::session::Listener;

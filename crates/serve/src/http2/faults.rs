@@ -1,4 +1,5 @@
-//! Answers in HTTP/2 that are wrong on purpose. What is no frame at all, or not one that a session would write, is written here.
+//! Answers in HTTP/2 that are wrong on purpose. What is no frame at all, or not one that a session
+//! would write, is written here.
 
 use super::Http2Connection;
 use super::exchanges::{After, StreamStep};

@@ -1,7 +1,7 @@
 //! HTTP/2 on one connection, with frames of our own, so that it can also be spoken badly.
 //!
-//! `session` is the protocol, `exchanges` what is asked and answered, `faults` what is answered badly; here is the loop that
-//! moves bytes and time between them.
+//! `session` is the protocol, `exchanges` what is asked and answered, `faults` what is answered
+//! badly; here is the loop that moves bytes and time between them.
 
 mod exchanges;
 mod faults;
@@ -27,7 +27,8 @@ use std::time::Duration;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes that may wait to be sent while we still listen: a client that asks and does not read is not listened to.
+/// Bytes that may wait to be sent while we still listen: a client that asks and does not read is
+/// not listened to.
 const BACKLOG: usize = 1 << 20;
 
 /// One connection and what belongs to it.
@@ -353,7 +354,8 @@ impl Http2Connection<'_> {
     }
 }
 
-/// The fields of every answer, with names in lower case (RFC 9113 section 8.2.1): `--header`, and over TLS where HTTP/3 is spoken.
+/// The fields of every answer, with names in lower case (RFC 9113 section 8.2.1): `--header`, and
+/// over TLS where HTTP/3 is spoken.
 pub(crate) fn fields_of(host: &ThreadState, is_tls: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
     let alt_svc = host.alt_svc.as_ref().filter(|_| is_tls);
     let alt_svc = alt_svc.map(|value| (b"alt-svc".to_vec(), value.clone().into_bytes()));

@@ -18,7 +18,8 @@ const ATTEMPTS: usize = 16;
 const STREAMS: u32 = 1000;
 /// Bytes that wait in the kernel on the way in and out; with the usual few, a burst is lost.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// How long a client may be silent in milliseconds. QUIC has no other way to find out that it is gone.
+/// How long a client may be silent in milliseconds. QUIC has no other way to find out that it is
+/// gone.
 const SILENCE: u32 = 600_000;
 /// How long the last packets may take to leave.
 const LAST: Duration = Duration::from_millis(50);
@@ -30,7 +31,8 @@ pub(crate) struct QuicListener {
 }
 
 impl QuicListener {
-    /// Binds the UDP port with the number of `tcp`, which is bound again where it was free to choose.
+    /// Binds the UDP port with the number of `tcp`, which is bound again where it was free to
+    /// choose.
     pub(crate) fn bind_with(
         tcp: Option<TcpListener>,
         config: &Config,

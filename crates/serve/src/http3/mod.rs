@@ -1,7 +1,7 @@
 //! HTTP/3 on one QUIC connection, with frames of our own, so that it can also be spoken badly.
 //!
-//! `quinn` has the packets; here is what happens on a connection from its first datagram to its end. Each request is a task of its
-//! own (`exchanges`), which may answer badly (`faults`).
+//! `quinn` has the packets; here is what happens on a connection from its first datagram to its
+//! end. Each request is a task of its own (`exchanges`), which may answer badly (`faults`).
 
 mod control;
 mod exchanges;
@@ -31,7 +31,8 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 /// The longest handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The time between GOAWAY and the close. A close drops what was not sent before, and the client's own close may come first.
+/// The time between GOAWAY and the close. A close drops what was not sent before, and the client's
+/// own close may come first.
 const GOODBYE: Duration = Duration::from_millis(20);
 /// How long a slow close takes.
 const SLOW: Duration = Duration::from_secs(2);
@@ -91,8 +92,8 @@ pub(crate) async fn serve(host: Rc<ThreadState>, incoming: Incoming) {
     }
 }
 
-/// Makes the part of the handshake that precedes the client's first request. With early data, that request may arrive
-/// before the handshake is complete.
+/// Makes the part of the handshake that precedes the client's first request. With early data, that
+/// request may arrive before the handshake is complete.
 async fn shake_hands(
     incoming: Incoming,
 ) -> Result<(quinn::Connection, QuicHandshake), ConnectionError> {
@@ -230,7 +231,8 @@ impl Http3Connection {
         [idle, age].into_iter().flatten().min()
     }
 
-    /// Announces that no request from `next` on is served, if that is our way. Returns the earliest time to close.
+    /// Announces that no request from `next` on is served, if that is our way. Returns the earliest
+    /// time to close.
     async fn say_goodbye(&self, control: &mut SendStream, next: u64) -> Instant {
         let now = Instant::now();
         if !matches!(self.host.config.close, Close::Goaway | Close::Slow) {

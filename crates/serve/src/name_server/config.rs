@@ -1,4 +1,5 @@
-//! What the name server knows and how badly it answers: names, TTL, a rate limit, a delay, failures. Opens no socket.
+//! What the name server knows and how badly it answers: names, TTL, a rate limit, a delay,
+//! failures. Opens no socket.
 
 use crate::delay::Delay;
 use crate::fault::Faults;

@@ -1,5 +1,6 @@
-//! A small name server (RFC 1035) next to the HTTP server: addresses of given names, over UDP and TCP, as slow and as unwilling as it is
-//! configured. It knows no zones, asks no other server, and records each query as a lookup.
+//! A small name server (RFC 1035) next to the HTTP server: addresses of given names, over UDP and
+//! TCP, as slow and as unwilling as it is configured. It knows no zones, asks no other server, and
+//! records each query as a lookup.
 
 mod config;
 
@@ -22,7 +23,8 @@ use tokio::time::timeout;
 
 /// How often a free port is looked for that is free over UDP and TCP.
 const ATTEMPTS: usize = 10;
-/// Queries that wait for their response, and TCP connections, at a time. What is beyond gets none, as on a server without room.
+/// Queries that wait for their response, and TCP connections, at a time. What is beyond gets none,
+/// as on a server without room.
 const MOST_WAITING: usize = 4096;
 const MOST_CONNECTIONS: usize = 64;
 /// How long a TCP connection may idle.

@@ -1,4 +1,5 @@
-//! What the server calls before it responds: the URL, how often, and whether it keeps the connections. Opens nothing.
+//! What the server calls before it responds: the URL, how often, and whether it keeps the
+//! connections. Opens nothing.
 
 use intact_client::tls::{Client, Settings, SettingsError, Trust, Verify};
 use intact_client::{

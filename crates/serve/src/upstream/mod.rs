@@ -1,7 +1,7 @@
 //! Calls to another service, which a response waits for: what a service with outgoing calls does.
 //!
-//! All threads of the server share one thread that makes the calls. Calls and connections are counted, and have no rows: the ledger of
-//! the server is about its own clients.
+//! All threads of the server share one thread that makes the calls. Calls and connections are
+//! counted, and have no rows: the ledger of the server is about its own clients.
 
 mod config;
 mod connections;
@@ -76,7 +76,8 @@ impl Upstream {
         })
     }
 
-    /// Makes the calls of one response, one after the other. Returns how many there were, and how many failed.
+    /// Makes the calls of one response, one after the other. Returns how many there were, and how
+    /// many failed.
     pub(crate) async fn call(&self) -> (u32, u32) {
         let mut failed = 0;
         for _ in 0..self.calls {

@@ -1,5 +1,5 @@
-//! What an attacker sends: the server answers as the RFCs say or ends the connection, what it holds is bounded, and it serves others
-//! meanwhile.
+//! What an attacker sends: the server answers as the RFCs say or ends the connection, what it holds
+//! is bounded, and it serves others meanwhile.
 
 use crate::http2::{Client, GOAWAY, KIND_HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE};
 use crate::rig::{Rig, answer, get, rest, secure};
@@ -16,7 +16,8 @@ const ACK: u8 = 0x1;
 /// GOAWAY's codes (RFC 9113 section 7).
 const COMPRESSION_ERROR: u8 = 0x9;
 
-/// More than sockets and the server hold together: a server that accepts this much while no response is read has no bound.
+/// More than sockets and the server hold together: a server that accepts this much while no
+/// response is read has no bound.
 const UNBOUNDED: usize = 48 << 20;
 
 fn rig() -> Rig {
@@ -275,7 +276,8 @@ fn clients_that_do_not_read_delay_no_others() {
     }
 }
 
-/// Writes the same bytes again and again until the server takes no more for a while, or has taken too much. How much it took.
+/// Writes the same bytes again and again until the server takes no more for a while, or has taken
+/// too much. How much it took.
 fn flood(stream: &mut impl Write, bytes: &[u8]) -> usize {
     let mut taken = 0;
     while taken < UNBOUNDED {
@@ -291,7 +293,8 @@ fn flood(stream: &mut impl Write, bytes: &[u8]) -> usize {
     taken
 }
 
-/// Asserts that a client which asks and does not read is not listened to for long, while others are served.
+/// Asserts that a client which asks and does not read is not listened to for long, while others are
+/// served.
 fn assert_backpressure(rig: &Rig, stream: &mut impl Write, bytes: &[u8]) {
     let taken = flood(stream, bytes);
     assert!(taken < UNBOUNDED, "{taken} bytes");

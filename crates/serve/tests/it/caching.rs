@@ -1,4 +1,5 @@
-//! Validators, freshness and gzip on the wire, in every HTTP version, by bytes that the tests write.
+//! Validators, freshness and gzip on the wire, in every HTTP version, by bytes that the tests
+//! write.
 
 use crate::http2::{Client, KIND_DATA, KIND_HEADERS};
 use crate::http3;
@@ -87,7 +88,8 @@ fn a_server_without_the_options_sends_none_of_the_fields() {
     }
 }
 
-/// A literal field of HPACK or QPACK that no table has, for names and values of up to 30 and 126 bytes.
+/// A literal field of HPACK or QPACK that no table has, for names and values of up to 30 and 126
+/// bytes.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     [
         &[0, name.len() as u8][..],
@@ -143,7 +145,8 @@ fn http3_sends_one_frame_for_304_and_gzip_to_who_accepts_it() {
         ],
     );
     let count = |answer: &[u8]| {
-        // type and length of HTTP/3 frames of fewer than 64 bytes take a byte each (RFC 9114 section 7.1)
+        // type and length of HTTP/3 frames of fewer than 64 bytes take a byte each (RFC 9114
+        // section 7.1)
         let (mut rest, mut kinds) = (answer, Vec::new());
         while let [kind, length, more @ ..] = rest {
             let (length, more) = match length >> 6 {

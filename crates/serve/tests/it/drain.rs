@@ -1,4 +1,5 @@
-//! The end of the server in good order: announced, with responses to what is in flight, within a limit.
+//! The end of the server in good order: announced, with responses to what is in flight, within a
+//! limit.
 
 use crate::http2::{Client, Frame, GOAWAY, KIND_DATA};
 use crate::rig::{Rig, answer, ask, get, rest};

@@ -133,7 +133,8 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-/// A request's header block: method by static index, `:scheme http`, literal path and authority (RFC 7541 section 6).
+/// A request's header block: method by static index, `:scheme http`, literal path and authority
+/// (RFC 7541 section 6).
 fn block(method: u8, path: &str) -> Vec<u8> {
     let mut block = vec![method, 0x86, 0x04, path.len() as u8];
     block.extend(path.as_bytes());
@@ -141,7 +142,8 @@ fn block(method: u8, path: &str) -> Vec<u8> {
     block
 }
 
-/// The header block of a call: the name of `content-type` from the static table, the value as it is.
+/// The header block of a call: the name of `content-type` from the static table, the value as it
+/// is.
 fn grpc_block(path: &str) -> Vec<u8> {
     let mut block = block(0x83, path);
     block.extend([0x0f, 0x10, 16]);

@@ -1,4 +1,5 @@
-//! HTTP/3 against clients that know as little as possible (`quinn` and bytes), and against datagrams of an attacker.
+//! HTTP/3 against clients that know as little as possible (`quinn` and bytes), and against
+//! datagrams of an attacker.
 
 use intact_ledger::{Handshake, TlsVersion};
 use intact_serve::{CachingConfig, CertificateAuthority, Config, TestServer, TlsConfig, Totals};
@@ -107,7 +108,8 @@ const GET: [(&str, &str); 4] = [
     (":path", "/bytes/10"),
 ];
 
-/// Asks for 10 bytes twice with further fields: the two responses as bytes, and the server's counts.
+/// Asks for 10 bytes twice with further fields: the two responses as bytes, and the server's
+/// counts.
 pub(crate) fn ask_twice(
     caching: CachingConfig,
     fields: [&[(&str, &str)]; 2],

@@ -1,4 +1,5 @@
-//! The server on the wire: raw sockets and rustls see each option, and the server's own record agrees.
+//! The server on the wire: raw sockets and rustls see each option, and the server's own record
+//! agrees.
 
 mod admin;
 mod attacks;

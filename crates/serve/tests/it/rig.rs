@@ -170,7 +170,8 @@ pub(crate) fn rest(stream: &mut impl Read) -> (Vec<u8>, io::Result<()>) {
     (bytes, ended.map(|_| ()))
 }
 
-/// Asserts that nothing comes and nothing ends for a while: a lower bound, it cannot fail on a slow machine.
+/// Asserts that nothing comes and nothing ends for a while: a lower bound, it cannot fail on a slow
+/// machine.
 pub(crate) fn assert_silent(stream: &mut TcpStream) {
     stream
         .set_read_timeout(Some(Duration::from_millis(150)))

@@ -1,4 +1,5 @@
-//! Outgoing calls that a response waits for: the ledger of the server and that of the upstream have the same counts.
+//! Outgoing calls that a response waits for: the ledger of the server and that of the upstream have
+//! the same counts.
 
 use crate::http2::Client;
 use crate::rig::{Rig, ask, get};
@@ -8,7 +9,8 @@ use intact_serve::{Config, Totals, UpstreamCalls, UpstreamConfig};
 use socket2::SockRef;
 use std::time::{Duration, Instant};
 
-/// A server that calls `upstream` three times before each response, and requests in HTTP/1 and HTTP/2; what both recorded.
+/// A server that calls `upstream` three times before each response, and requests in HTTP/1 and
+/// HTTP/2; what both recorded.
 fn run(upstream: Config, path: &str, keepalive: bool) -> (Vec<String>, UpstreamCalls, Totals) {
     let upstream = Rig::start(upstream);
     let url = format!("http://{}{path}", upstream.plain());

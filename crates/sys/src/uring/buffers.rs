@@ -1,8 +1,8 @@
-//! The buffers that the kernel fills: one mapping with the ring of free buffers (IORING_REGISTER_PBUF_RING) and the
-//! buffers themselves.
+//! The buffers that the kernel fills: one mapping with the ring of free buffers
+//! (IORING_REGISTER_PBUF_RING) and the buffers themselves.
 //!
-//! The kernel takes a buffer from the ring when data arrives, and a completion names it. From then on it is ours until
-//! [`BufferPool::release`].
+//! The kernel takes a buffer from the ring when data arrives, and a completion names it. From then
+//! on it is ours until [`BufferPool::release`].
 
 use crate::process::page_size;
 use io_uring::types::BufRingEntry;
@@ -25,7 +25,8 @@ pub(super) struct BufferPool {
 }
 
 impl BufferPool {
-    /// Maps `count` buffers of `each` bytes, all of them free. `count` is rounded up to a power of two.
+    /// Maps `count` buffers of `each` bytes, all of them free. `count` is rounded up to a power of
+    /// two.
     pub(super) fn new(count: u16, each: usize) -> io::Result<BufferPool> {
         let count = count.clamp(1, 1 << 14).next_power_of_two();
         let page = usize::try_from(page_size()).unwrap_or(4096);
@@ -74,8 +75,8 @@ impl BufferPool {
     /// The content of a buffer that a completion named and that was not released since.
     pub(super) fn bytes(&self, buffer: u16) -> &[u8] {
         let at = self.first + usize::from(buffer % self.count) * self.each;
-        // SAFETY: within the mapping, which lives as long as `self`. The kernel does not write to a buffer before it is
-        // released, which needs `&mut self`.
+        // SAFETY: within the mapping, which lives as long as `self`. The kernel does not write to a
+        // buffer before it is released, which needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.map.add(at).as_ptr(), self.each) }
     }
 
@@ -83,8 +84,9 @@ impl BufferPool {
     pub(super) fn release(&mut self, buffer: u16) {
         let at = self.first + usize::from(buffer % self.count) * self.each;
         let entry = usize::from(self.tail % self.count) * size_of::<BufRingEntry>();
-        // SAFETY: the entry lies within the ring, is aligned to its size, and the kernel does not read it before the
-        // tail has passed it. Of the first entry only the fields that are not the tail are written.
+        // SAFETY: the entry lies within the ring, is aligned to its size, and the kernel does not
+        // read it before the tail has passed it. Of the first entry only the fields that
+        // are not the tail are written.
         unsafe {
             let entry = self.map.add(entry).cast::<BufRingEntry>().as_mut();
             entry.set_addr(self.map.add(at).as_ptr().addr() as u64);
@@ -92,7 +94,8 @@ impl BufferPool {
             entry.set_bid(buffer % self.count);
         }
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the first entry of the ring; it is shared with the kernel, which only reads it.
+        // SAFETY: the tail lies in the first entry of the ring; it is shared with the kernel, which
+        // only reads it.
         let tail = unsafe {
             let tail = BufRingEntry::tail(self.map.as_ptr().cast_const().cast());
             AtomicU16::from_ptr(tail.cast_mut())
@@ -103,8 +106,8 @@ impl BufferPool {
 
 impl Drop for BufferPool {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, which nothing borrows any more. The ring has no operation in flight that
-        // could write to it, see `Ring`.
+        // SAFETY: the mapping made in `new`, which nothing borrows any more. The ring has no
+        // operation in flight that could write to it, see `Ring`.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.length) };
     }
 }

@@ -1,4 +1,5 @@
-//! The ring against sockets on loopback. Where io_uring is forbidden, the tests print that and pass.
+//! The ring against sockets on loopback. Where io_uring is forbidden, the tests print that and
+//! pass.
 
 use super::*;
 use std::io::{Read, Write};
@@ -51,7 +52,8 @@ fn data_comes_with_the_time_of_its_arrival_and_then_the_end() {
     let (mut sender, receiver) = pair();
     crate::timestamps::enable(&receiver).unwrap();
     ring.receive(&receiver, 7).unwrap();
-    // the kernel switches timestamps on a moment after the option is set, so the first may be missing
+    // the kernel switches timestamps on a moment after the option is set, so the first may be
+    // missing
     let mut timestamps = 0;
     let begun = Instant::now();
     while timestamps < 3 && begun.elapsed() < 10 * SECOND {

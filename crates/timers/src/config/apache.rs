@@ -1,4 +1,5 @@
-//! Apache httpd: `KeepAlive`, `KeepAliveTimeout` per virtual host; `ttl=` and `disablereuse=` of its proxies.
+//! Apache httpd: `KeepAlive`, `KeepAliveTimeout` per virtual host; `ttl=` and `disablereuse=` of
+//! its proxies.
 
 use super::directive::{Directive, Tree};
 use super::include::Reader;

@@ -1,4 +1,5 @@
-//! Caddy: `timeouts idle` of the global option `servers`, and `keepalive` of `transport http` in `reverse_proxy`.
+//! Caddy: `timeouts idle` of the global option `servers`, and `keepalive` of `transport http` in
+//! `reverse_proxy`.
 
 use super::directive::{Directive, Tree, last};
 use super::include::Reader;

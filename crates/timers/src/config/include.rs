@@ -88,8 +88,9 @@ impl<'a> Reader<'a> {
         &self.root
     }
 
-    /// Calls `each` with the name and the text of every file that `pattern` finds, seen from `base`. A pattern that finds none is no
-    /// error; a file that cannot be read is kept in `not_read`.
+    /// Calls `each` with the name and the text of every file that `pattern` finds, seen from
+    /// `base`. A pattern that finds none is no error; a file that cannot be read is kept in
+    /// `not_read`.
     pub(super) fn include(
         &mut self,
         pattern: &str,

@@ -32,7 +32,8 @@ pub enum ConfigError {
     NoFiles(&'static str),
 }
 
-/// The limits of a hop that this file configures. Includes are followed within the folder of the file.
+/// The limits of a hop that this file configures. Includes are followed within the folder of the
+/// file.
 ///
 /// # Errors
 /// When the file cannot be read; an include that cannot is part of the result.

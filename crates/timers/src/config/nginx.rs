@@ -1,4 +1,5 @@
-//! nginx: `keepalive_timeout` of http, server and location, and of `upstream` blocks that keep connections.
+//! nginx: `keepalive_timeout` of http, server and location, and of `upstream` blocks that keep
+//! connections.
 
 use super::directive::{Directive, Tree, last};
 use super::include::Reader;

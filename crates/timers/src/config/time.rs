@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Reads one or more numbers with units, such as `1m30s`. A number without a unit is in `bare`, in seconds.
+/// Reads one or more numbers with units, such as `1m30s`. A number without a unit is in `bare`, in
+/// seconds.
 fn sum(text: &str, bare: f64, units: &[(&str, f64)]) -> Option<Duration> {
     let mut total = 0.0;
     let mut rest = text.trim();

@@ -1,8 +1,9 @@
 //! Follows programs that run already, from outside: their TCP connections are looked up again and
 //! again, and the kernel reports when one ends. No data is seen.
 //!
-//! Of a connection that comes and goes between two looks only the kernel's trace of connects knows the owner, where we may
-//! read it. Elsewhere [`Others`] counts what may have been one, and the run is then incomplete.
+//! Of a connection that comes and goes between two looks only the kernel's trace of connects knows
+//! the owner, where we may read it. Elsewhere [`Others`] counts what may have been one, and the run
+//! is then incomplete.
 
 use crate::platform::connect_trace::{ConnectTrace, TracedOwner};
 use crate::platform::looks::Looks;
@@ -80,8 +81,8 @@ struct Follower<'a> {
     namespace: Option<u64>,
     /// Followed processes in other network namespaces.
     elsewhere: BTreeSet<u32>,
-    /// Followed processes whose descriptors cannot be read, and in how many scans: one that is ending
-    /// cannot be read for a moment.
+    /// Followed processes whose descriptors cannot be read, and in how many scans: one that is
+    /// ending cannot be read for a moment.
     unreadable: BTreeMap<u32, u32>,
     next_id: u64,
     /// Connections that were there before us.

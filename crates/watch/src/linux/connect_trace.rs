@@ -1,4 +1,5 @@
-//! Whose sockets were, by the kernel's trace of connects: also of those that come and go between two looks.
+//! Whose sockets were, by the kernel's trace of connects: also of those that come and go between
+//! two looks.
 //!
 //! Knows processes, addresses and times. Records nothing.
 

@@ -1,5 +1,6 @@
-//! The seccomp filter of a watched program: which system calls are asked about, which are refused, and that everything
-//! else passes. Only builds the program; [`intact_sys::seccomp::launch`] installs it.
+//! The seccomp filter of a watched program: which system calls are asked about, which are refused,
+//! and that everything else passes. Only builds the program; [`intact_sys::seccomp::launch`]
+//! installs it.
 //!
 //! `read`, `write` and their kin are never asked about, so that data costs nothing here.
 
@@ -16,7 +17,8 @@ const CONNECTS_32: [u32; 2] = [283, 283];
 /// `SYS_CONNECT`: the first argument of the one call for all where it connects.
 const CONNECT_OF_ALL: u32 = 3;
 
-/// Whether a 32-bit program connects by the one call for all, whose second argument is the place of the real ones.
+/// Whether a 32-bit program connects by the one call for all, whose second argument is the place of
+/// the real ones.
 pub(crate) fn is_indirect_32(call: libc::c_long) -> bool {
     CONNECTS_32[0] != CONNECTS_32[1] && call == libc::c_long::from(CONNECTS_32[1])
 }
@@ -125,8 +127,8 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     code
 }
 
-/// The load of the call's number, and before it the verdict on 32-bit programs: only their connects are asked about, so
-/// that they can be counted.
+/// The load of the call's number, and before it the verdict on 32-bit programs: only their connects
+/// are asked about, so that they can be counted.
 fn start() -> Vec<Instruction> {
     vec![
         load(ARCHITECTURE),

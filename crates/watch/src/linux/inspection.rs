@@ -1,7 +1,9 @@
-//! How this system allows processes to be inspected, and what the failed inspection of a process means.
+//! How this system allows processes to be inspected, and what the failed inspection of a process
+//! means.
 //!
-//! A container's seccomp profile may refuse `pidfd_getfd` or `process_vm_readv` for every process. Both have replacements
-//! that see less. Before the program starts, each way is tried once on a child process.
+//! A container's seccomp profile may refuse `pidfd_getfd` or `process_vm_readv` for every process.
+//! Both have replacements that see less. Before the program starts, each way is tried once on a
+//! child process.
 
 use crate::outcome::error_name;
 use crate::{Mode, Unwatched};
@@ -123,7 +125,8 @@ impl Inspection {
         caveats
     }
 
-    /// Why a connection is not watched whose caller could not be read; `None` for a mistake of the caller.
+    /// Why a connection is not watched whose caller could not be read; `None` for a mistake of the
+    /// caller.
     pub(crate) fn reason(&self, error: &io::Error) -> Option<Unwatched> {
         match error.raw_os_error() {
             _ if !self.refused.is_empty() => Some(self.refused[0]),

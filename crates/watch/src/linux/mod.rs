@@ -1,4 +1,5 @@
-//! Watching on Linux: the supervisor answers calls, the relay carries data, `observe` reads the data.
+//! Watching on Linux: the supervisor answers calls, the relay carries data, `observe` reads the
+//! data.
 
 mod attach;
 mod connect_trace;

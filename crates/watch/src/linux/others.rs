@@ -1,7 +1,8 @@
 //! Sockets of this machine that are not followed: whether one may have been a followed process's.
 //!
-//! Descriptors are read in looks, so a connection can end before its owner is seen. The kernel reports
-//! the end of every socket: an end that is not explained here is a connection that may be missing.
+//! Descriptors are read in looks, so a connection can end before its owner is seen. The kernel
+//! reports the end of every socket: an end that is not explained here is a connection that may be
+//! missing.
 
 use intact_sys::sock_diag::SocketReport;
 use std::collections::{HashMap, HashSet};

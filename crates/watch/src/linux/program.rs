@@ -1,4 +1,5 @@
-//! What a running program is made of, by its executable (the System V ABI's object files, 64 bits, little-endian).
+//! What a running program is made of, by its executable (the System V ABI's object files, 64 bits,
+//! little-endian).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,8 +13,8 @@ const PT_NOTE: u32 = 4;
 /// The type of the note in which Go's linker leaves the build's id, under the name `Go`.
 const GO_BUILD_ID: u32 = 4;
 
-/// Whether a process runs a program that Go has built, whose lookups make system calls of their own. `false` where its
-/// executable cannot be read.
+/// Whether a process runs a program that Go has built, whose lookups make system calls of their
+/// own. `false` where its executable cannot be read.
 pub(crate) fn is_go(process: u32) -> bool {
     let Ok(file) = File::open(format!("/proc/{process}/exe")) else {
         return false;

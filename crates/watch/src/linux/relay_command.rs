@@ -69,8 +69,8 @@ impl RelaySender {
         }
     }
 
-    /// Has this recorded. It waits until the relay is awake for another reason: waking a thread for each would cost the
-    /// program more than the look at its call does.
+    /// Has this recorded. It waits until the relay is awake for another reason: waking a thread for
+    /// each would cost the program more than the look at its call does.
     pub(crate) fn record(&self, row: Row) {
         let mut waiting = self.lock();
         waiting.push(RelayCommand::Record(Box::new(row)));
@@ -85,7 +85,8 @@ impl RelaySender {
         let _ = self.waker.wake();
     }
 
-    /// Counts a connection that the kernel makes without the relay. To be called before the program goes on.
+    /// Counts a connection that the kernel makes without the relay. To be called before the program
+    /// goes on.
     pub(crate) fn count_not_relayed(&self) {
         self.not_relayed.fetch_add(1, Ordering::Relaxed);
     }
@@ -107,9 +108,10 @@ impl RelaySender {
         let _ = self.waker.wake();
     }
 
-    /// Hands a connection over. The relay sleeps on until one of its ends has something to say: a wake-up a connection
-    /// would cost more than all else here. Where the ends cannot be waited for, the program sees a reset, which is what it
-    /// would see of a machine without memory or descriptors.
+    /// Hands a connection over. The relay sleeps on until one of its ends has something to say: a
+    /// wake-up a connection would cost more than all else here. Where the ends cannot be waited
+    /// for, the program sees a reset, which is what it would see of a machine without memory or
+    /// descriptors.
     pub(crate) fn carry(&self, mut carriage: Box<RelayedConnection>) -> io::Result<()> {
         let id = carriage.about.id;
         let RelayedConnection { near, far, .. } = &mut *carriage;

@@ -1,5 +1,5 @@
-//! One watched run. The supervisor handles calls in one thread, the relay handles data in another. A third looks for
-//! keys where asked; from time to time the run looks at what is open.
+//! One watched run. The supervisor handles calls in one thread, the relay handles data in another.
+//! A third looks for keys where asked; from time to time the run looks at what is open.
 
 use crate::platform::filter::{self, FilteredCalls};
 use crate::platform::inspection::Inspection;
@@ -17,9 +17,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::{Command, Stdio};
 
-/// Runs the program to its end, and that of everything that it started, and records its connections.
+/// Runs the program to its end, and that of everything that it started, and records its
+/// connections.
 ///
-/// Must be called while the process has one thread: signals are blocked meanwhile and passed on to the program.
+/// Must be called while the process has one thread: signals are blocked meanwhile and passed on to
+/// the program.
 pub fn run(
     config: &Config,
     clock: Clock,

@@ -69,8 +69,8 @@ impl<'a> RunContext<'a> {
         self.differences += 1;
     }
 
-    /// How the TLS of a connection of this process is read. The relay sees each write of the program, so requests can be
-    /// inferred where there are no secrets.
+    /// How the TLS of a connection of this process is read. The relay sees each write of the
+    /// program, so requests can be inferred where there are no secrets.
     pub(crate) fn tls_reading(&self, owner: Option<&Owner>) -> TlsReading {
         TlsReading {
             expects_secrets: self.keys.is_some(),

@@ -1,5 +1,5 @@
-//! Connections that are left to the kernel and followed from outside: that they were opened, how much they carried, when
-//! they were gone. What they carried cannot be seen from there.
+//! Connections that are left to the kernel and followed from outside: that they were opened, how
+//! much they carried, when they were gone. What they carried cannot be seen from there.
 
 use crate::Clock;
 use crate::platform::supervisor::origin;
@@ -44,7 +44,8 @@ type ProcessSocket = (u32, i32);
 struct Followed {
     about: Connection,
     place: Option<ProcessSocket>,
-    /// When its process had closed it at the latest, where that is known: the kernel reports later, on a busy machine much later.
+    /// When its process had closed it at the latest, where that is known: the kernel reports
+    /// later, on a busy machine much later.
     closed: Option<Nanos>,
 }
 
@@ -62,7 +63,8 @@ impl SockDiagTracker {
         })
     }
 
-    /// Follows the socket with this cookie, which is about to connect, by this descriptor of its process where that is known.
+    /// Follows the socket with this cookie, which is about to connect, by this descriptor of its
+    /// process where that is known.
     pub(crate) fn follow(&mut self, cookie: u64, mut about: Connection, descriptor: Option<i32>) {
         about.certainty = Certainty::Inferred(WHY.into());
         let place = about.owner.as_ref().map(|owner| owner.pid).zip(descriptor);
@@ -93,14 +95,14 @@ impl SockDiagTracker {
         self.count += u64::from(record(about, report, self.excluded, true, at, record_row));
     }
 
-    /// A followed socket was disconnected and connects again. The kernel will report its end once, with
-    /// the figures of the last connection.
+    /// A followed socket was disconnected and connects again. The kernel will report its end once,
+    /// with the figures of the last connection.
     pub(crate) fn replace(&mut self, cookie: u64) {
         self.replaced += u64::from(self.open.remove(&cookie).is_some());
     }
 
-    /// Takes what the kernel has reported of sockets, all of which had ended by then. Those that are not
-    /// followed go to `stranger`.
+    /// Takes what the kernel has reported of sockets, all of which had ended by then. Those that
+    /// are not followed go to `stranger`.
     pub(crate) fn take_ends(
         &mut self,
         at: Nanos,

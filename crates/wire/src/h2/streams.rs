@@ -244,7 +244,8 @@ fn is_malformed(exchange: &Exchange) -> bool {
     response.is_malformed || (!has_no_body && is_other_length)
 }
 
-/// Whether this `Content-Type` is that of gRPC: `application/grpc`, alone or with a format (`+proto`).
+/// Whether this `Content-Type` is that of gRPC: `application/grpc`, alone or with a format
+/// (`+proto`).
 pub fn is_grpc(content_type: &[u8]) -> bool {
     let rest = content_type.strip_prefix(b"application/grpc");
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))

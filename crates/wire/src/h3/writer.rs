@@ -34,8 +34,8 @@ pub fn write_stream_kind(out: &mut Vec<u8>, stream: StreamKind) {
     write_number(out, stream.number());
 }
 
-/// The first bytes of a control stream without a dynamic table of QPACK, which no other stream has to follow. `largest_list` is the
-/// largest header section that is accepted, in bytes.
+/// The first bytes of a control stream without a dynamic table of QPACK, which no other stream has
+/// to follow. `largest_list` is the largest header section that is accepted, in bytes.
 pub fn control_stream(largest_list: usize) -> Vec<u8> {
     let mut out = Vec::new();
     write_stream_kind(&mut out, StreamKind::Control);

@@ -61,7 +61,8 @@ pub(super) fn validate<'a>(
     Ok(())
 }
 
-/// A value without the blanks around it: spaces and tabs, and no other character (OWS, RFC 9110 section 5.6.3).
+/// A value without the blanks around it: spaces and tabs, and no other character (OWS, RFC 9110
+/// section 5.6.3).
 pub(super) fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
         value = rest;

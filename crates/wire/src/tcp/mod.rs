@@ -28,8 +28,8 @@ pub struct Segment<'a> {
     pub rst: bool,
     /// The captured payload.
     pub payload: &'a [u8],
-    /// Length of the payload on the wire in bytes, according to the IP header; the capture may hold
-    /// less.
+    /// Length of the payload on the wire in bytes, according to the IP header; the capture may
+    /// hold less.
     pub len: u32,
     /// When it was captured, in nanoseconds.
     pub at: u64,

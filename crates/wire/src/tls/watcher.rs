@@ -34,8 +34,8 @@ pub enum Mode {
 pub struct Finished {
     /// The time of the bytes that completed the last Finished, in nanoseconds.
     pub at: u64,
-    /// The side that sent that last Finished: in TLS 1.2 the server in a full handshake, the client
-    /// in a resumed one.
+    /// The side that sent that last Finished: in TLS 1.2 the server in a full handshake, the
+    /// client in a resumed one.
     pub by: Side,
     /// Inferred in TLS 1.3, which encrypts the Finished messages.
     pub evidence: Evidence,

@@ -1,6 +1,8 @@
-//! The clients of a scenario: each has a slot, goes through its steps there, and closes its connection at its end.
+//! The clients of a scenario: each has a slot, goes through its steps there, and closes its
+//! connection at its end.
 //!
-//! The pace has the arrivals of clients instead of those of requests. Must not know where steps come from.
+//! The pace has the arrivals of clients instead of those of requests. Must not know where steps
+//! come from.
 
 use super::Round;
 use crate::engine::backend::Backend;

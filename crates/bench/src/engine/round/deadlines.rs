@@ -13,7 +13,8 @@ use std::time::Duration;
 
 /// How often deadlines are looked at, in nanoseconds.
 pub(super) const SWEEP: u64 = 50_000_000;
-/// How often parked slots ask whether the other threads are through with their warm-up, in nanoseconds.
+/// How often parked slots ask whether the other threads are through with their warm-up, in
+/// nanoseconds.
 const PARKED: u64 = 200_000;
 /// How long a connection that is announced to close waits for the server's FIN, in nanoseconds.
 const LINGER: u64 = 1_000_000_000;
@@ -95,7 +96,8 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Ends what the slot does if its time is up. A slot with nothing in flight may have to learn of the stop.
+    /// Ends what the slot does if its time is up. A slot with nothing in flight may have to learn
+    /// of the stop.
     fn sweep_slot(&mut self, index: usize, now: Nanos, stop: bool, abort: bool) {
         let timeout = self.recipe.timeout;
         let overdue = |since: Nanos| match now.since(since) >= timeout {
@@ -120,7 +122,8 @@ impl<B: Backend> Round<'_, B> {
                         self.advance(index);
                     }
                 }
-                // an open connection may wait for the pace, and one that is over for an event that never comes
+                // an open connection may wait for the pace, and one that is over for an event that
+                // never comes
                 None if stop || open.state() == State::Over => self.advance(index),
                 None => {}
             },

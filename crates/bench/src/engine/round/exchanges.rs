@@ -12,9 +12,11 @@ use std::io;
 
 /// How often in a row a connection that waits for the server is read, before it is closed.
 const UNSOLICITED: u32 = 16;
-/// Reads of one connection in a turn of the loop. Then the other connections, the deadlines and Ctrl-C have their turn.
+/// Reads of one connection in a turn of the loop. Then the other connections, the deadlines and
+/// Ctrl-C have their turn.
 const READS_PER_TURN: u32 = 4;
-/// Events in a row on a connection that moved no byte and changed nothing: more are a fault, not a late wake-up.
+/// Events in a row on a connection that moved no byte and changed nothing: more are a fault, not a
+/// late wake-up.
 pub(super) const MOST_IDLE_TURNS: u32 = 10_000;
 
 impl<B: Backend> Round<'_, B> {
@@ -71,7 +73,8 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Reads what has arrived and starts the next exchange. If the peer sends as fast as the engine reads, the rest waits for the next turn.
+    /// Reads what has arrived and starts the next exchange. If the peer sends as fast as the engine
+    /// reads, the rest waits for the next turn.
     pub(super) fn drive_open(&mut self, index: usize, closed: Hint, bridge: &TimestampConverter) {
         let token = self.token(index);
         let slot = &mut self.slots[index];

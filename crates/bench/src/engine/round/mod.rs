@@ -1,10 +1,13 @@
-//! One round on one thread: the loop that dials, starts exchanges, reads responses and keeps the time.
+//! One round on one thread: the loop that dials, starts exchanges, reads responses and keeps the
+//! time.
 //!
-//! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel. Its length is bounded, so no peer
-//! can delay deadlines or Ctrl-C. A connection whose events move nothing fails with `no-progress`.
+//! Each turn of the loop moves bytes, changes the state of a connection or waits in the kernel. Its
+//! length is bounded, so no peer can delay deadlines or Ctrl-C. A connection whose events move
+//! nothing fails with `no-progress`.
 //!
-//! One exchange: [`Round::take`] gets an occurrence of the back end, `drive_open` reads the response and records the exchange,
-//! [`Round::advance`] asks the pace for the next one and sends it.
+//! One exchange: [`Round::take`] gets an occurrence of the back end, `drive_open` reads the
+//! response and records the exchange, [`Round::advance`] asks the pace for the next one and sends
+//! it.
 
 mod clients;
 mod counting_sink;
@@ -36,7 +39,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Dials under way at once while a round's connections are opened, so that a listener's backlog is not overrun.
+/// Dials under way at once while a round's connections are opened, so that a listener's backlog is
+/// not overrun.
 const DIALS_AT_START: usize = 128;
 
 /// What a round was, apart from its tally.
@@ -82,7 +86,8 @@ pub(super) struct Round<'a, B> {
     timers: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Slots whose connection received something in this turn.
     received: Vec<usize>,
-    /// Open connections with more to read than their turn took: slot, its generation, and what the event said of the end.
+    /// Open connections with more to read than their turn took: slot, its generation, and what the
+    /// event said of the end.
     unfinished: Vec<(usize, u32, Hint)>,
     /// Slots that wait for a request of an open loop.
     free: FreeSlots,
@@ -183,7 +188,8 @@ impl<'a, B: Backend> Round<'a, B> {
             if now.since(swept) >= SWEEP {
                 swept = now;
                 self.sweep(now);
-                // the sessions of a scenario are variants of one turn, which its page shows at the end
+                // the sessions of a scenario are variants of one turn, which its page shows at the
+                // end
                 if self.clients.is_none() {
                     let since = self.measured.map(|measured| measured.start);
                     let (variant, round) = (self.recipe.variant, self.round);
@@ -243,7 +249,8 @@ impl<'a, B: Backend> Round<'a, B> {
         let pause = self.gather.as_mut().and_then(|gather| gather.pause(limit));
         self.backend.wait(Wait {
             limit,
-            // also a wait that ends before the next request is due: a millisecond more would go beyond it
+            // also a wait that ends before the next request is due: a millisecond more would go
+            // beyond it
             is_precise: due.is_some() || self.clients.is_some(),
             pause,
             batch: self.gather.as_ref().map_or(1, Coalescer::batch),
@@ -274,7 +281,8 @@ impl<'a, B: Backend> Round<'a, B> {
         }
     }
 
-    /// Goes on with the connections that were read in this turn. By now the end of each is known, if it came with the data.
+    /// Goes on with the connections that were read in this turn. By now the end of each is known,
+    /// if it came with the data.
     fn advance_received(&mut self) {
         let mut received = std::mem::take(&mut self.received);
         for index in received.drain(..) {
@@ -423,7 +431,8 @@ impl<'a, B: Backend> Round<'a, B> {
         }
     }
 
-    /// Until when the slot pauses after its last response; `None`: it does not, or will have nothing to do then.
+    /// Until when the slot pauses after its last response; `None`: it does not, or will have
+    /// nothing to do then.
     fn end_of_pause(&self, index: usize, now: Nanos) -> Option<Nanos> {
         let pause = self.recipe.life.pause?;
         let slot = &self.slots[index];

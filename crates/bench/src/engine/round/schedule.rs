@@ -1,6 +1,8 @@
-//! The slots of an open loop: which are free, which takes the next request that is due, and what happens to requests that none takes.
+//! The slots of an open loop: which are free, which takes the next request that is due, and what
+//! happens to requests that none takes.
 //!
-//! The slot that was used last is taken first, as by most pools. One without a connection is taken only if no open one is free.
+//! The slot that was used last is taken first, as by most pools. One without a connection is taken
+//! only if no open one is free.
 
 use super::Round;
 use crate::engine::backend::Backend;
@@ -12,7 +14,8 @@ use std::time::Duration;
 /// Why a request that was due has no connection.
 const NEVER_SENT: &str = "never sent: no connection was free";
 
-/// Slots that wait for a request to be due; those whose connection has ended meanwhile may be among the open ones.
+/// Slots that wait for a request to be due; those whose connection has ended meanwhile may be among
+/// the open ones.
 #[derive(Default)]
 pub(super) struct FreeSlots {
     open: Vec<usize>,
@@ -56,7 +59,8 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Since when the slot could have taken a request. While others are free too, no request had to wait for this one.
+    /// Since when the slot could have taken a request. While others are free too, no request had to
+    /// wait for this one.
     pub(super) fn free_since(&self, index: usize) -> Nanos {
         match self.free.is_empty() {
             true => self.slots[index].free_since,
@@ -76,7 +80,8 @@ impl<B: Backend> Round<'_, B> {
         self.free.vacant.pop()
     }
 
-    /// Starts the requests that are due, as long as slots are free. At the end of the schedule the free slots are done.
+    /// Starts the requests that are due, as long as slots are free. At the end of the schedule the
+    /// free slots are done.
     pub(super) fn start_due(&mut self) {
         let Some(open) = self.pace.open() else { return };
         let mut is_over = open.is_over();
@@ -105,8 +110,8 @@ impl<B: Backend> Round<'_, B> {
         (!self.free.is_empty() || self.may_add_slot()).then(|| self.engine.clock.until(due))
     }
 
-    /// Gives up the requests that have waited for a connection longer than a request may take, or all that wait once the run is
-    /// stopped. They are recorded as failed, not dropped.
+    /// Gives up the requests that have waited for a connection longer than a request may take, or
+    /// all that wait once the run is stopped. They are recorded as failed, not dropped.
     pub(super) fn give_up_waiting(&mut self, now: Nanos, stop: bool) {
         // a client that waits for a place is late, which its first request shows
         if self.clients.is_some() {

@@ -1,6 +1,8 @@
-//! The timers of connections: QUIC repeats what was lost, and acknowledges what it need not at once. TCP leaves both to the kernel.
+//! The timers of connections: QUIC repeats what was lost, and acknowledges what it need not at
+//! once. TCP leaves both to the kernel.
 //!
-//! A timer that moves later keeps its place in the heap, and is put there again when its old time comes.
+//! A timer that moves later keeps its place in the heap, and is put there again when its old time
+//! comes.
 
 use super::counting_sink::CountingSink;
 use super::{Round, parts_of};

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 /// The tag of the exchanges of a drain.
 const TAG: &str = "drain";
-/// The interval between requests on a used connection, and between new connections: at first, and later.
+/// The interval between requests on a used connection, and between new connections: at first, and
+/// later.
 const PERIOD: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 /// How long the shorter interval applies.
 const DENSE: Duration = Duration::from_secs(3);
@@ -22,7 +23,8 @@ const DENSE: Duration = Duration::from_secs(3);
 const FIRST_NEW: Duration = Duration::from_millis(10);
 /// How long to wait for the server's close after its announcement, as clients do.
 const LINGER: Duration = Duration::from_secs(1);
-/// How long to observe connections after the last process of the group ended. A response in this time is from another process.
+/// How long to observe connections after the last process of the group ended. A response in this
+/// time is from another process.
 const AFTERMATH: Duration = Duration::from_millis(500);
 /// The longest wait for killed processes to end.
 const REAP: Duration = Duration::from_secs(5);
@@ -236,7 +238,8 @@ impl Measurement {
         Ok(state.is_left)
     }
 
-    /// Whether the measurement is over: the processes have ended, and the connections have ended or were observed for [`AFTERWARDS`].
+    /// Whether the measurement is over: the processes have ended, and the connections have ended or
+    /// were observed for [`AFTERWARDS`].
     fn is_over(&self, is_left: bool, now: Nanos) -> bool {
         let process = &self.drain.process;
         if is_left {
@@ -255,7 +258,8 @@ impl Measurement {
         more
     }
 
-    /// Reads the available bytes of a connection, and closes it if it has ended. Returns whether more may be available.
+    /// Reads the available bytes of a connection, and closes it if it has ended. Returns whether
+    /// more may be available.
     fn pump(&mut self, caller: &mut Prober<'_>, at: usize) -> bool {
         let Some(line) = &mut self.members[at].line else {
             return false;
@@ -310,7 +314,8 @@ impl Measurement {
         }
     }
 
-    /// Sends the requests that are due on kept connections, and opens a new connection if one is due.
+    /// Sends the requests that are due on kept connections, and opens a new connection if one is
+    /// due.
     fn send_due(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
         let now = caller.clock.now();
         let period = PERIOD[usize::from(now.since(self.drain.at) >= nanos(DENSE))];

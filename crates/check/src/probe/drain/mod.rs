@@ -2,7 +2,8 @@
 //! carry requests at intervals, some have a request in flight; new connections are opened, too.
 //! Records all of them until the process has ended.
 //!
-//! This file opens the connections and sends the signal; `measurement` records what follows. It must not draw conclusions.
+//! This file opens the connections and sends the signal; `measurement` records what follows. It
+//! must not draw conclusions.
 
 mod measurement;
 

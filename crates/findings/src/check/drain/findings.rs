@@ -102,8 +102,8 @@ fn handles_signal(drain: &DrainFacts) -> bool {
     responds || drain.announced().0 > 0
 }
 
-/// No server can help with requests on new connections, which are lost in the kernel's queue, and with those that cross a FIN. One
-/// that is killed has other remedies.
+/// No server can help with requests on new connections, which are lost in the kernel's queue, and
+/// with those that cross a FIN. One that is killed has other remedies.
 fn lost_remedy(facts: &CheckFacts, drain: &DrainFacts) -> Statement {
     if drain.process.end == ProcessEnd::Killed {
         return END_IN_TIME.into();

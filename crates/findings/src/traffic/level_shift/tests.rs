@@ -39,7 +39,8 @@ fn noise(rng: &mut Rng, sd: f64) -> f64 {
     (sd * normal_quantile(rng.unit().max(1e-12))).exp()
 }
 
-/// Three weeks of a function with two calls per invocation: without keep-alive to the given invocation, then with it.
+/// Three weeks of a function with two calls per invocation: without keep-alive to the given
+/// invocation, then with it.
 fn weeks(rng: &mut Rng, until: u64) -> Vec<(u64, f64, bool)> {
     let mut all = Vec::new();
     for nth in 0..1_000u64 {
@@ -215,8 +216,8 @@ fn the_interval_covers_the_difference_as_often_as_it_says() {
     assert!((276..=296).contains(&covered), "{covered} of 300");
 }
 
-/// Requests of a function at successive levels of reuse, this number at each, with the load of a machine: bursts that depend on the
-/// request before, and noise.
+/// Requests of a function at successive levels of reuse, this number at each, with the load of a
+/// machine: bursts that depend on the request before, and noise.
 fn levels(rng: &mut Rng, reuse: &[f64], count: u64) -> Vec<(u64, f64, bool)> {
     let mut load = 0.0;
     let mut all = Vec::new();

@@ -41,10 +41,12 @@ pub(crate) struct Args {
     /// Engine threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(in crate::cmd) threads: u32,
-    /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several streams, and briefly on io_uring); less CPU, longer client delay
+    /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several
+    /// streams, and briefly on io_uring); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
-    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread where it is allowed, else epoll)
+    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread
+    /// where it is allowed, else epoll)
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto")]
     pub(in crate::cmd) io: Io,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
@@ -74,7 +76,8 @@ pub(crate) struct Args {
     /// Connect to a Unix domain socket
     #[arg(long, value_name = "PATH", help_heading = "Connection")]
     pub(in crate::cmd) unix_socket: Option<PathBuf>,
-    /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact link --help`
+    /// Put the built-in server at the far end of an emulated link: rtt=30ms and more, see `intact
+    /// link --help`
     #[arg(long, value_name = "SPEC", help_heading = "Connection")]
     pub(in crate::cmd) link: Option<intact_link::Spec>,
     /// Port for --tls none where the URL is https with a port
@@ -89,7 +92,8 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(in crate::cmd) output: Output,
-    /// Show the run on the whole terminal; q stops it and keeps what was measured. Runs over 5 s show a block of lines by default
+    /// Show the run on the whole terminal; q stops it and keeps what was measured. Runs over 5 s
+    /// show a block of lines by default
     #[arg(long, conflicts_with_all = ["link", "scenario"], help_heading = "Output")]
     pub(in crate::cmd) live: bool,
     /// One row per request, hey's columns first
@@ -101,10 +105,12 @@ pub(crate) struct Args {
     /// Compare with the stored ledger of an earlier bench
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) baseline: Option<PathBuf>,
-    /// Compare how connections are used with this ledger of production, recorded by `watch` or `audit`
+    /// Compare how connections are used with this ledger of production, recorded by `watch` or
+    /// `audit`
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) like: Option<PathBuf>,
-    /// Draw where the client's threads and the server's process (ours, or --server-pid) spent processor time, a graph for each variant
+    /// Draw where the client's threads and the server's process (ours, or --server-pid) spent
+    /// processor time, a graph for each variant
     #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     pub(in crate::cmd) flamegraph: Option<PathBuf>,
     /// Which requests have a row in the ledger [default: sample; all with --csv]
@@ -148,7 +154,8 @@ pub(crate) struct AxisOptions {
         default_value = "off"
     )]
     pub(in crate::cmd) resume: Vec<Switch>,
-    /// Send the first request of a resumed connection of TLS 1.3 or HTTP/3 before the server responds (0-RTT); only GET and HEAD, because it may be replayed
+    /// Send the first request of a resumed connection of TLS 1.3 or HTTP/3 before the server
+    /// responds (0-RTT); only GET and HEAD, because it may be replayed
     #[arg(
         long,
         value_name = "off,on",
@@ -156,7 +163,8 @@ pub(crate) struct AxisOptions {
         default_value = "off"
     )]
     pub(in crate::cmd) early_data: Vec<Switch>,
-    /// Look the name up for each connection with getaddrinfo (system) or at the name server (per-connection), or keep the server's answer for its TTL (cached)
+    /// Look the name up for each connection with getaddrinfo (system) or at the name server
+    /// (per-connection), or keep the server's answer for its TTL (cached)
     #[arg(
         long,
         value_name = "system,cached,per-connection",
@@ -170,7 +178,8 @@ pub(crate) struct AxisOptions {
     pub(in crate::cmd) streams: Vec<u32>,
     #[command(flatten)]
     pub(in crate::cmd) connection: ConnectionOptions,
-    /// Compare remedies with a new connection per request and a full handshake: each alone, and the best combination
+    /// Compare remedies with a new connection per request and a full handshake: each alone, and
+    /// the best combination
     #[arg(long, conflicts_with_all = ["keepalive", "resume", "early_data"])]
     pub(in crate::cmd) remedies: bool,
 }
@@ -190,16 +199,19 @@ pub(crate) struct ConnectionOptions {
     /// Send the first data with the SYN to servers that gave a cookie (RFC 7413)
     #[arg(long, value_name = "off,on", value_delimiter = ',')]
     pub(in crate::cmd) tcp_fastopen: Vec<Switch>,
-    /// Congestion control of the client's sockets, by the kernel's name; for what the server sends: `serve --congestion`
+    /// Congestion control of the client's sockets, by the kernel's name; for what the server
+    /// sends: `serve --congestion`
     #[arg(long, value_name = "cubic,bbr", value_delimiter = ',')]
     pub(in crate::cmd) congestion: Vec<String>,
     /// Let the kernel probe the server when a connection idles for TIME
     #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
     pub(in crate::cmd) tcp_keepalive: Vec<Period>,
-    /// Send PING when a connection of HTTP/2 idles for TIME; one without a reply ends the connection
+    /// Send PING when a connection of HTTP/2 idles for TIME; one without a reply ends the
+    /// connection
     #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
     pub(in crate::cmd) ping: Vec<Period>,
-    /// Send the ETag of the last response back in If-None-Match, so that 304 has no body; only GET and HEAD
+    /// Send the ETag of the last response back in If-None-Match, so that 304 has no body; only GET
+    /// and HEAD
     #[arg(long, value_name = "off,revalidate", value_delimiter = ',', value_parser = cache_use)]
     pub(in crate::cmd) cache: Vec<CacheUse>,
 }
@@ -234,16 +246,19 @@ pub(in crate::cmd) fn on(switches: &[Switch]) -> Vec<bool> {
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Open loop (requests are due by a schedule)")]
 pub(crate) struct OpenLoopOptions {
-    /// Requests per second (500/s, 30/min), several to compare; latency counts from the moment a request was due
+    /// Requests per second (500/s, 30/min), several to compare; latency counts from the moment a
+    /// request was due
     #[arg(long, value_name = "RATE,..", value_delimiter = ',', value_parser = rate, group = "schedule")]
     pub(in crate::cmd) rate: Vec<RequestRate>,
     /// A rate that changes linearly over -z, from round to round
     #[arg(long, value_name = "RATE..RATE", value_parser = ramp, group = "schedule")]
     pub(in crate::cmd) ramp: Option<RequestRate>,
-    /// At equal distances, or at random as from many users [default: constant; poisson for the clients of a scenario]
+    /// At equal distances, or at random as from many users [default: constant; poisson for the
+    /// clients of a scenario]
     #[arg(long, value_name = "constant|poisson", value_parser = arrivals, requires = "schedule")]
     pub(in crate::cmd) arrivals: Option<Arrivals>,
-    /// If every connection is busy, a request waits, or opens another one up to -c [default: queue]
+    /// If every connection is busy, a request waits, or opens another one up to -c [default:
+    /// queue]
     #[arg(long, value_name = "queue|open", value_parser = when_busy, requires = "schedule")]
     pub(in crate::cmd) when_busy: Option<WhenBusy>,
 }
@@ -312,7 +327,8 @@ pub(crate) struct RequestOptions {
     /// Header field, may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(in crate::cmd) headers: Vec<String>,
-    /// Body, or @FILE to read it from a file (@-: from standard input); with -D a body may begin with @
+    /// Body, or @FILE to read it from a file (@-: from standard input); with -D a body may begin
+    /// with @
     #[arg(
         short = 'd',
         long = "data",

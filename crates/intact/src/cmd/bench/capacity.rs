@@ -1,4 +1,5 @@
-//! `intact bench --find-max` and `--overload`: steps at rates that the results of earlier steps choose.
+//! `intact bench --find-max` and `--overload`: steps at rates that the results of earlier steps
+//! choose.
 
 use super::capacity_options::CapacityPlan;
 use super::{Config, bench_config, server_config, usage_or_own};
@@ -24,7 +25,8 @@ use intact_units::number::per_second;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Time without traffic after a step that missed the conditions, so that the next one finds no queue.
+/// Time without traffic after a step that missed the conditions, so that the next one finds no
+/// queue.
 const SETTLE: Duration = Duration::from_secs(1);
 /// The same after an overload from which the server did not recover.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -293,7 +295,8 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// The overload of the next variant that has had none, or the step after one that it did not recover from.
+    /// The overload of the next variant that has had none, or the step after one that it did not
+    /// recover from.
     fn next_overload(&mut self, tally: &Tally) -> Option<LoadTurn> {
         let terms = self.plan.terms.overload?;
         for index in 0..self.variants.len() {

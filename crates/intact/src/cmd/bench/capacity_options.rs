@@ -15,7 +15,8 @@ const MOST: f64 = 50_000.0;
 const START: f64 = 100.0;
 /// The ratio of neighbouring rates.
 const RATIO: f64 = 1.05;
-/// The longest that a step gets because its percentile needs more requests, unless `--step` is longer.
+/// The longest that a step gets because its percentile needs more requests, unless `--step` is
+/// longer.
 const LONGEST_STEP: Duration = Duration::from_secs(15);
 /// The rate after an overload, as a share of what the server can carry.
 const SHARE: f64 = 0.8;
@@ -30,7 +31,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Capacity (open loop; -z and -n limit the search of each variant)")]
 pub(crate) struct CapacityOptions {
-    /// Find the highest rate that meets conditions, by bisection, with fresh runs and an interval: 'p99 < 100ms, failed < 0.1 %' [default -c: 64, -z: 3m]
+    /// Find the highest rate that meets conditions, by bisection, with fresh runs and an interval:
+    /// 'p99 < 100ms, failed < 0.1 %' [default -c: 64, -z: 3m]
     #[arg(long, value_name = "EXPR,..", group = "schedule", conflicts_with = "rate", conflicts_with_all = NOT_IN_STEPS)]
     find_max: Option<String>,
     /// The highest rate to try [default: 50000/s]
@@ -39,7 +41,8 @@ pub(crate) struct CapacityOptions {
     /// Time of a step; longer, up to 15s, where a percentile needs more requests
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "3s")]
     step: Duration,
-    /// Send this multiple of the maximum found, or of --rate, then 80 %: how long until the conditions hold again?
+    /// Send this multiple of the maximum found, or of --rate, then 80 %: how long until the
+    /// conditions hold again?
     #[arg(long, value_name = "FACTORx", value_parser = factor, conflicts_with_all = NOT_IN_STEPS)]
     overload: Option<f64>,
     /// How long the overload lasts

@@ -1,4 +1,5 @@
-//! `bench --flamegraph`: where the engine's threads and the server's process spent processor time, a graph for each variant.
+//! `bench --flamegraph`: where the engine's threads and the server's process spent processor time,
+//! a graph for each variant.
 
 use crate::cmd::watch::sampler;
 use crate::console;
@@ -8,7 +9,8 @@ use intact_ledger::Run;
 use intact_profile::{Profile, SampleTarget, Sampling};
 use std::path::{Path, PathBuf};
 
-/// How the engine's threads begin their names. Other threads of this process are not part of the load.
+/// How the engine's threads begin their names. Other threads of this process are not part of the
+/// load.
 const ENGINE: &str = "engine-";
 
 /// A running sampler of a bench.
@@ -18,7 +20,8 @@ pub(in crate::cmd) struct FlameGraphs {
 }
 
 impl FlameGraphs {
-    /// Begins to sample this process, and the server's if it is known. Before the engine's threads are started.
+    /// Begins to sample this process, and the server's if it is known. Before the engine's threads
+    /// are started.
     pub(in crate::cmd) fn start(path: &Path, server: Option<u32>) -> Result<FlameGraphs, Failed> {
         let processes = std::iter::once(std::process::id()).chain(server);
         let targets: Vec<SampleTarget> = processes
@@ -34,7 +37,8 @@ impl FlameGraphs {
         })
     }
 
-    /// A variant begins to run in a round; round 0 is that of the first requests, which no graph has.
+    /// A variant begins to run in a round; round 0 is that of the first requests, which no graph
+    /// has.
     pub(in crate::cmd) fn begin(&self, variant: u32, round: u32) {
         self.sampling.mark(part(variant, round));
     }

@@ -9,13 +9,17 @@ use std::path::PathBuf;
 /// The method that every exchange calls, and the types of its message.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct GrpcOptions {
-    /// Call this gRPC method over HTTP/2, as package.Service/Method; the message is that of --grpc-json, or -d @FILE in binary form (none: an empty one). A grpc-status other than 0 is a failure
+    /// Call this gRPC method over HTTP/2, as package.Service/Method; the message is that of
+    /// --grpc-json, or -d @FILE in binary form (none: an empty one). A grpc-status other than 0 is
+    /// a failure
     #[arg(long, value_name = "SERVICE/METHOD", value_parser = grpc_method, conflicts_with_all = ["method", "content_type", "http", "scenario"])]
     grpc: Option<String>,
-    /// Message of --grpc as JSON, or @FILE to read it from a file (@-: from standard input) (feature grpc-json)
+    /// Message of --grpc as JSON, or @FILE to read it from a file (@-: from standard input)
+    /// (feature grpc-json)
     #[arg(long, value_name = "JSON|@FILE", value_parser = grpc_json, requires = "grpc", conflicts_with_all = ["data", "body_file"])]
     grpc_json: Option<String>,
-    /// Types for --grpc-json, as `protoc --include_imports --descriptor_set_out=FILE` writes them [default: by server reflection, once before the run]
+    /// Types for --grpc-json, as `protoc --include_imports --descriptor_set_out=FILE` writes them
+    /// [default: by server reflection, once before the run]
     #[arg(long, value_name = "FILE", requires = "grpc_json")]
     descriptors: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! The sampler of a build without the feature `profile`: there is none, and `--flamegraph` is an error.
+//! The sampler of a build without the feature `profile`: there is none, and `--flamegraph` is an
+//! error.
 
 use crate::exit::{self, Failed};
 use anyhow::anyhow;

@@ -1,4 +1,5 @@
-//! The view of a build without the feature `live`, and of systems without Unix terminals: the line of progress. `--live` is an error.
+//! The view of a build without the feature `live`, and of systems without Unix terminals: the line
+//! of progress. `--live` is an error.
 
 use crate::cmd::missing_feature;
 use crate::exit::Failed;

@@ -1,4 +1,5 @@
-//! `intact bench --scenario`: simulated clients, as a definition in JavaScript or TOML describes them.
+//! `intact bench --scenario`: simulated clients, as a definition in JavaScript or TOML describes
+//! them.
 
 use super::{Args, Config, bench_config};
 use crate::cmd::builtin::{Builtin, Ready};
@@ -119,7 +120,8 @@ fn text(path: &Path) -> std::io::Result<String> {
     input_file::read_text(path, LARGEST_FILE)
 }
 
-/// The scenario of these options. `ready`: the built-in server. `otherwise`: the target where nothing names one.
+/// The scenario of these options. `ready`: the built-in server. `otherwise`: the target where
+/// nothing names one.
 fn scenario(
     args: &Args,
     file: &str,

@@ -1,5 +1,6 @@
-//! `intact bench --service CMD`: the person's own service, started under `watch` in each round, benched at its door, ended. Both sides are
-//! reported. Several services are variants, in a balanced random order.
+//! `intact bench --service CMD`: the person's own service, started under `watch` in each round,
+//! benched at its door, ended. Both sides are reported. Several services are variants, in a
+//! balanced random order.
 
 use super::args::{Args, Switch, time};
 use super::watched_service::{ServiceJob, WatchedService};
@@ -44,7 +45,8 @@ const IDS: u32 = 32;
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Service (your own, under `intact watch`)")]
 pub(crate) struct ServiceOptions {
-    /// Start this service in each round, bench the URL, end it, and report both sides; a second one is compared with the first [default -c: 16, -z: 20s, --rounds: 10]
+    /// Start this service in each round, bench the URL, end it, and report both sides; a second
+    /// one is compared with the first [default -c: 16, -z: 20s, --rounds: 10]
     #[arg(long, value_name = "CMD", requires = "url", conflicts_with_all = ["scenario", "find_max", "overload", "ramp", "link", "baseline", "requests", "server_pid", "live", "flamegraph", "like"])]
     service: Vec<String>,
     /// Add a round trip to each connection that a service opens, from its SYN on
@@ -195,8 +197,8 @@ fn variants(base: &Variant, services: &[String]) -> Vec<Variant> {
     variants
 }
 
-/// The folder for the ledgers of the services: that of the run's ledger, so that one record has both sides; else one that ends with
-/// this value.
+/// The folder for the ledgers of the services: that of the run's ledger, so that one record has
+/// both sides; else one that ends with this value.
 struct Ledgers {
     folder: PathBuf,
     are_kept: bool,
@@ -344,8 +346,8 @@ fn of_round(round: Option<u32>, here: u32) -> Option<u32> {
     round.map(|round| if round == 0 { 0 } else { here })
 }
 
-/// Hands on the rows of one round with its variant, its number, and ids of its own. The load before a round has no place, and is in no
-/// record.
+/// Hands on the rows of one round with its variant, its number, and ids of its own. The load before
+/// a round has no place, and is in no record.
 struct Placed<'a> {
     recording: &'a mut Recording,
     place: Option<(u32, u32)>,

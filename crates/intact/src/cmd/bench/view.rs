@@ -1,5 +1,5 @@
-//! What a person sees while a bench runs on a terminal: a block of lines after a while, or with `--live` the whole screen. The key q
-//! ends the run and keeps what was measured.
+//! What a person sees while a bench runs on a terminal: a block of lines after a while, or with
+//! `--live` the whole screen. The key q ends the run and keeps what was measured.
 
 use crate::exit::Failed;
 use intact_bench::{Gauge, Position, Progress};
@@ -168,7 +168,8 @@ fn state(run: &Run, gauge: &Gauge, position: &Position, has_keys: bool) -> Bench
     }
 }
 
-/// The time that a variant will still be measured, by that of its rounds so far. Its present round counts as half over.
+/// The time that a variant will still be measured, by that of its rounds so far. Its present round
+/// counts as half over.
 fn left(progress: &Progress, rounds: u32, is_running: bool) -> Option<Duration> {
     let over = f64::from(progress.rounds) + if is_running { 0.5 } else { 0.0 };
     if progress.rounds == 0 {
@@ -178,7 +179,8 @@ fn left(progress: &Progress, rounds: u32, is_running: bool) -> Option<Duration> 
     Some(Duration::from_nanos(left as u64))
 }
 
-/// Columns and rows of the terminal that has the lines. One column and one row less: a line that is full may wrap.
+/// Columns and rows of the terminal that has the lines. One column and one row less: a line that is
+/// full may wrap.
 fn size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let (columns, rows) = size.map_or((80, 24), |(columns, rows)| (columns.0, rows.0));

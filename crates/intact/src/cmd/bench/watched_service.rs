@@ -1,5 +1,6 @@
-//! A service of the person's own under `watch`, in a process of ours: started, waited for, ended; its outgoing traffic is in a ledger.
-//! A process of its own, because `watch` takes over the signals of a process with one thread.
+//! A service of the person's own under `watch`, in a process of ours: started, waited for, ended;
+//! its outgoing traffic is in a ledger. A process of its own, because `watch` takes over the
+//! signals of a process with one thread.
 
 use crate::cmd::internal::{self, Job};
 use crate::cmd::observing::Observing;

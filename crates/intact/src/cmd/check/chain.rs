@@ -1,4 +1,5 @@
-//! `check --chain`: idle limits of a path, as given or as configuration files set them. Nothing is sent.
+//! `check --chain`: idle limits of a path, as given or as configuration files set them. Nothing is
+//! sent.
 
 use super::Args;
 use crate::cmd::audit;
@@ -21,10 +22,13 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainArgs {
-    /// Compare the idle limits of a path instead of probing. A hop is NAME=LIMIT (60s, none, off; 75s/60s for both sides), NAME=FILE (a configuration of nginx, HAProxy, Apache or Caddy), or a product for its defaults
+    /// Compare the idle limits of a path instead of probing. A hop is NAME=LIMIT (60s, none, off;
+    /// 75s/60s for both sides), NAME=FILE (a configuration of nginx, HAProxy, Apache or Caddy), or
+    /// a product for its defaults
     #[arg(long, value_name = "HOP", num_args = 1.., value_parser = hop, conflicts_with_all = ["url", "drain", "ladder", "pcapng", "ledger", "tries", "thorough", "no_idle"])]
     chain: Vec<HopSpec>,
-    /// A log, capture or ledger that `audit` reads: its idle times give the requests that are expected to be lost; HOP= if they are of the connections that one hop accepts
+    /// A log, capture or ledger that `audit` reads: its idle times give the requests that are
+    /// expected to be lost; HOP= if they are of the connections that one hop accepts
     #[arg(long, value_name = "[HOP=]FILE", requires = "chain")]
     gaps: Option<String>,
     /// The round trip between two hops, in which a request crosses the server's close

@@ -19,7 +19,8 @@ const CONNECT: Duration = Duration::from_secs(1);
 #[derive(clap::Args)]
 #[command(next_help_heading = "Drain")]
 pub(crate) struct DrainArgs {
-    /// Start CMD, end it by a signal under kept connections, and count the requests that are lost; the other probes do not run
+    /// Start CMD, end it by a signal under kept connections, and count the requests that are lost;
+    /// the other probes do not run
     #[arg(long, requires = "command", conflicts_with_all = ["no_idle", "idle_connections", "thorough", "tries", "ladder", "pcapng", "max_time"])]
     drain: bool,
     /// How long the server may take to end before SIGKILL

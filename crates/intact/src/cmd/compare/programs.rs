@@ -1,4 +1,5 @@
-//! The programs of a comparison: taken apart from the command line, multiplied by the values of variables, given names.
+//! The programs of a comparison: taken apart from the command line, multiplied by the values of
+//! variables, given names.
 
 use crate::exit::Failed;
 use anyhow::anyhow;
@@ -136,7 +137,8 @@ fn differing(lines: &[String]) -> Vec<String> {
     words.iter().map(|words| middle(words, front)).collect()
 }
 
-/// Whether what differs begins with a bare value, such as `0` or the `on` of `--keepalive on`: the word before it says of what.
+/// Whether what differs begins with a bare value, such as `0` or the `on` of `--keepalive on`: the
+/// word before it says of what.
 fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return false;

@@ -24,7 +24,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if one did.
+/// Runs the programs; the exit code is that of a program which failed or was ended by a signal, if
+/// one did.
 pub(super) fn of_programs(
     config: &Config<Args>,
 ) -> Result<(Run, CompareFacts, Option<u8>), Failed> {

@@ -1,5 +1,5 @@
-//! `intact fleet lambda`: the worker as an AWS Lambda function that SQS feeds. The queue's redrive policy counts deliveries;
-//! what is to come back is answered as `batchItemFailures`.
+//! `intact fleet lambda`: the worker as an AWS Lambda function that SQS feeds. The queue's redrive
+//! policy counts deliveries; what is to come back is answered as `batchItemFailures`.
 
 use super::measure::Measurer;
 use super::secrets::{WorkerSecrets, keep_files_private};

@@ -1,4 +1,5 @@
-//! `intact fleet run`: fills the queue, keeps local workers alive until all messages are processed, reports.
+//! `intact fleet run`: fills the queue, keeps local workers alive until all messages are processed,
+//! reports.
 
 use super::secrets::{WorkerSecrets, keep_files_private};
 use super::{Shown, load, open_store, own, report, work};
@@ -29,7 +30,8 @@ pub(crate) struct Args {
     /// Folder for queue and store [default: fleet-PLAN]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// The queue [default: sqlite:DIR/queue.sqlite]; `{label}` in its name stands for the label: a queue per label
+    /// The queue [default: sqlite:DIR/queue.sqlite]; `{label}` in its name stands for the label: a
+    /// queue per label
     #[arg(long)]
     queue: Option<String>,
     /// The store: a folder, or a URL such as s3://BUCKET/PREFIX [default: DIR/store]
@@ -184,7 +186,8 @@ struct Crew {
     store: String,
     queue: Box<dyn Queue>,
     share: work::Share,
-    /// Part of its workers' names: another coordinator's workers have other names, and what they hold stays with them.
+    /// Part of its workers' names: another coordinator's workers have other names, and what they
+    /// hold stays with them.
     token: u64,
     alive: Vec<(String, Child)>,
     started: u32,
@@ -228,7 +231,8 @@ impl Crew {
                     Some(back) => format!("{back} messages come back"),
                     None => "what it had comes back when its time is over".to_owned(),
                 };
-                // one that was killed with nothing waiting stood idle: what is left is hidden until its time is over
+                // one that was killed with nothing waiting stood idle: what is left is hidden until
+                // its time is over
                 let stood_idle = status.code().is_none() && self.waiting == 0;
                 self.fruitless += u32::from(!stood_idle);
                 console::note(&format!("worker {name} ended ({status}); {back}"));

@@ -1,4 +1,5 @@
-//! The pages of `docs/guide`, for `intact help TOPIC`. A page is printed as it is written, without the targets of its links.
+//! The pages of `docs/guide`, for `intact help TOPIC`. A page is printed as it is written, without
+//! the targets of its links.
 
 /// The pages of `docs/guide` by their file names, as `[(name, text)]`.
 macro_rules! pages {

@@ -36,17 +36,19 @@ pub(crate) struct Args {
     /// How processes are stopped [default: cgroup where a control group may be made, else signals]
     #[arg(long, value_enum, help_heading = "Invoking")]
     pub(super) freeze_with: Option<FreezerKind>,
-    /// Idle times pass this many times faster than they say. Only where neither side gives up connections by a timer of its own: the run is
-    /// marked
+    /// Idle times pass this many times faster than they say. Only where neither side gives up
+    /// connections by a timer of its own: the run is marked
     #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Invoking")]
     pub(super) time_scale: Option<f64>,
     /// Environments at once; that number of invocations begin together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256), help_heading = "Invoking")]
     pub(super) concurrency: u64,
-    /// The share of one processor that each environment gets, or the memory (512MB) that buys it on Lambda: 1769 MB are one processor
+    /// The share of one processor that each environment gets, or the memory (512MB) that buys it
+    /// on Lambda: 1769 MB are one processor
     #[arg(long, value_name = "SHARE|MEMORY", value_parser = share, help_heading = "Invoking")]
     pub(super) memory_cpu: Option<f64>,
-    /// A new environment (a cold start) after this number of invocations; each round begins with one in any case
+    /// A new environment (a cold start) after this number of invocations; each round begins with
+    /// one in any case
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Invoking")]
     pub(super) cold_every: Option<u64>,
     /// The function's limit
@@ -58,7 +60,8 @@ pub(crate) struct Args {
     /// `_HANDLER`, for runtime clients that read it: app.handler
     #[arg(long, value_name = "NAME", help_heading = "Invoking")]
     pub(super) handler: Option<OsString>,
-    /// CMD serves HTTP at the port in the variable PORT, and is no runtime client. Each invocation is a request to it (GET, with an event POST)
+    /// CMD serves HTTP at the port in the variable PORT, and is no runtime client. Each invocation
+    /// is a request to it (GET, with an event POST)
     #[arg(long, conflicts_with = "handler", help_heading = "Invoking")]
     pub(super) http: bool,
     /// What --http asks for
@@ -70,8 +73,8 @@ pub(crate) struct Args {
         help_heading = "Invoking"
     )]
     pub(super) path: String,
-    /// Put the function behind an emulated link, with our own server on the other side (INTACT_URL, INTACT_TLS_URL, INTACT_CA);
-    /// `intact link --help` has the words: rtt=30ms
+    /// Put the function behind an emulated link, with our own server on the other side
+    /// (INTACT_URL, INTACT_TLS_URL, INTACT_CA); `intact link --help` has the words: rtt=30ms
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
     pub(super) link: Option<Spec>,
     /// Run this shell command on the other side instead
@@ -82,12 +85,13 @@ pub(crate) struct Args {
     pub(super) port: Option<u16>,
     #[command(flatten)]
     pub(super) faults: FaultOptions,
-    /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1 CACHE=1'; the first is what the others
-    /// are compared with
+    /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1
+    /// CACHE=1'; the first is what the others are compared with
     #[arg(long, value_name = "KEY=VALUE ..", num_args = 1.., help_heading = "Comparing")]
     pub(super) variants: Vec<String>,
-    /// Rounds over which the invocations of each variant are spread, the variants in turn; from 8 on differences have intervals
-    /// [default: 1, with several variants 10, or fewer so that each has an invocation after each --idle]
+    /// Rounds over which the invocations of each variant are spread, the variants in turn; from 8
+    /// on differences have intervals [default: 1, with several variants 10, or fewer so that
+    /// each has an invocation after each --idle]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Comparing")]
     pub(super) rounds: Option<u32>,
     /// Seed of the order of the variants
@@ -106,7 +110,8 @@ pub(crate) struct Args {
     pub(super) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(super) gates: Gates,
-    /// The runtime client, or a program that speaks the Runtime API; several after a -- each are variants
+    /// The runtime client, or a program that speaks the Runtime API; several after a -- each are
+    /// variants
     #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
 }
@@ -119,7 +124,8 @@ pub(super) enum OnOff {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Freeze {
-    /// The processes are stopped, and the link drops everything: no process responds for the function. Needs --link
+    /// The processes are stopped, and the link drops everything: no process responds for the
+    /// function. Needs --link
     Machine,
     /// The processes are stopped; the kernel goes on and takes a server's FIN
     Processes,

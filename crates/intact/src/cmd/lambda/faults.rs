@@ -1,7 +1,8 @@
-//! `lambda --fault`: the faults of `watch --fault` strike the connections that a function keeps across a freeze.
+//! `lambda --fault`: the faults of `watch --fault` strike the connections that a function keeps
+//! across a freeze.
 //!
-//! The function runs once without a fault where there is something to compare, then once for each kind, in environments of its own.
-//! Must not judge: `findings::fault` does.
+//! The function runs once without a fault where there is something to compare, then once for each
+//! kind, in environments of its own. Must not judge: `findings::fault` does.
 
 use super::Turn;
 use super::args::{Args, OnOff};

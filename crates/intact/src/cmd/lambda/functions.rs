@@ -1,4 +1,5 @@
-//! The functions that a command line names: commands after a `--` each, times the variants of their environment.
+//! The functions that a command line names: commands after a `--` each, times the variants of their
+//! environment.
 
 use crate::cmd::compare::distinct_names;
 use crate::exit::Failed;
@@ -61,7 +62,8 @@ pub(super) fn parse(
 
 type Variables = Vec<(OsString, OsString)>;
 
-/// `KEY=VALUE KEY=VALUE`, and its name: the value of a variable that looks like a secret is left out.
+/// `KEY=VALUE KEY=VALUE`, and its name: the value of a variable that looks like a secret is left
+/// out.
 fn environment(given: &str) -> Result<(String, Variables), Failed> {
     let mut variables = Vec::new();
     for word in given.split_whitespace() {

@@ -1,5 +1,5 @@
-//! A function behind a link. The function and its Runtime API are in a process on the client side, which asks that the link drops
-//! everything while the function is frozen.
+//! A function behind a link. The function and its Runtime API are in a process on the client side,
+//! which asks that the link drops everything while the function is frozen.
 
 use super::Config;
 use crate::cmd::internal::{self, Job};
@@ -14,7 +14,8 @@ use intact_link::document;
 use std::io;
 use std::process::ExitCode;
 
-/// Runs a function on the client side of a link, with a server on the other; the exit code of its process.
+/// Runs a function on the client side of a link, with a server on the other; the exit code of its
+/// process.
 pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCode, Failed> {
     let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let link = link::start(spec, None).inspect_err(|_| {

@@ -1,4 +1,5 @@
-//! A Unix socket by which a link is switched while a command runs on it: a change a line, an answer a line.
+//! A Unix socket by which a link is switched while a command runs on it: a change a line, an answer
+//! a line.
 
 use crate::system::{Channel, Listener};
 use anyhow::{Context, bail};

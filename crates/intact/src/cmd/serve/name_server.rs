@@ -14,7 +14,8 @@ pub(super) const PORT: u16 = 53;
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Name server")]
 pub(super) struct NameServerOptions {
-    /// Serve names too, over UDP and TCP; programs ask it under `--resolver ADDRESS` of watch, compare, bench and link
+    /// Serve names too, over UDP and TCP; programs ask it under `--resolver ADDRESS` of watch,
+    /// compare, bench and link
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -24,7 +25,8 @@ pub(super) struct NameServerOptions {
         value_parser = address
     )]
     dns: Option<SocketAddr>,
-    /// A name with its addresses, may be repeated; without any, every name has the address of --listen
+    /// A name with its addresses, may be repeated; without any, every name has the address of
+    /// --listen
     #[arg(long, value_name = "NAME=ADDRESS,..", requires = "dns")]
     dns_name: Vec<NameRecord>,
     /// How long an address is valid
@@ -59,8 +61,8 @@ impl NameServerOptions {
         self.dns.is_some()
     }
 
-    /// The configuration of a name server that listens at `place` of the address given, if there is one. `server` is where HTTP is
-    /// spoken.
+    /// The configuration of a name server that listens at `place` of the address given, if there is
+    /// one. `server` is where HTTP is spoken.
     pub(super) fn config(
         &self,
         place: impl Fn(SocketAddr) -> SocketAddr,

@@ -21,7 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An instrumented server: HTTP/1.0, 1.1, 2 and 3, plain and TLS, with its own ledger of the same traffic.
+/// An instrumented server: HTTP/1.0, 1.1, 2 and 3, plain and TLS, with its own ledger of the same
+/// traffic.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
@@ -31,13 +32,16 @@ pub(crate) struct Args {
     /// Address for TLS
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
     tls_listen: SocketAddr,
-    /// Speak HTTP/3 too, on the UDP port with the number of the TLS port, and announce it there by `Alt-Svc` (feature http3)
+    /// Speak HTTP/3 too, on the UDP port with the number of the TLS port, and announce it there by
+    /// `Alt-Svc` (feature http3)
     #[arg(long)]
     http3: bool,
-    /// Congestion control of the connections, by the kernel's name (cubic, bbr): it acts on what the server sends
+    /// Congestion control of the connections, by the kernel's name (cubic, bbr): it acts on what
+    /// the server sends
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Take data with the SYN from clients that have a cookie (RFC 7413); needs net.ipv4.tcp_fastopen=3, which a link has
+    /// Take data with the SYN from clients that have a cookie (RFC 7413); needs
+    /// net.ipv4.tcp_fastopen=3, which a link has
     #[arg(long)]
     tcp_fastopen: bool,
     /// Threads that serve; connections go to them in turn
@@ -61,7 +65,8 @@ pub(crate) struct Args {
     /// Print the counts at the end as JSON, or write them to a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = "Output")]
     pub(super) json: Option<JsonTarget>,
-    /// Put the server at the far end of an emulated link and run CMD on the near one: short for `intact link SPEC -- CMD`
+    /// Put the server at the far end of an emulated link and run CMD on the near one: short for
+    /// `intact link SPEC -- CMD`
     #[arg(long, value_name = "SPEC", help_heading = "Link")]
     pub(super) link: Option<intact_link::Spec>,
     /// The command that runs on the client side of --link
@@ -161,16 +166,20 @@ struct ResponseOptions {
     /// A further field of every response, sent as given
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// Send an `ETag`, and 304 (Not Modified) without a body to a client that sends it back in `If-None-Match`
+    /// Send an `ETag`, and 304 (Not Modified) without a body to a client that sends it back in
+    /// `If-None-Match`
     #[arg(long)]
     etag: bool,
-    /// Send `Cache-Control: max-age` with this time in whole seconds: how long a cache may use the response without a request
+    /// Send `Cache-Control: max-age` with this time in whole seconds: how long a cache may use the
+    /// response without a request
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     cache_max_age: Option<u32>,
-    /// Compress bodies of up to 1 MiB for clients that accept gzip, and send `Vary: accept-encoding`
+    /// Compress bodies of up to 1 MiB for clients that accept gzip, and send `Vary:
+    /// accept-encoding`
     #[arg(long)]
     compress: bool,
-    /// Pause before each response: a time, or exp:20ms for exponentially distributed ones with that mean
+    /// Pause before each response: a time, or exp:20ms for exponentially distributed ones with
+    /// that mean
     #[arg(long, value_name = "[exp:]TIME", default_value = "0ms")]
     delay: Delay,
     /// Further pause before the first response on each connection, as if a cache had to warm up

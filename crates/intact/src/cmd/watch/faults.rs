@@ -1,7 +1,9 @@
-//! `--fault`: the program runs under faults on its own connections, and the page is a card: what it did about each.
+//! `--fault`: the program runs under faults on its own connections, and the page is a card: what it
+//! did about each.
 //!
-//! With one kind the program runs once, and its exit code is ours. With several kinds, `none` or `each`, it runs once without a fault
-//! first, then once for each kind. Must not judge: `findings::fault` does.
+//! With one kind the program runs once, and its exit code is ours. With several kinds, `none` or
+//! `each`, it runs once without a fault first, then once for each kind. Must not judge:
+//! `findings::fault` does.
 
 use super::{Args, How, key_logging, not_run, subject};
 use crate::cmd::conclusion::Conclusion;
@@ -26,7 +28,8 @@ use std::process::ExitCode;
 pub(crate) struct FaultArgs {
     #[command(flatten)]
     options: FaultOptions,
-    /// Let the program print, and read standard input, in each run; without it in the first run only
+    /// Let the program print, and read standard input, in each run; without it in the first run
+    /// only
     #[arg(long, requires = "fault", help_heading = "Faults")]
     show_output: bool,
 }
@@ -117,7 +120,8 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// All runs, until one without a fault fails or a person ends one. Returns our exit code without gates.
+    /// All runs, until one without a fault fails or a person ends one. Returns our exit code
+    /// without gates.
     fn all(&mut self, planned: &[Option<FaultConfig>]) -> Result<u8, Failed> {
         let is_alone = planned.len() == 1;
         for (variant, fault) in (0u32..).zip(planned) {

@@ -1,4 +1,5 @@
-//! The live view of a build without the feature `live`, and of systems without Unix terminals: there is none, and starting it is an error.
+//! The live view of a build without the feature `live`, and of systems without Unix terminals:
+//! there is none, and starting it is an error.
 
 use crate::cmd::missing_feature;
 use anyhow::bail;

@@ -1,5 +1,6 @@
-//! `--cpu`, `--flamegraph`, `--also-pid`: what the programs took of the processors and for what. Trouble with sampling does not
-//! end the watch: the times are there without it, and the reason is printed.
+//! `--cpu`, `--flamegraph`, `--also-pid`: what the programs took of the processors and for what.
+//! Trouble with sampling does not end the watch: the times are there without it, and the reason is
+//! printed.
 
 use super::not_run;
 use super::sampler::Sampler;
@@ -15,12 +16,12 @@ use std::time::Duration;
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Processor time")]
 pub(crate) struct Options {
-    /// Report the processor time of the program and all that it starts, and what share of it sockets, TLS and lookups take,
-    /// by sampling
+    /// Report the processor time of the program and all that it starts, and what share of it
+    /// sockets, TLS and lookups take, by sampling
     #[arg(long)]
     cpu: bool,
-    /// Draw where processor time was spent; Node and Python (3.12 and newer) are asked to report their functions' names,
-    /// in NODE_OPTIONS and PYTHONPERFSUPPORT
+    /// Draw where processor time was spent; Node and Python (3.12 and newer) are asked to report
+    /// their functions' names, in NODE_OPTIONS and PYTHONPERFSUPPORT
     #[arg(long, value_name = "FILE.svg")]
     flamegraph: Option<PathBuf>,
     /// The same of another process that works for the program, such as the resolver's daemon
@@ -50,8 +51,8 @@ impl Options {
         self.cpu || self.flamegraph.is_some() || !self.also_pid.is_empty()
     }
 
-    /// Begins to measure, if that was asked for. `subjects`: processes that run already; none for a program that this thread
-    /// starts next.
+    /// Begins to measure, if that was asked for. `subjects`: processes that run already; none for a
+    /// program that this thread starts next.
     pub(crate) fn start(&self, subjects: &[u32]) -> Result<Option<Measuring>, Failed> {
         if !self.is_any() {
             return Ok(None);
@@ -89,7 +90,8 @@ pub(in crate::cmd) fn function_names() -> Vec<(OsString, OsString)> {
     if !node.is_empty() {
         node.push(" ");
     }
-    // silent, allowed there since Node 12, and without the log that --perf-basic-prof leaves in the working folder
+    // silent, allowed there since Node 12, and without the log that --perf-basic-prof leaves in the
+    // working folder
     node.push("--perf-basic-prof-only-functions --interpreted-frames-native-stack");
     vec![
         ("NODE_OPTIONS".into(), node),
@@ -98,7 +100,8 @@ pub(in crate::cmd) fn function_names() -> Vec<(OsString, OsString)> {
 }
 
 impl Measuring {
-    /// Ends it: what was taken, and the flame graph is written. `program`: what the program took, where we started it.
+    /// Ends it: what was taken, and the flame graph is written. `program`: what the program took,
+    /// where we started it.
     pub(crate) fn finish(self, program: Option<Cpu>, title: &str) -> CpuFacts {
         let taken = |pid: u32, took: CpuUse, command: String| OtherProcess { pid, command, took };
         let beside = self.beside.into_iter();

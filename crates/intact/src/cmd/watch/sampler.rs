@@ -1,4 +1,5 @@
-//! The sampler as `watch` uses it: the only module that knows the crate `profile`, which a build may leave out.
+//! The sampler as `watch` uses it: the only module that knows the crate `profile`, which a build
+//! may leave out.
 
 use crate::console;
 use intact_findings::cpu::{CpuFacts, WorkShares};
@@ -17,7 +18,8 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Begins: the processes that run already, or what this thread starts next; then the other processes, each on its own.
+    /// Begins: the processes that run already, or what this thread starts next; then the other
+    /// processes, each on its own.
     pub(super) fn start(subjects: &[u32], beside: &[u32]) -> Sampler {
         let mut whom = vec![if subjects.is_empty() {
             SampleTarget::Children
@@ -126,7 +128,8 @@ impl ProgramSampler {
     }
 }
 
-/// Removes the lists of functions that runtimes have written at our request; older ones are somebody else's.
+/// Removes the lists of functions that runtimes have written at our request; older ones are
+/// somebody else's.
 fn tidy(profile: &Profile, since: SystemTime) {
     for path in &profile.maps {
         let born = std::fs::symlink_metadata(path).and_then(|about| about.created());

@@ -1,4 +1,5 @@
-//! Caddy, HTTP/1.1 and 2, in the clear and with TLS 1.2 and 1.3: the packets, `watch` of the same run, Caddy's own log and tshark agree.
+//! Caddy, HTTP/1.1 and 2, in the clear and with TLS 1.2 and 1.3: the packets, `watch` of the same
+//! run, Caddy's own log and tshark agree.
 
 use super::{Capture, counts, read_log};
 use crate::peers::{Peer, certificate, free_port, program, wait_for};

@@ -1,5 +1,6 @@
-//! The two-ledger test for captures: what `audit` reads from the packets, what `watch` recorded of the same run, and what the server counted are
-//! the same. The packets are recorded on loopback by dumpcap; without it, or without the right to capture, the test is skipped and named.
+//! The two-ledger test for captures: what `audit` reads from the packets, what `watch` recorded of
+//! the same run, and what the server counted are the same. The packets are recorded on loopback by
+//! dumpcap; without it, or without the right to capture, the test is skipped and named.
 
 #![cfg(target_os = "linux")]
 
@@ -139,12 +140,14 @@ fn packets_the_watched_program_and_the_server_agree() {
     let audited = capture.end(10, &path("keys.txt"));
     let served = server.end();
     let cell = &served["cells"][0];
-    // two connections in the clear, since the server ends the first after three requests, and three with TLS
+    // two connections in the clear, since the server ends the first after three requests, and three
+    // with TLS
     assert_eq!(counts(&audited), [10, 5, 5]);
     assert_eq!(counts(&watched), [10, 5, 5]);
     assert_eq!(exchanges(cell), 10);
     assert_eq!(cell["connections"]["opened"], 5);
-    // for the end that the server announces both sides race, and on the wire another may be first than at the program
+    // for the end that the server announces both sides race, and on the wire another may be first
+    // than at the program
     let ended = |document: &Value| {
         let by = |who: &str| {
             document["connections"]["ended_by"][who]
@@ -163,7 +166,8 @@ fn read_log(file: &Path) -> Value {
     serde_json::from_slice(&run.stdout).unwrap()
 }
 
-/// nginx' own log, in the format that we recommend, against the packets: Python, curl and h2load, TLS 1.2 and 1.3.
+/// nginx' own log, in the format that we recommend, against the packets: Python, curl and h2load,
+/// TLS 1.2 and 1.3.
 #[test]
 fn packets_and_the_log_of_nginx_agree() {
     let test = "captured::packets_and_the_log_of_nginx_agree";

@@ -1,16 +1,20 @@
-//! The row test: `watch`, `audit` of a capture of the same packets, and the server record the same traffic. Their rows are
-//! compared field by field.
+//! The row test: `watch`, `audit` of a capture of the same packets, and the server record the same
+//! traffic. Their rows are compared field by field.
 //!
-//! `watch` and `audit` read the same connection, between the relay and the server. They may differ only in
+//! `watch` and `audit` read the same connection, between the relay and the server. They may differ
+//! only in
 //! - ids, addresses and the process, which only one of them knows;
 //! - the interval of TCP keep-alive probes, which is an option of the program's socket;
-//! - bytes that the server sends after the client has closed, such as its own `close_notify`: the relay may be gone by then;
-//! - times: `watch` takes a time when it reads, `audit` has the kernel's. Phases are compared by presence and lower bounds;
-//! - `headers_to_body` and `blocked`, which are absent where a read or a packet has both ends of the phase;
+//! - bytes that the server sends after the client has closed, such as its own `close_notify`: the
+//!   relay may be gone by then;
+//! - times: `watch` takes a time when it reads, `audit` has the kernel's. Phases are compared by
+//!   presence and lower bounds;
+//! - `headers_to_body` and `blocked`, which are absent where a read or a packet has both ends of
+//!   the phase;
 //! - the key of the fingerprints: equal requests have equal fingerprints within each of the two.
 //!
-//! The server sees no setup and no request that was sent after it had closed. For a fault it records what a careful client
-//! counts. It does not see an end that the client announces as such.
+//! The server sees no setup and no request that was sent after it had closed. For a fault it
+//! records what a careful client counts. It does not see an end that the client announces as such.
 
 use super::Capture;
 use crate::peers::program;
@@ -25,8 +29,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Phases that the client's pauses make long: the connection, the ordinal, the phase, and a bound below its length in
-/// milliseconds.
+/// Phases that the client's pauses make long: the connection, the ordinal, the phase, and a bound
+/// below its length in milliseconds.
 const PAUSES: [(&str, u32, Phase, u64); 5] = [
     ("/echo/slow", 1, Phase::Send, 200),
     ("/delay/5000", 1, Phase::Wait, 250),
@@ -228,8 +232,8 @@ fn serve(folder: &Path) -> (Child, [String; 2]) {
     (child, ports)
 }
 
-/// What each connection must show, so that two observers that are wrong alike do not pass: the outcome of its last exchange, how
-/// the last exchange reused it, and who closed.
+/// What each connection must show, so that two observers that are wrong alike do not pass: the
+/// outcome of its last exchange, how the last exchange reused it, and who closed.
 const EXPECTED: [(&str, Option<Failure>, Option<Reuse>, Side); 21] = [
     ("/keep", None, Some(Reuse::Reused), Side::Client),
     ("/bodies", None, Some(Reuse::Reused), Side::Client),
@@ -409,7 +413,8 @@ fn compare(name: &str, watched: &Recorded, audited: &Recorded, served: &Recorded
     let theirs: Vec<ServedRow> = served.exchanges.iter().map(served_row).collect();
     for (ours, theirs) in ours.iter().zip(&theirs) {
         assert_eq!(ours.0, theirs.0, "{name}");
-        // on a busy machine the server may get a request that the client sent in time only after the limit
+        // on a busy machine the server may get a request that the client sent in time only after
+        // the limit
         let is_late = (ours.1, theirs.1) == (Some(Reuse::Fresh), Some(Reuse::Preconnected));
         assert!(ours.1 == theirs.1 || is_late, "{name}: {ours:?} {theirs:?}");
     }

@@ -1,5 +1,5 @@
-//! Rules for connections that die, leak, start cold, queue or drain, each on a real program: one that shows the rule, and the same
-//! program without the cause, on which a gate passes.
+//! Rules for connections that die, leak, start cold, queue or drain, each on a real program: one
+//! that shows the rule, and the same program without the cause, on which a gate passes.
 
 use super::names::Stage;
 use super::watch;
@@ -12,7 +12,8 @@ fn of_rule<'a>(document: &'a Value, rule: &str) -> Vec<&'a Value> {
     findings.iter().filter(|one| one["rule"] == rule).collect()
 }
 
-/// Runs a program that shows a rule, and then the same one with the second word, which has no finding of it. The finding of the first.
+/// Runs a program that shows a rule, and then the same one with the second word, which has no
+/// finding of it. The finding of the first.
 fn finds(rule: &str, options: &[&str], command: &[&str], kinds: [&str; 2]) -> Value {
     let requirement = format!("findings.{rule} == 0");
     let options = [options, &["--require", &requirement]].concat();
@@ -27,7 +28,8 @@ fn finds(rule: &str, options: &[&str], command: &[&str], kinds: [&str; 2]) -> Va
     found[0].clone()
 }
 
-/// The server's kernel drops all packets of the connection after three requests, as a NAT that has forgotten it; or the server hangs.
+/// The server's kernel drops all packets of the connection after three requests, as a NAT that has
+/// forgotten it; or the server hangs.
 const SILENT: &str = "
 import ctypes, http.client, socket, struct, sys, threading
 server = socket.create_server(('127.0.0.1', 0))
@@ -106,7 +108,8 @@ fn connections_that_a_program_does_not_close_are_found() {
     assert_eq!(found["severity"], "warning", "{found}");
 }
 
-/// Six pairs of requests at the same time after a rest, on new connections or on ones that have been used.
+/// Six pairs of requests at the same time after a rest, on new connections or on ones that have
+/// been used.
 const BURST: &str = "
 import http.client, sys, threading, time, urllib.parse
 url = urllib.parse.urlsplit(sys.argv[1])
@@ -145,8 +148,8 @@ fn a_burst_that_waits_for_setups_is_found() {
     assert!(values["waited_ms"].as_f64() >= Some(6.0 * 300.0), "{found}");
 }
 
-/// A server of HTTP/2 and its client: `limit=N` for 400 requests together; `cut` or `drain` for three slow requests of which the
-/// last lets the server announce its end.
+/// A server of HTTP/2 and its client: `limit=N` for 400 requests together; `cut` or `drain` for
+/// three slow requests of which the last lets the server announce its end.
 const HTTP_2: &str = "
 const http2 = require('http2');
 const what = process.argv[1];

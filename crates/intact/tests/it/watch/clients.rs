@@ -20,7 +20,8 @@ fn counts(facts: &Value, tally: &Value) -> [(u64, u64); 2] {
     [ours, theirs]
 }
 
-/// Runs a client against a server of its own under `watch`; `{url}` and `{ca}` in its words are filled in.
+/// Runs a client against a server of its own under `watch`; `{url}` and `{ca}` in its words are
+/// filled in.
 fn hold_ledgers_together(name: &str, scheme: &str, words: &[&str], expected: (u64, u64)) -> Value {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
@@ -451,7 +452,8 @@ for _ in range(200):
     let words = ["python3", "-c", script, &server.plain()];
     let (out, facts) = watch(&["--mode", "passthrough"], &words);
     assert!(out.status.success(), "{out:?}");
-    // the kernel reports an end when it has time; the next socket in its place shows that it was earlier
+    // the kernel reports an end when it has time; the next socket in its place shows that it was
+    // earlier
     assert_eq!(facts["connections"]["opened"], 200, "{facts}");
     assert_eq!(facts["connections"]["needed"], 1, "{facts}");
     let why = facts["findings"][0].to_string();
@@ -500,7 +502,8 @@ fn the_connection_to_the_destination_has_the_probes_of_the_program() {
         return;
     }
     let server = Server::start(&[]);
-    // the timer 02 in /proc/net/tcp is that of the probes (Documentation/networking/proc_net_tcp.rst)
+    // the timer 02 in /proc/net/tcp is that of the probes
+    // (Documentation/networking/proc_net_tcp.rst)
     let script = "
 import socket, sys, time
 port = int(sys.argv[1])
@@ -573,8 +576,8 @@ fn the_stored_ledger_gives_the_same_report() {
     assert_eq!(live["destinations"], stored["destinations"]);
 }
 
-/// Six goroutines with eight requests each, which share one connection; every body is read to its end. With `in-turn` as the last
-/// argument, one goroutine over TLS 1.2.
+/// Six goroutines with eight requests each, which share one connection; every body is read to its
+/// end. With `in-turn` as the last argument, one goroutine over TLS 1.2.
 const GO_SIDE_BY_SIDE: &str = "package main
 import (\"crypto/tls\"; \"crypto/x509\"; \"io\"; \"net/http\"; \"os\"; \"strconv\"; \"sync\")
 func main() {

@@ -1,4 +1,5 @@
-//! A container engine's default profile, in a real container: the connections of the program are counted, as root and as another user.
+//! A container engine's default profile, in a real container: the connections of the program are
+//! counted, as root and as another user.
 
 use super::refused::{open_to_all, page};
 use super::semantics::{PYTHON, Stage, is_root, run, text};
@@ -7,11 +8,12 @@ use intact_ledger::Caveat;
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// Denies what moby's default profile denies to a container with the default capabilities (moby/profiles, commit 190fa92).
+/// Denies what moby's default profile denies to a container with the default capabilities
+/// (moby/profiles, commit 190fa92).
 const PROFILE: &str = include_str!("container.json");
 
-/// A server of its own, since the container has a network of its own. Of the words, CLIENT is a program that asks twice, on a
-/// connection each, and FUNCTION one that asks once for each event.
+/// A server of its own, since the container has a network of its own. Of the words, CLIENT is a
+/// program that asks twice, on a connection each, and FUNCTION one that asks once for each event.
 const SCRIPT: &str = r#"
 import http.server, subprocess, sys, threading
 server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)
@@ -85,10 +87,12 @@ const NO_PLACE: &[&str] = &[
     "--mount",
     READ_ONLY_SHM,
 ];
-/// The container's root has no rights outside. Other ids than its own could not read this machine's root.
+/// The container's root has no rights outside. Other ids than its own could not read this machine's
+/// root.
 const USER_NAMESPACE: &[&str] = &["--uidmap", "0:0:65536", "--gidmap", "0:0:65536"];
 
-/// Runs words in a container on this machine's root, where changes are dropped; `None`: there are no containers here.
+/// Runs words in a container on this machine's root, where changes are dropped; `None`: there are
+/// no containers here.
 fn in_container(stage: &Stage, options: &[&str], words: &[&str]) -> Option<Output> {
     let (test, profile) = ("watch in a real container", stage.path("profile.json"));
     program("podman", test)?;

@@ -1,4 +1,5 @@
-//! `watch --fault`, kind by kind: what the relay does to a connection, and what its rows say. The card is in `faults`.
+//! `watch --fault`, kind by kind: what the relay does to a connection, and what its rows say. The
+//! card is in `faults`.
 
 use crate::peers::program;
 use crate::program::{Server, exchanges, intact};
@@ -87,7 +88,8 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
     })
 }
 
-/// What a kind does to the second request of a client that is idle between requests and does not repeat any.
+/// What a kind does to the second request of a client that is idle between requests and does not
+/// repeat any.
 struct Expected {
     kind: &'static str,
     point: FaultPoint,
@@ -246,7 +248,8 @@ fn on_tls_a_kind_strikes_or_its_obstacle_is_named() {
     ] {
         let options = ["--fault", kind, "--fault-wait", "1s", "--keys", keys];
         let expected = ["200 100", "failed", "200 100"];
-        // without keys the end of the handshake is inferred from a pause, which a busy machine makes elsewhere
+        // without keys the end of the handshake is inferred from a pause, which a busy machine
+        // makes elsewhere
         let attempts = if keys == "off" { 3 } else { 1 };
         let mut runs = (0..attempts).map(|_| run(&options, "slow", "https"));
         let Some(mut faulted) = runs.next().flatten() else {

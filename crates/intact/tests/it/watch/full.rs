@@ -1,4 +1,5 @@
-//! Places that are full, cannot be written or are limited: the program is not disturbed, and what is lost is reported.
+//! Places that are full, cannot be written or are limited: the program is not disturbed, and what
+//! is lost is reported.
 
 use super::refused::page;
 use super::semantics::{PYTHON, Stage, run, text};
@@ -6,7 +7,8 @@ use crate::peers::{program, skip};
 use crate::program::Server;
 use std::process::{Command, Output};
 
-/// Asks a few times over TLS, on a connection each, after it has filled the places that the words name.
+/// Asks a few times over TLS, on a connection each, after it has filled the places that the words
+/// name.
 const CLIENT: &str = "
 import http.client, os, ssl, sys
 port, authority, *full = sys.argv[1:]
@@ -23,7 +25,8 @@ for _ in range(5):
 ";
 const ANSWERS: &str = "200\n200\n200\n200\n200\n";
 const NO_PLACE: &str = "There is no place where programs could log the keys of TLS connections";
-/// Makes the stage reachable at a place that is not covered, and covers all that a key log can be in.
+/// Makes the stage reachable at a place that is not covered, and covers all that a key log can be
+/// in.
 const COVER: &str = "mount --bind $0 /mnt; for place in /dev/shm /run /tmp; do mount -t tmpfs -o $1 none $place; done; shift; echo covered >&2; exec \"$@\"";
 
 struct Place {
@@ -43,7 +46,8 @@ impl Place {
         Some(place)
     }
 
-    /// Watches the client where /dev/shm, /run and /tmp are mounted with these options; `None`: nothing can be mounted here.
+    /// Watches the client where /dev/shm, /run and /tmp are mounted with these options; `None`:
+    /// nothing can be mounted here.
     fn covered(&self, test: &str, options: &str, full: &[&str]) -> Option<Output> {
         let folder = self.stage.path("");
         let port = self.server.tls_port();

@@ -1,5 +1,6 @@
-//! Every script of `fixtures/hostile/scripts/` against one watched program, plain and over TLS: the program ends as it would
-//! unwatched, each connection is counted, and no response counts that the script does not complete.
+//! Every script of `fixtures/hostile/scripts/` against one watched program, plain and over TLS: the
+//! program ends as it would unwatched, each connection is counted, and no response counts that the
+//! script does not complete.
 
 use super::watch;
 use crate::peers::program;
@@ -11,8 +12,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Sends one request to each peer, all at once, and reads until the peer ends, says nothing for 2 s, or has sent 1 MiB. It ends with a
-/// reset: a FIN could be that of a client that reads on, and a body without a length is whole where the server then closes.
+/// Sends one request to each peer, all at once, and reads until the peer ends, says nothing for 2
+/// s, or has sent 1 MiB. It ends with a reset: a FIN could be that of a client that reads on, and a
+/// body without a length is whole where the server then closes.
 const CLIENT: &str = r#"
 import socket, ssl, struct, sys, threading
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000 04 00 00000000")

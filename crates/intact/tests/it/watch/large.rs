@@ -1,5 +1,5 @@
-//! The two-ledger test with large programs, which have many processes and threads of their own: nginx as a reverse proxy, and a
-//! browser.
+//! The two-ledger test with large programs, which have many processes and threads of their own:
+//! nginx as a reverse proxy, and a browser.
 
 use super::watch;
 use crate::peers::{Peer, free_port, is_root, program, wait_for};
@@ -123,7 +123,8 @@ fn nginx_reuses_connections_to_its_upstream_only_if_configured() {
         let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         // it has ended: there is no process left to kill
         std::mem::forget(watched);
-        // over HTTP/1.0 it calls its upstream by the name of the block, so the port is not in the origin
+        // over HTTP/1.0 it calls its upstream by the name of the block, so the port is not in the
+        // origin
         let ours = of(&document);
         assert_eq!(ours, counted(server), "{scheme}, kept: {keep}: {document}");
         assert_eq!(ours, (REQUESTS, connections), "{scheme}, kept: {keep}");

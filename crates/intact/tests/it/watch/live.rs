@@ -1,4 +1,5 @@
-//! `--live`: on a terminal of its own the program's keys, its end and its last words pass through, and the terminal is given back.
+//! `--live`: on a terminal of its own the program's keys, its end and its last words pass through,
+//! and the terminal is given back.
 
 use crate::peers::program;
 use std::io::{Read, Write};
@@ -7,8 +8,9 @@ use std::process::{Command, Stdio};
 /// What ends the view: the screen that was there before.
 const LEAVE: &str = "\x1b[?1049l";
 
-/// Runs a shell command under `watch --live` on a terminal that `script` makes; types these keys once `ready` is on the screen.
-/// Exit code, and everything that the terminal was sent. None where there is no `script`.
+/// Runs a shell command under `watch --live` on a terminal that `script` makes; types these keys
+/// once `ready` is on the screen. Exit code, and everything that the terminal was sent. None where
+/// there is no `script`.
 fn on_a_terminal(command: &str, keys: &str) -> Option<(i32, String)> {
     program("script", "watch --live")?;
     let line = format!("{} watch --live -- {command}", env!("CARGO_BIN_EXE_intact"));

@@ -1,4 +1,5 @@
-//! `intact watch`: a watched program behaves as an unwatched one, and its connections are counted as its server counts them.
+//! `intact watch`: a watched program behaves as an unwatched one, and its connections are counted
+//! as its server counts them.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! Lookups: names, times, answers and TTLs of programs that resolve in different ways, against a name server of the test's
-//! own; the program sees what it would see unwatched.
+//! Lookups: names, times, answers and TTLs of programs that resolve in different ways, against a
+//! name server of the test's own; the program sees what it would see unwatched.
 
 use crate::peers::program;
 use intact_ledger::{Lookup, Row};

@@ -1,5 +1,5 @@
-//! Programs that speak to the kernel as 32-bit ones do, 64-bit ones among them: they run as alone, and their connections are
-//! counted and said to be unwatched.
+//! Programs that speak to the kernel as 32-bit ones do, 64-bit ones among them: they run as alone,
+//! and their connections are counted and said to be unwatched.
 
 use super::watch;
 use crate::peers::program;

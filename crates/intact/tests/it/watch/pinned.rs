@@ -1,10 +1,12 @@
-//! `pinned-to-old-address` on real traffic: a name that moves while a client keeps its connection, and one that goes along.
+//! `pinned-to-old-address` on real traffic: a name that moves while a client keeps its connection,
+//! and one that goes along.
 
 use super::names::Stage;
 use crate::peers::program;
 use serde_json::Value;
 
-/// Asks on a connection that is kept, looks the name up for another purpose, and asks on for longer than the rule has patience.
+/// Asks on a connection that is kept, looks the name up for another purpose, and asks on for longer
+/// than the rule has patience.
 const PYTHON: &str = "
 import http.client, sys, time, urllib.request
 name, goes_along = sys.argv[1], sys.argv[2] == 'goes-along'

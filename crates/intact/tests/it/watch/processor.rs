@@ -1,5 +1,5 @@
-//! `--cpu` and `--flamegraph`: where processor time went, by programs whose work is known. Where the system refuses to sample, the
-//! reason is printed, and that is what is tested.
+//! `--cpu` and `--flamegraph`: where processor time went, by programs whose work is known. Where
+//! the system refuses to sample, the reason is printed, and that is what is tested.
 
 use super::watch;
 use crate::peers::program;

@@ -1,5 +1,6 @@
-//! Containers and kernels that refuse `pidfd_getfd` or `process_vm_readv`: the program runs as it would alone, another way
-//! sees its connections, and every document names that way. Where no way is left, every document says so and why.
+//! Containers and kernels that refuse `pidfd_getfd` or `process_vm_readv`: the program runs as it
+//! would alone, another way sees its connections, and every document names that way. Where no way
+//! is left, every document says so and why.
 
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use crate::peers::{program, skip};

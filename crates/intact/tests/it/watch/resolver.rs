@@ -1,5 +1,5 @@
-//! `--resolver` and `serve --dns`: sporadic failures of lookups, which a program that reuses its connection does not have. The program,
-//! `watch` and the name server count the same.
+//! `--resolver` and `serve --dns`: sporadic failures of lookups, which a program that reuses its
+//! connection does not have. The program, `watch` and the name server count the same.
 
 use crate::link::on_link;
 use crate::peers::program;
@@ -52,7 +52,8 @@ fn read(folder: &Path, name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Runs the stage: a name server with these options, by default without a TTL, and `words` next to it.
+/// Runs the stage: a name server with these options, by default without a TTL, and `words` next to
+/// it.
 fn stage(folder: &Path, name_server: &str, words: &[&str], environment: &[(&str, &str)]) -> Output {
     let ttl = match name_server.contains("--dns-ttl") {
         true => "",
@@ -119,7 +120,8 @@ fn headline(watch: &Value) -> Option<&str> {
 #[test]
 fn without_reuse_some_lookups_fail_and_with_reuse_none() {
     let test = "without_reuse_some_lookups_fail_and_with_reuse_none";
-    // one a second: however slow the machine, 40 requests in turn meet the limit, and the first does not
+    // one a second: however slow the machine, 40 requests in turn meet the limit, and the first
+    // does not
     let limit = "--dns-rate-limit 1/s:nxdomain";
     let run = |keepalive| {
         let environment = [("KEEPALIVE", keepalive), ("REQUESTS", "40")];
@@ -217,7 +219,8 @@ fn compare_shows_failed_lookups_of_both_programs() {
     assert!(verdict.contains(&json!(sentence)), "{verdict:#?}");
 }
 
-/// `bench` of two ways to resolve names, with and without reuse, 20 requests each; its document and the server's.
+/// `bench` of two ways to resolve names, with and without reuse, 20 requests each; its document and
+/// the server's.
 fn benched(test: &str, dns: &str, name_server: &str) -> Option<(Value, Value)> {
     for name in ["unshare", "ip"] {
         program(name, test)?;

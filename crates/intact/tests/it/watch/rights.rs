@@ -1,5 +1,5 @@
-//! What a program gave up stays given up while it is watched, and what it is not disturbed by: its own rules for connects, its
-//! user, other users of the machine, and places that are full.
+//! What a program gave up stays given up while it is watched, and what it is not disturbed by: its
+//! own rules for connects, its user, other users of the machine, and places that are full.
 
 use super::refused::{open_to_all, page};
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
@@ -266,7 +266,8 @@ fn sockets_of_another_network_are_left_alone_where_they_do_not_show_it() {
     assert_eq!(document["requests"]["total"], 1, "{document}");
 }
 
-/// Waits for a line, then asks on forty connections, of which every other one does not block while it connects.
+/// Waits for a line, then asks on forty connections, of which every other one does not block while
+/// it connects.
 const PATIENT: &str = "
 import socket, sys
 print('ready', flush=True)
@@ -281,7 +282,8 @@ for number in range(40):
 print('done')
 ";
 
-/// Waits for a line of ports, fills the queues of the listeners there, and says how many it has filled.
+/// Waits for a line of ports, fills the queues of the listeners there, and says how many it has
+/// filled.
 const FLOOD: &str = "
 import resource, socket, sys, time
 limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -362,7 +364,8 @@ fn only_the_program_reaches_its_key_log() {
             "only root shares the log, with programs that give up root",
         );
     }
-    // the program gives up root, and says where it logs; the folder's name is all that another user can find out
+    // the program gives up root, and says where it logs; the folder's name is all that another user
+    // can find out
     let line = "echo LINE >> $SSLKEYLOGFILE && echo $SSLKEYLOGFILE; read line";
     let nobody = as_unprivileged_user();
     let intact = stage.path("intact");

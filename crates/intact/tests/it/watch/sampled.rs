@@ -1,6 +1,6 @@
-//! What `watch --pid` and `--mode passthrough` can miss: connections that end before their owner is seen, and
-//! processes whose sockets cannot be listed. Each is a caveat that says that the record is incomplete. Where the kernel's trace
-//! of connects may be read, no connection is too short.
+//! What `watch --pid` and `--mode passthrough` can miss: connections that end before their owner is
+//! seen, and processes whose sockets cannot be listed. Each is a caveat that says that the record
+//! is incomplete. Where the kernel's trace of connects may be read, no connection is too short.
 
 use super::refused::{open_to_all, page};
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
@@ -176,8 +176,9 @@ fn the_kernels_trace_counts_connections_of_any_length_and_of_children() {
     drop(other);
 }
 
-/// Runs a server and its client in a network namespace of their own, where nothing else opens sockets,
-/// and follows the client, which opens three connections and closes each at once (`short`) or after 3 s.
+/// Runs a server and its client in a network namespace of their own, where nothing else opens
+/// sockets, and follows the client, which opens three connections and closes each at once (`short`)
+/// or after 3 s.
 const ALONE: &str = "
 import os, signal, socket, subprocess, sys, time
 subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)

@@ -1,12 +1,14 @@
-//! `watch` of a program whose first requests take longer on some connections, over the emulated link: each cause is named.
+//! `watch` of a program whose first requests take longer on some connections, over the emulated
+//! link: each cause is named.
 
 use crate::link::on_link;
 use crate::peers::program;
 use serde_json::Value;
 use std::path::Path;
 
-/// A server that responds once on each connection, on every third one in the manner of `SLOW`. With `CONTINUE` it asks for the
-/// body of the request first: from then on the client's kernel delays its acknowledgements.
+/// A server that responds once on each connection, on every third one in the manner of `SLOW`. With
+/// `CONTINUE` it asks for the body of the request first: from then on the client's kernel delays
+/// its acknowledgements.
 const SERVER: &str = r#"
 import os, socket, threading, time
 slow, asks, base = os.environ["SLOW"], os.environ.get("CONTINUE"), float(os.environ.get("BASE", 0))
@@ -121,7 +123,8 @@ fn the_cause_of_slow_first_requests_of_a_program_is_named() {
         ),
     ] {
         let mut seen = Vec::new();
-        // other programs on the machine can delay as many requests as the cause does: a run of its own, up to three times
+        // other programs on the machine can delay as many requests as the cause does: a run of its
+        // own, up to three times
         let is_named = loop {
             let Some((causes, sentence)) = tiers_under_watch(spec, environment) else {
                 return;

@@ -1,5 +1,5 @@
-//! Connections that the program has and was never seen to make are counted as unwatched, and those that are not followed; those
-//! that it made as usual, or accepted, are not.
+//! Connections that the program has and was never seen to make are counted as unwatched, and those
+//! that are not followed; those that it made as usual, or accepted, are not.
 
 use super::watch;
 use crate::peers::{program, skip};
@@ -14,7 +14,8 @@ own = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
 sys.exit(subprocess.run([*sys.argv[2:], str(own.fileno())], pass_fds=[own.fileno()]).returncode)
 ";
 
-/// Speaks on the socket that it has inherited and on thirty of its own, accepts one more, and stays for a while.
+/// Speaks on the socket that it has inherited and on thirty of its own, accepts one more, and stays
+/// for a while.
 const CHILD: &str = "
 import socket, sys, time
 port, inherited = int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))

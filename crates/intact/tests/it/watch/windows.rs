@@ -1,5 +1,5 @@
-//! `--windows`: a part of a run is judged while it goes on. `kits/` has the tests on real clients; these are about what a kit
-//! cannot show.
+//! `--windows`: a part of a run is judged while it goes on. `kits/` has the tests on real clients;
+//! these are about what a kit cannot show.
 
 use crate::program::{Server, intact};
 use std::process::Output;

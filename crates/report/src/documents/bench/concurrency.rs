@@ -1,4 +1,5 @@
-//! The part of a bench's page on concurrency: total time, throughput, latency and CPU by `-c`. Shown where several values of `-c` ran.
+//! The part of a bench's page on concurrency: total time, throughput, latency and CPU by `-c`.
+//! Shown where several values of `-c` ran.
 
 use super::series_tone;
 use crate::documents::common::{GROUPS, first_of};
@@ -109,7 +110,8 @@ fn over_concurrency(sweeps: &[Sweep], chart: OverConcurrency) -> Chart {
         .notes(first_of(GROUPS, sweeps.len(), "settings"))
 }
 
-/// What is drawn of each point over concurrency: id and title of the chart, its value and interval in the unit of its axis, and words.
+/// What is drawn of each point over concurrency: id and title of the chart, its value and interval
+/// in the unit of its axis, and words.
 type OverConcurrency = (
     &'static str,
     &'static str,

@@ -1,4 +1,5 @@
-//! The part of a bench's page on rounds: variants compared round by round, and each round of each variant.
+//! The part of a bench's page on rounds: variants compared round by round, and each round of each
+//! variant.
 
 use super::{BenchRun, variant_tone};
 use crate::documents::common::{GROUPS, by_round, first_of, round_line, significance};

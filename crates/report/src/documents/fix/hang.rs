@@ -1,4 +1,5 @@
-//! What a client does when its connection fails: the columns of a measurement, and the setting that limits a hang.
+//! What a client does when its connection fails: the columns of a measurement, and the setting that
+//! limits a hang.
 
 use super::{Row, copied, outcome, pair, seconds};
 use crate::page::*;
@@ -39,7 +40,8 @@ fn waited(wait: SilentWait) -> Text {
     text!("{}{}", time, result)
 }
 
-/// Whether a GET / POST whose response was reset is sent again, although the server has processed it.
+/// Whether a GET / POST whose response was reset is sent again, although the server has processed
+/// it.
 pub(super) fn after_reset(row: &Row<'_>) -> Option<Text> {
     outcome(&[row.one.facts.faults.as_ref()?.reset])
 }
@@ -62,7 +64,8 @@ pub(super) fn user_timeout(row: &Row<'_>) -> Option<Text> {
     })
 }
 
-/// What the default does on a connection that went silent, and what limits that; for the newest version.
+/// What the default does on a connection that went silent, and what limits that; for the newest
+/// version.
 pub(super) fn limit(
     catalogue: &Catalogue,
     client: &Client,

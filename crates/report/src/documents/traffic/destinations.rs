@@ -1,4 +1,5 @@
-//! The destinations: what was opened, needed and wasted, and what the setup of their connections costs.
+//! The destinations: what was opened, needed and wasted, and what the setup of their connections
+//! costs.
 
 use super::TrafficRun;
 use crate::documents::common::by_kind;

@@ -1,5 +1,5 @@
-//! The requests: on new connections and on reused ones, the first of new connections, after idle times, and how their responses
-//! arrived.
+//! The requests: on new connections and on reused ones, the first of new connections, after idle
+//! times, and how their responses arrived.
 
 use super::DESTINATIONS;
 use crate::documents::populations;

@@ -1,4 +1,5 @@
-//! Which streams of a connection are over, to separate a frame that was under way from a wrong one (RFC 9113 section 5.1).
+//! Which streams of a connection are over, to separate a frame that was under way from a wrong one
+//! (RFC 9113 section 5.1).
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,6 @@
-//! The protocol of one HTTP/2 connection at the server (RFC 9113): streams, windows, settings. Bytes in, calls to a [`Listener`] and
-//! frames out; no I/O, no clock, nothing about what is answered.
+//! The protocol of one HTTP/2 connection at the server (RFC 9113): streams, windows, settings.
+//! Bytes in, calls to a [`Listener`] and frames out; no I/O, no clock, nothing about what is
+//! answered.
 
 mod closed_streams;
 mod sending;
@@ -19,7 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Streams that a client may have open at once.
 const STREAMS: u32 = 256;
-/// What a client may send before it has to wait for us, in bytes: on a stream, and on the connection.
+/// What a client may send before it has to wait for us, in bytes: on a stream, and on the
+/// connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 24;
 /// The largest window (RFC 9113 section 6.9.1).
@@ -34,7 +36,8 @@ pub(super) trait Listener {
     fn body(&mut self, stream: u32, piece: &[u8]);
     /// A request is complete.
     fn complete(&mut self, stream: u32);
-    /// A stream was reset before its response was complete: by the client, or by the server because the client broke a rule.
+    /// A stream was reset before its response was complete: by the client, or by the server because
+    /// the client broke a rule.
     fn gone(&mut self, stream: u32, by: Side);
     /// All that was given for a stream has been written.
     fn sent(&mut self, stream: u32);

@@ -1,4 +1,5 @@
-//! What goes to the client: header sections of responses, and bodies up to its windows (RFC 9113 section 5.2).
+//! What goes to the client: header sections of responses, and bodies up to its windows (RFC 9113
+//! section 5.2).
 
 use super::closed_streams::ClosedStreams;
 use super::{Listener, Session};
@@ -48,7 +49,8 @@ impl Session {
         written as u64
     }
 
-    /// Notes the end of a response. A client that is still sending its request is asked to stop (RFC 9113 section 8.1).
+    /// Notes the end of a response. A client that is still sending its request is asked to stop
+    /// (RFC 9113 section 8.1).
     fn end_response(&mut self, id: u32, out: &mut Vec<u8>) {
         let is_receiving = self.streams.get(&id).is_some_and(|one| one.receiving);
         let past = if is_receiving {
@@ -75,7 +77,8 @@ impl Session {
         }
     }
 
-    /// Appends DATA, a frame of each stream in turn, until a batch is full or the windows are empty.
+    /// Appends DATA, a frame of each stream in turn, until a batch is full or the windows are
+    /// empty.
     pub(in super::super) fn pump(&mut self, out: &mut Vec<u8>, listener: &mut impl Listener) {
         while self.window > 0 && out.len() < BATCH {
             let Some(id) = self.sending.pop_front() else {

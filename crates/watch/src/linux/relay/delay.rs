@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What may be on the way in one direction, in bytes; then the sender waits, as it would for a window.
+/// What may be on the way in one direction, in bytes; then the sender waits, as it would for a
+/// window.
 const WINDOW: usize = 4 << 20;
 
 /// One direction of an emulated distance.

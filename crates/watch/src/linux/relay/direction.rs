@@ -183,8 +183,9 @@ impl RelayDirection {
         waits && !std::mem::replace(&mut self.room_told, true)
     }
 
-    /// Passes on what there is, and reads nothing while the sender is on `hold`. Where the other direction has ended, `is_last`, the end of the stream is passed on by the
-    /// close that follows.
+    /// Passes on what there is, and reads nothing while the sender is on `hold`. Where the other
+    /// direction has ended, `is_last`, the end of the stream is passed on by the close that
+    /// follows.
     pub(super) fn pass(
         &mut self,
         (from, to): (&mut TcpStream, &mut TcpStream),

@@ -1,11 +1,13 @@
-//! Holds a sender up while the secrets of its connection are searched: what would have to be dropped could never be read.
+//! Holds a sender up while the secrets of its connection are searched: what would have to be
+//! dropped could never be read.
 //!
 //! It costs the program time, so it ends soon, whether the secrets come or not.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How long the senders of a connection are held up in total. A search takes a second at most, and another one may come before it.
+/// How long the senders of a connection are held up in total. A search takes a second at most, and
+/// another one may come before it.
 const LONGEST: Duration = Duration::from_secs(2);
 /// When to look again.
 const STEP: Duration = Duration::from_millis(5);

@@ -1,7 +1,8 @@
 //! Marks: the record is completed up to a moment, and the sink learns of it.
 //!
-//! What the program has received has passed through the relay, and so it was read. What waits in the sockets is read now. Keys that
-//! are searched in memory are awaited for a limited time; requests that are unread then are named in the mark.
+//! What the program has received has passed through the relay, and so it was read. What waits in
+//! the sockets is read now. Keys that are searched in memory are awaited for a limited time;
+//! requests that are unread then are named in the mark.
 
 use super::{Relay, observe};
 use crate::{Mark, Unfinished};
@@ -55,7 +56,8 @@ impl Relay<'_> {
         }
     }
 
-    /// Reads what waits in the sockets, and records what is silent. Whether keys are still searched.
+    /// Reads what waits in the sockets, and records what is silent. Whether keys are still
+    /// searched.
     fn settle(&mut self) -> bool {
         let ids: Vec<ConnectionId> = self.links.keys().copied().collect();
         for id in ids {

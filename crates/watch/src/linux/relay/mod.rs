@@ -1,7 +1,8 @@
-//! Carries the data of all connections: one loop, one buffer, what passes is shown to the observers.
+//! Carries the data of all connections: one loop, one buffer, what passes is shown to the
+//! observers.
 //!
-//! Ends pass on as they come: a half-close as a half-close, a reset as a reset. A panic of an observer is caught and
-//! ends the observation of that one connection, not the connection.
+//! Ends pass on as they come: a half-close as a half-close, a reset as a reset. A panic of an
+//! observer is caught and ends the observation of that one connection, not the connection.
 
 mod delay;
 mod direction;
@@ -71,7 +72,8 @@ struct RelayedPair {
     is_announced: bool,
 }
 
-/// Encrypted bytes that may wait for secrets, each way: all for one connection, half for each of two, and so on.
+/// Encrypted bytes that may wait for secrets, each way: all for one connection, half for each of
+/// two, and so on.
 const MAX_WAITING: usize = 16 << 20;
 
 /// Carries the data of all connections.
@@ -474,7 +476,8 @@ impl<'a> Relay<'a> {
     }
 }
 
-/// Has a sink report when it takes more, once it was full: most never are, and need not report that they have room.
+/// Has a sink report when it takes more, once it was full: most never are, and need not report that
+/// they have room.
 fn await_room(registry: &Registry, sink: &mut TcpStream, token: Token, way: &mut RelayDirection) {
     if way.begins_to_wait_for_room() {
         let both = Interest::READABLE | Interest::WRITABLE;
@@ -524,7 +527,8 @@ fn take(
     }
 }
 
-/// Asks the kernel for segments that were sent again, where what the server sends now may have waited for one.
+/// Asks the kernel for segments that were sent again, where what the server sends now may have
+/// waited for one.
 fn note_retransmissions(far: &TcpStream, observed: &mut Option<ObservedConnection>, now: Nanos) {
     if let Some(seen) = observed
         && seen.may_have_waited_for_segments(now)

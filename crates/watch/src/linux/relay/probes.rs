@@ -1,8 +1,9 @@
-//! Looks whether a program has asked for TCP keep-alive probes on its sockets, or has set TCP_USER_TIMEOUT. The relay's socket to
-//! the destination gets the same: the program's own end at the relay.
+//! Looks whether a program has asked for TCP keep-alive probes on its sockets, or has set
+//! TCP_USER_TIMEOUT. The relay's socket to the destination gets the same: the program's own end at
+//! the relay.
 //!
-//! Asking about `setsockopt` would hold up each such call of the program for longer than the probes are worth; a look at the
-//! socket during its work costs it nothing.
+//! Asking about `setsockopt` would hold up each such call of the program for longer than the probes
+//! are worth; a look at the socket during its work costs it nothing.
 
 use intact_observe::ObservedConnection;
 use intact_sys::process::SocketLocation;
@@ -22,8 +23,9 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks at the socket of a connection on which the program has just spoken: by then most clients have set their options.
-    /// If no program sets them, most connections are passed over.
+    /// Looks at the socket of a connection on which the program has just spoken: by then most
+    /// clients have set their options. If no program sets them, most connections are passed
+    /// over.
     pub(super) fn look_now_and_then(
         &mut self,
         place: Option<&SocketLocation>,

@@ -35,7 +35,8 @@ impl Budget {
         self.owed < MOST_OWED
     }
 
-    /// Spends the time of a search that has ended now; how long to rest so that what is owed is earned again.
+    /// Spends the time of a search that has ended now; how long to rest so that what is owed is
+    /// earned again.
     pub(super) fn spend(&mut self, began: Instant, now: Instant) -> Duration {
         self.since = now;
         let spent = now.saturating_duration_since(began);

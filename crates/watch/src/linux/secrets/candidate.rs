@@ -1,4 +1,5 @@
-//! Which places in a block of memory may hold a secret: random bytes look different from text, pointers and numbers.
+//! Which places in a block of memory may hold a secret: random bytes look different from text,
+//! pointers and numbers.
 
 /// Secrets are at least that long, in bytes; what looks random for that long is worth a trial.
 const SHORTEST: usize = 32;
@@ -6,14 +7,17 @@ const SHORTEST: usize = 32;
 const LONGEST: usize = 48;
 /// The most candidates of each kind that are kept.
 const MOST: usize = 1 << 18;
-/// The fewest different values among the first 32 bytes. Random ones have 30 on average, fewer than this once in 100,000 times.
+/// The fewest different values among the first 32 bytes. Random ones have 30 on average, fewer than
+/// this once in 100,000 times.
 const LEAST_VALUES: u32 = 24;
-/// How many of the first 32 bytes have their highest bit set: text has none. Random bytes leave this range once in 50,000 times.
+/// How many of the first 32 bytes have their highest bit set: text has none. Random bytes leave
+/// this range once in 50,000 times.
 const HIGH_BITS: std::ops::RangeInclusive<u32> = 5..=27;
 /// Allocators align to 8 or 16 bytes, but compact object headers of Java take 12.
 const STEP: usize = 4;
 
-/// Where more than this looks random in one piece, in bytes, it is compressed or a certificate, and rarely a secret among others.
+/// Where more than this looks random in one piece, in bytes, it is compressed or a certificate, and
+/// rarely a secret among others.
 const LONGEST_ALONE: usize = 256;
 /// Secrets in such a piece lie in slots of an allocator.
 const SLOT: usize = 16;

@@ -1,4 +1,5 @@
-//! Processes that are about to end while their memory is still to be looked at: their end waits, for a moment.
+//! Processes that are about to end while their memory is still to be looked at: their end waits,
+//! for a moment.
 
 use mio::Waker;
 use std::collections::HashMap;

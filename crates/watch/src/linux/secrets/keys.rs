@@ -1,7 +1,8 @@
-//! Keys of TLS connections, as programs log them: read as they come, handed to the connection that they belong to.
+//! Keys of TLS connections, as programs log them: read as they come, handed to the connection that
+//! they belong to.
 //!
-//! They live in memory only, as briefly as possible: what was read is erased from a file of ours, and lines of connections
-//! that are never seen are forgotten. Nothing in here is ever printed.
+//! They live in memory only, as briefly as possible: what was read is erased from a file of ours,
+//! and lines of connections that are never seen are forgotten. Nothing in here is ever printed.
 
 use super::{ExitHolds, SecretSearch};
 use crate::config::KeyLogging;
@@ -30,7 +31,8 @@ const FILES: SecretFiles = SecretFiles {
     text: "preload.cjs",
 };
 
-/// What Node loads before the program: it logs the keys of TLS connections, and is silent whatever happens.
+/// What Node loads before the program: it logs the keys of TLS connections, and is silent whatever
+/// happens.
 const PRELOAD: &str = include_str!("preload.cjs");
 
 /// A key log, and what is to be done about it.
@@ -57,8 +59,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Makes a key log for the program, or finds the end of its own; and what its environment must say. Where there is no place
-    /// for a log, secrets are looked for in memory only.
+    /// Makes a key log for the program, or finds the end of its own; and what its environment must
+    /// say. Where there is no place for a log, secrets are looked for in memory only.
     pub(crate) fn prepare(logging: &KeyLogging, holds: ExitHolds) -> Prepared {
         let mut prepared = Prepared {
             keys: Keys::of(logging.own_file.clone(), holds),
@@ -117,7 +119,8 @@ impl Keys {
             .unwrap_or_default()
     }
 
-    /// Looks for the secrets of a connection that the process does not log; they are among its lines later, or never.
+    /// Looks for the secrets of a connection that the process does not log; they are among its
+    /// lines later, or never.
     pub(crate) fn seek(&mut self, process: u32, locks: Vec<SecretCheck>) {
         self.seeker.seek(process, locks);
     }
@@ -220,7 +223,8 @@ fn not_logged(why: &NoPlace) -> Caveat {
     Caveat::new("keys-not-logged", words)
 }
 
-/// The preload for a key log at that path; `None` for a path that cannot be written into JavaScript.
+/// The preload for a key log at that path; `None` for a path that cannot be written into
+/// JavaScript.
 fn preload(path: &std::path::Path) -> Option<String> {
     let path = path.to_str()?;
     let plain = path

@@ -21,8 +21,8 @@ struct Region {
     end: u64,
 }
 
-/// Possible secrets in the memory of a process; the part of it that can be read until then. An error where we may not look,
-/// or the process is gone.
+/// Possible secrets in the memory of a process; the part of it that can be read until then. An
+/// error where we may not look, or the process is gone.
 pub(super) fn candidates(process: u32, until: Instant) -> io::Result<Candidates> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
     let mut memory = Memory::of(process, until)?;
@@ -82,7 +82,8 @@ impl Memory {
         }
     }
 
-    /// The parts of a region that are in memory. Others are left out: looking at them would bring them in.
+    /// The parts of a region that are in memory. Others are left out: looking at them would bring
+    /// them in.
     fn present(&mut self, region: Region) -> Vec<Region> {
         let mut runs: Vec<Region> = Vec::new();
         let mut at = region.start;

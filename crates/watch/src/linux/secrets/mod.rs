@@ -1,8 +1,9 @@
 //! Secrets of TLS connections that the program does not log, found in its memory.
 //!
-//! Go, Java, rustls and everything else that knows no `SSLKEYLOGFILE` keep the secrets of their connections as plain bytes. They
-//! are recognised by what they open: a record of the connection itself, so that a wrong one is never taken. A thread of its own
-//! does this, and not the relay: no data waits for it. The program's memory is only read, and what is found leaves this process
+//! Go, Java, rustls and everything else that knows no `SSLKEYLOGFILE` keep the secrets of their
+//! connections as plain bytes. They are recognised by what they open: a record of the connection
+//! itself, so that a wrong one is never taken. A thread of its own does this, and not the relay: no
+//! data waits for it. The program's memory is only read, and what is found leaves this process
 //! as little as a key log does.
 
 mod budget;
@@ -68,7 +69,8 @@ impl SecretSearch {
         }
     }
 
-    /// Asks for the secrets of a connection of that process; they come with [`SecretSearch::found`], or never.
+    /// Asks for the secrets of a connection of that process; they come with
+    /// [`SecretSearch::found`], or never.
     pub(crate) fn seek(&mut self, process: u32, locks: Vec<SecretCheck>) {
         let Some(random) = locks.first().map(SecretCheck::client_random) else {
             return;
@@ -189,7 +191,8 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &Exit
     }
 }
 
-/// Looks through the memory of a process for the secrets of some connections of it; one answer for each.
+/// Looks through the memory of a process for the secrets of some connections of it; one answer for
+/// each.
 fn look(process: u32, mut wanted: Vec<Wanted>, holds: &ExitHolds) -> Vec<SearchResult> {
     let until = Instant::now() + LONGEST_SEARCH;
     let candidates = memory::candidates(process, until);
@@ -216,7 +219,8 @@ impl SearchResult {
     }
 }
 
-/// Tries all candidates on all connections; a connection has an answer only with all of its secrets.
+/// Tries all candidates on all connections; a connection has an answer only with all of its
+/// secrets.
 fn try_all(
     candidates: &candidate::Candidates,
     wanted: Vec<Wanted>,

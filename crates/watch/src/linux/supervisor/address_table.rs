@@ -20,7 +20,8 @@ pub(crate) struct RealAddresses {
     pub(crate) v6: bool,
 }
 
-/// Sockets that are remembered; the oldest is forgotten first. A program that holds more open sees the relay's addresses.
+/// Sockets that are remembered; the oldest is forgotten first. A program that holds more open sees
+/// the relay's addresses.
 const MAX: usize = 1 << 16;
 
 /// The addresses by socket cookie.
@@ -61,7 +62,8 @@ impl AddressTable {
     }
 }
 
-/// Responds to `getpeername` and `getsockname` of a relayed socket; the kernel responds for all others.
+/// Responds to `getpeername` and `getsockname` of a relayed socket; the kernel responds for all
+/// others.
 pub(super) fn report_address(
     notice: &Notification,
     which: fn(RealAddresses) -> SocketAddr,

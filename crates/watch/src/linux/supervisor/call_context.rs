@@ -1,4 +1,5 @@
-//! The state that all components share: the calls, the record, and the addresses of the program's sockets.
+//! The state that all components share: the calls, the record, and the addresses of the program's
+//! sockets.
 
 use super::address_table::AddressTable;
 use super::notifications::{Notifications, is_our_network};

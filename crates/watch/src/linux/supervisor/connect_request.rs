@@ -1,6 +1,8 @@
-//! The first look at a `connect`: its address, its socket, and whether it begins a connection that we follow.
+//! The first look at a `connect`: its address, its socket, and whether it begins a connection that
+//! we follow.
 //!
-//! [`ConnectCalls`](super::connect_calls::ConnectCalls) or [`Passthrough`](super::passthrough::Passthrough) continues.
+//! [`ConnectCalls`](super::connect_calls::ConnectCalls) or
+//! [`Passthrough`](super::passthrough::Passthrough) continues.
 
 use super::call_context::CallContext;
 use super::lookups::Lookups;

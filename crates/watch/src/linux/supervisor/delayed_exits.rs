@@ -1,4 +1,5 @@
-//! Ends of processes whose memory is still to be searched: the end waits for the search, at most a quarter of a second.
+//! Ends of processes whose memory is still to be searched: the end waits for the search, at most a
+//! quarter of a second.
 
 use super::call_context::CallContext;
 use crate::platform::secrets::ExitHolds;

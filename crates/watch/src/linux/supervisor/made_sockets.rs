@@ -1,8 +1,10 @@
-//! Sockets that the supervisor makes for the program, where the program's own cannot be copied (`pidfd_getfd` is refused).
+//! Sockets that the supervisor makes for the program, where the program's own cannot be copied
+//! (`pidfd_getfd` is refused).
 //!
-//! The program gets a descriptor of such a socket, and the supervisor keeps another. A kept descriptor must not outlive the
-//! program's: it would delay a FIN or hold a port. So the supervisor drops it when the program connects, binds or listens, and
-//! when no process has the socket any more. A socket without a copy is identified by its cookie.
+//! The program gets a descriptor of such a socket, and the supervisor keeps another. A kept
+//! descriptor must not outlive the program's: it would delay a FIN or hold a port. So the
+//! supervisor drops it when the program connects, binds or listens, and when no process has the
+//! socket any more. A socket without a copy is identified by its cookie.
 
 use super::call_context::CallContext;
 use super::notifications::is_our_network;
@@ -63,7 +65,8 @@ impl MadeSockets {
         self.due
     }
 
-    /// The socket that a thread has under a descriptor; [`io::ErrorKind::NotFound`] if the supervisor did not make it.
+    /// The socket that a thread has under a descriptor; [`io::ErrorKind::NotFound`] if the
+    /// supervisor did not make it.
     pub(super) fn find(&self, thread: u32, number: i32) -> io::Result<ProgramSocket> {
         let cookie = self.cookies.get(&socket_inode(thread, number)?);
         let made = cookie.and_then(|cookie| self.sockets.get(cookie));
@@ -154,7 +157,8 @@ pub(super) fn make(notice: &Notification, cx: &mut CallContext) -> Option<Notifi
             (protocol != 0).then(|| Protocol::from(protocol)),
         )
     });
-    // the kernel has the right error for the program; a socket for another owner is not ours to make
+    // the kernel has the right error for the program; a socket for another owner is not ours to
+    // make
     let Some(Ok(made)) = made.map(|made| made.map(OwnedFd::from)) else {
         return UNTOUCHED;
     };
@@ -175,7 +179,8 @@ pub(super) fn make(notice: &Notification, cx: &mut CallContext) -> Option<Notifi
     }
 }
 
-/// Responds to `bind` and `listen`: the program's port must be free once the program closes its socket.
+/// Responds to `bind` and `listen`: the program's port must be free once the program closes its
+/// socket.
 pub(super) fn release(notice: &Notification, cx: &mut CallContext) -> NotificationResponse {
     if let Ok(bound) = cx.notifications.socket(notice) {
         cx.notifications.release(bound.cookie);

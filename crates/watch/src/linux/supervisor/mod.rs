@@ -5,8 +5,8 @@
 //!
 //! Each component owns its state. [`CallContext`] has the state that all of them share.
 //!
-//! A new system call needs three places: `platform::filter` asks the kernel for it, [`Supervisor::take_call`]
-//! names its component, and that component responds.
+//! A new system call needs three places: `platform::filter` asks the kernel for it,
+//! [`Supervisor::take_call`] names its component, and that component responds.
 
 mod address_table;
 mod call_context;
@@ -60,7 +60,8 @@ const DEADLINES: Token = Token(4);
 const ENDS: Token = Token(5);
 /// Another thread has something for us.
 const WOKEN: Token = Token(6);
-/// Tokens of calls begin here: two a call, the socket to the destination and our end of a pending connect.
+/// Tokens of calls begin here: two a call, the socket to the destination and our end of a pending
+/// connect.
 const FIRST_CALL: usize = 7;
 /// Tokens of sockets that carry lookups begin here.
 const LOOKUP: usize = 1 << 62;

@@ -33,7 +33,8 @@ impl<N: Ord + Display> NamedCounts<N> {
         }
     }
 
-    /// The most frequent names with their counts, and the count of the others; absent where there is none.
+    /// The most frequent names with their counts, and the count of the others; absent where there
+    /// is none.
     pub(super) fn list(&self) -> Option<String> {
         let mut counts: Vec<_> = self.counts.iter().collect();
         counts.sort_by_key(|(_, count)| Reverse(**count));

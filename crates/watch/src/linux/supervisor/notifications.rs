@@ -185,8 +185,9 @@ impl Notifications {
         }
     }
 
-    /// Makes a socket for a thread of the program that belongs to `owner`; without one, to the thread's own user and group.
-    /// `None`: we may not make it for them, and `make` has not run.
+    /// Makes a socket for a thread of the program that belongs to `owner`; without one, to the
+    /// thread's own user and group. `None`: we may not make it for them, and `make` has not
+    /// run.
     pub(super) fn make_for<T: Send>(
         &self,
         thread: u32,
@@ -239,8 +240,8 @@ impl Notifications {
         }
     }
 
-    /// The value that was read of the caller. Where that failed, counts a connection that is not watched, unless the
-    /// caller made a mistake that the kernel will report, or has ended.
+    /// The value that was read of the caller. Where that failed, counts a connection that is not
+    /// watched, unless the caller made a mistake that the kernel will report, or has ended.
     pub(super) fn inspected<T>(
         &self,
         notice: &Notification,

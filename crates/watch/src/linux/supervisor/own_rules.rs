@@ -1,7 +1,9 @@
-//! Rules that the program gives itself for its own connects (Landlock): a connect of ours in its place would break them.
+//! Rules that the program gives itself for its own connects (Landlock): a connect of ours in its
+//! place would break them.
 //!
-//! The kernel does not show which processes such rules bind; children inherit them, and lose their parents. So once a rule on
-//! connects is in force, connects of all processes of the run are left to the kernel.
+//! The kernel does not show which processes such rules bind; children inherit them, and lose their
+//! parents. So once a rule on connects is in force, connects of all processes of the run are left
+//! to the kernel.
 
 use super::notifications::Notifications;
 use intact_sys::seccomp::Notification;

@@ -1,5 +1,5 @@
-//! Connections that are left to the kernel. The caller waits for the look at its call, so that look is short, and ends of
-//! connections are read when the loop is awake for another reason.
+//! Connections that are left to the kernel. The caller waits for the look at its call, so that look
+//! is short, and ends of connections are read when the loop is awake for another reason.
 
 use super::ENDS;
 use super::call_context::CallContext;
@@ -23,7 +23,8 @@ const SOON: Duration = Duration::from_millis(2);
 /// Connections that are followed by reports of the kernel.
 #[derive(Default)]
 pub(super) struct Passthrough {
-    /// The kernel reports each socket's end on this machine to it, so it is there only where it is needed.
+    /// The kernel reports each socket's end on this machine to it, so it is there only where it is
+    /// needed.
     tracker: Option<SockDiagTracker>,
     /// When the kernel's reports of ends are read at the latest.
     ends_due: Option<Instant>,
@@ -98,7 +99,8 @@ impl Passthrough {
         }
     }
 
-    /// Leaves a connection to the kernel and follows it, or counts it as unwatched where that is impossible.
+    /// Leaves a connection to the kernel and follows it, or counts it as unwatched where that is
+    /// impossible.
     pub(super) fn follow(
         &mut self,
         notice: &Notification,

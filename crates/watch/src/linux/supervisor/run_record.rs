@@ -1,6 +1,7 @@
 //! The record of the run: rows for the relay to write, and counts of connections without a watcher.
 //!
-//! Makes the rows of failed connects and of lookups. Knows no process and no socket but by its cookie.
+//! Makes the rows of failed connects and of lookups. Knows no process and no socket but by its
+//! cookie.
 
 use super::udp_peers::UdpPeers;
 use super::unix_sockets::UnixSockets;
@@ -15,7 +16,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Unwatched sockets that are remembered, so that the scan counts each once. Further ones are not counted by the scan.
+/// Unwatched sockets that are remembered, so that the scan counts each once. Further ones are not
+/// counted by the scan.
 const MAX_UNWATCHED: usize = 1 << 16;
 
 /// The record of the run.
@@ -24,7 +26,8 @@ pub(crate) struct RunRecord {
     clock: Clock,
     numbers: Numbers,
     position: Option<RunPosition>,
-    /// Connections that are left to the kernel; where inspection is refused, calls that may be some.
+    /// Connections that are left to the kernel; where inspection is refused, calls that may be
+    /// some.
     unwatched: BTreeMap<Unwatched, u64>,
     /// Connections that are left to the kernel and followed from outside, by the reason.
     followed: BTreeMap<Unwatched, u64>,
@@ -149,7 +152,8 @@ impl RunRecord {
         self.unwatched_sockets.len() < MAX_UNWATCHED && self.unwatched_sockets.insert(cookie)
     }
 
-    /// Records the counts of unwatched connections, except reasons that `recorded` has, and returns all.
+    /// Records the counts of unwatched connections, except reasons that `recorded` has, and returns
+    /// all.
     pub(super) fn finish(mut self, recorded: &[Unwatched]) -> BTreeMap<Unwatched, u64> {
         let reasons = self.unwatched.iter();
         for (reason, count) in reasons.filter(|(reason, _)| !recorded.contains(reason)) {

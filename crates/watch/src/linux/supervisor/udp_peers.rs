@@ -1,8 +1,9 @@
-//! Peers that programs exchange datagrams with, other than name servers: HTTP/3 is among them, and is not watched. Their
-//! addresses and numbers are kept, so that a page does not read as if there were none. Must not read a datagram.
+//! Peers that programs exchange datagrams with, other than name servers: HTTP/3 is among them, and
+//! is not watched. Their addresses and numbers are kept, so that a page does not read as if there
+//! were none. Must not read a datagram.
 //!
-//! The C library connects a UDP socket to each address of a name and sends nothing. So a socket counts once it has received a
-//! datagram. Sockets that are not connected leave no trace here.
+//! The C library connects a UDP socket to each address of a name and sends nothing. So a socket
+//! counts once it has received a datagram. Sockets that are not connected leave no trace here.
 
 use super::named_counts::NamedCounts;
 use intact_ledger::Caveat;
@@ -12,7 +13,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// A first response comes within this time, or the socket does not count. The copy keeps the socket's port until then.
+/// A first response comes within this time, or the socket does not count. The copy keeps the
+/// socket's port until then.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often the sockets are looked at.
 const PACE: Duration = Duration::from_millis(100);

@@ -1,5 +1,5 @@
-//! Connections to Unix sockets: they stay with the kernel, and only their names and numbers are kept, so that a page does not
-//! read as if there were none. Must not delay a call.
+//! Connections to Unix sockets: they stay with the kernel, and only their names and numbers are
+//! kept, so that a page does not read as if there were none. Must not delay a call.
 
 use super::named_counts::NamedCounts;
 use intact_ledger::Caveat;

@@ -1,8 +1,9 @@
-//! Whether the program has connections open that it was not seen to make. They were inherited, received from another
-//! process, accepted by a listener that is gone, or made in a way that the filter does not know.
+//! Whether the program has connections open that it was not seen to make. They were inherited,
+//! received from another process, accepted by a listener that is gone, or made in a way that the
+//! filter does not know.
 //!
-//! Reports of every socket's end would cost each connection of the machine some microseconds. So a thread lists the
-//! program's sockets from time to time.
+//! Reports of every socket's end would cost each connection of the machine some microseconds. So a
+//! thread lists the program's sockets from time to time.
 
 use super::call_context::CallContext;
 use super::connect_calls::ConnectCalls;
@@ -109,7 +110,8 @@ impl UnseenScan {
         count_unseen(found.unwrap_or_default(), connects, passthrough, cx);
     }
 
-    /// Waits for a scan that is under way; then scans the processes that the program leaves behind, if it does.
+    /// Waits for a scan that is under way; then scans the processes that the program leaves behind,
+    /// if it does.
     pub(super) fn finish(
         &mut self,
         is_abandoned: bool,
@@ -129,8 +131,8 @@ impl UnseenScan {
     }
 }
 
-/// Whether a connection that is found and was never seen to be made is unwatched for that reason. Where inspection
-/// is refused, all connections are found, and another caveat names the reason.
+/// Whether a connection that is found and was never seen to be made is unwatched for that reason.
+/// Where inspection is refused, all connections are found, and another caveat names the reason.
 fn can_scan(cx: &CallContext) -> bool {
     cx.addresses.is_complete() && cx.notifications.inspection().refused().is_empty()
 }

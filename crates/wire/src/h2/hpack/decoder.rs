@@ -13,8 +13,8 @@ pub struct Field<'a> {
     pub value: &'a [u8],
     /// Sent as never indexed: the sender considers it sensitive (RFC 7541 section 7.1.3).
     pub sensitive: bool,
-    /// `false` for an entry from before a [mid-stream](Decoder::mid_stream) decoder joined: unknown
-    /// parts are empty.
+    /// `false` for an entry from before a [mid-stream](Decoder::mid_stream) decoder joined:
+    /// unknown parts are empty.
     pub known: bool,
 }
 

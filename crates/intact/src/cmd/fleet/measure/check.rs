@@ -9,7 +9,8 @@ use intact_ledger::server_profile::{ServerProfile, WATERFALL};
 use intact_ledger::{Caveat, Event, Exchange, Sink, Tally};
 use std::time::{Duration, Instant};
 
-/// Checks. What has not been probed when the message's time is over is left out, and the result says so.
+/// Checks. What has not been probed when the message's time is over is left out, and the result
+/// says so.
 pub(super) fn measure(
     message: &Message,
     rows: &mut RowFiles,

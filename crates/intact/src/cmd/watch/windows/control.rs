@@ -1,7 +1,9 @@
-//! The socket over which tests open windows. A connection to it is a window: an empty line opens it, `end` ends it, and the end of
-//! the connection closes it without a verdict. Replies are a word (`open`, `passed`, `failed`, `error`) on a line, then text.
+//! The socket over which tests open windows. A connection to it is a window: an empty line opens
+//! it, `end` ends it, and the end of the connection closes it without a verdict. Replies are a word
+//! (`open`, `passed`, `failed`, `error`) on a line, then text.
 //!
-//! The socket is in a folder that only this user can enter, and its path is in the program's environment.
+//! The socket is in a folder that only this user can enter, and its path is in the program's
+//! environment.
 
 use super::judge::judge;
 use super::request::{Begin, next_line};

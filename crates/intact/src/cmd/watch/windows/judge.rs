@@ -1,4 +1,5 @@
-//! The verdict at the end of a window, as a test prints it: requirements with their results, then findings with their remedies.
+//! The verdict at the end of a window, as a test prints it: requirements with their results, then
+//! findings with their remedies.
 
 use super::request::Begin;
 use crate::cmd::gates::evaluate;
@@ -7,7 +8,8 @@ use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity};
 use std::fmt::Write as _;
 
-/// Judges a window: whether it passes, and the text. One in which nothing was observed does not pass.
+/// Judges a window: whether it passes, and the text. One in which nothing was observed does not
+/// pass.
 pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
     let verdicts = evaluate(&begin.requirements, facts);
     let mut failing = begin.fail_on.map_or_else(Vec::new, |on| on.failing(facts));

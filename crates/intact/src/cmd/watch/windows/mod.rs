@@ -1,8 +1,9 @@
 //! `--windows`: tests of the watched program judge the part of the run that they cause (`kits/`).
 //!
-//! A test opens a window over a socket (`control`), which only the watched program can know of. The window has the connections of
-//! the process that opened it, and of its descendants. The relay completes the record at its begin and at its end, and the
-//! requirements are evaluated as at the end of a run. Must not conclude: `findings` does.
+//! A test opens a window over a socket (`control`), which only the watched program can know of. The
+//! window has the connections of the process that opened it, and of its descendants. The relay
+//! completes the record at its begin and at its end, and the requirements are evaluated as at the
+//! end of a run. Must not conclude: `findings` does.
 
 mod control;
 mod judge;

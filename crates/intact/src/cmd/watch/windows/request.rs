@@ -31,7 +31,8 @@ pub(super) struct Begin {
 }
 
 impl Begin {
-    /// Reads the lines that open a window; `None` where the stream ends before, and where they are longer than any test needs.
+    /// Reads the lines that open a window; `None` where the stream ends before, and where they are
+    /// longer than any test needs.
     ///
     /// # Errors
     /// Those of the stream.
@@ -83,7 +84,8 @@ impl Begin {
     }
 }
 
-/// The next line without its end; `None` at the end of the stream, and for what is too long or no text.
+/// The next line without its end; `None` at the end of the stream, and for what is too long or no
+/// text.
 ///
 /// # Errors
 /// Those of the stream.

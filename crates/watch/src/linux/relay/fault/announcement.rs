@@ -1,7 +1,7 @@
 //! Announces the end of a connection in a response of HTTP/1 (RFC 9112 section 9.6).
 
-/// The response with `Connection: close` instead of what its header section says of the connection; `None` where these bytes do
-/// not begin with a whole header section of a final response.
+/// The response with `Connection: close` instead of what its header section says of the connection;
+/// `None` where these bytes do not begin with a whole header section of a final response.
 pub(super) fn with_close(bytes: &[u8]) -> Option<Vec<u8>> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 2;
     let (head, rest) = bytes.split_at(end);

@@ -1,8 +1,10 @@
-//! Faults that strike the program's connections (`watch --fault`): which connections, and what was not applied.
+//! Faults that strike the program's connections (`watch --fault`): which connections, and what was
+//! not applied.
 //!
-//! A fault strikes a *kept* connection, one that has carried a complete exchange and is to carry more. The choice comes from
-//! counters per destination and from the seed, never from the clock. What is done to a connection is in [`target`] and
-//! [`strike`]. Without a fault there is none of this: a connection then has no [`FaultTarget`].
+//! A fault strikes a *kept* connection, one that has carried a complete exchange and is to carry
+//! more. The choice comes from counters per destination and from the seed, never from the clock.
+//! What is done to a connection is in [`target`] and [`strike`]. Without a fault there is none of
+//! this: a connection then has no [`FaultTarget`].
 
 mod announcement;
 mod response;

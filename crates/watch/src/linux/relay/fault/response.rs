@@ -1,6 +1,8 @@
-//! What a fault makes of the bytes of a response: cut within its body, cut behind its header section, or announced as the last one.
+//! What a fault makes of the bytes of a response: cut within its body, cut behind its header
+//! section, or announced as the last one.
 //!
-//! Each byte is shown to the observation before it is passed on, and none that the program does not get.
+//! Each byte is shown to the observation before it is passed on, and none that the program does not
+//! get.
 
 use super::Faults;
 use super::announcement::with_close;
@@ -66,7 +68,8 @@ impl FaultTarget {
             };
             shown = begun;
         }
-        // a frame and a record are opened by their last byte only: all but the last byte cuts the last of them
+        // a frame and a record are opened by their last byte only: all but the last byte cuts the
+        // last of them
         let rest = &bytes[shown..];
         let most = match is_plain {
             true => rest.len() / 2,

@@ -1,7 +1,8 @@
 //! Carries a fault out, once the program has what was passed on before.
 //!
-//! A silent connection is silent for the program's kernel too: it hears no acknowledgement, so that it sends again, and its
-//! probes are not answered. What follows a strike is in [`struck`](super::struck).
+//! A silent connection is silent for the program's kernel too: it hears no acknowledgement, so that
+//! it sends again, and its probes are not answered. What follows a strike is in
+//! [`struck`](super::struck).
 
 use super::target::Due;
 use crate::platform::relay::direction::{Passed, ReadResult, Stop};
@@ -19,7 +20,8 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// From a request on a closed connection to the RST that it provokes: so that all of the request is seen.
+/// From a request on a closed connection to the RST that it provokes: so that all of the request is
+/// seen.
 pub(super) const CROSSING: Duration = Duration::from_millis(20);
 
 /// A connection that was struck.
@@ -34,7 +36,8 @@ pub(in crate::platform::relay) struct Strike {
     /// The most bytes that the program's kernel kept at once, and since when it kept some.
     unsent: u64,
     kept_since: Option<Instant>,
-    /// Those that it kept after the program had used the connection, or without any use that was seen.
+    /// Those that it kept after the program had used the connection, or without any use that was
+    /// seen.
     pub(super) held: Option<HeldBytes>,
     /// The program's FIN came, and its socket is still open.
     pub(super) half_closed: Option<Nanos>,
@@ -44,7 +47,8 @@ pub(in crate::platform::relay) struct Strike {
 /// What a struck connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The server's direction has ended. A request is responded to with a RST where the server `resets`, at the latest then.
+    /// The server's direction has ended. A request is responded to with a RST where the server
+    /// `resets`, at the latest then.
     HalfClosed { resets: bool, at: Option<Instant> },
     /// The program hears nothing.
     Silent,
@@ -53,8 +57,8 @@ pub(super) enum Mode {
 }
 
 impl Strike {
-    /// Looks for bytes that the program's kernel does not send, as nothing before them was acknowledged. Over HTTP/2, or TLS that is
-    /// not read, they may be requests.
+    /// Looks for bytes that the program's kernel does not send, as nothing before them was
+    /// acknowledged. Over HTTP/2, or TLS that is not read, they may be requests.
     pub(super) fn look_at_held(&mut self, program: &OwnedFd, at: Nanos) {
         let before = &self.due.progress;
         if before.protocol != Some(Protocol::Http2) && !before.is_inferred {
@@ -75,7 +79,8 @@ impl Strike {
         self.unsent = unsent;
     }
 
-    /// A request was sent on the dead connection: the stall begins. What the kernel kept before was sent before it, or is it.
+    /// A request was sent on the dead connection: the stall begins. What the kernel kept before was
+    /// sent before it, or is it.
     pub(super) fn note_used(&mut self, at: Nanos) {
         if self.used.is_none() {
             self.used = Some((at, Instant::now()));
@@ -88,7 +93,8 @@ impl Strike {
         self.used.map(|(_, since)| since).or(self.kept_since)
     }
 
-    /// Whether what the program has just sent is a part of a request: a `close_notify` and a PING are none.
+    /// Whether what the program has just sent is a part of a request: a `close_notify` and a PING
+    /// are none.
     pub(super) fn begins_request(&self, now: Option<Progress>) -> bool {
         let before = &self.due.progress;
         let is_http1 = !before.is_tls && before.protocol != Some(Protocol::Http2);
@@ -97,7 +103,8 @@ impl Strike {
 }
 
 impl Relay<'_> {
-    /// Carries out the strike that is decided for a connection, once the program has what was passed on before.
+    /// Carries out the strike that is decided for a connection, once the program has what was
+    /// passed on before.
     pub(in crate::platform::relay) fn strike(&mut self, id: ConnectionId) {
         let (Some(link), Some(faults)) = (self.links.get_mut(&id), self.faults.as_deref_mut())
         else {
@@ -268,7 +275,8 @@ fn announcement(kind: FaultKind, due: &Due) -> Option<Vec<u8>> {
         return None;
     }
     const ALL_STREAMS: u32 = 0x7fff_ffff;
-    // a stream that is open was begun by the request that is not passed on: the server never processed it
+    // a stream that is open was begun by the request that is not passed on: the server never
+    // processed it
     let last = due
         .progress
         .first_stream

@@ -1,7 +1,9 @@
-//! A connection that a fault may strike: when it strikes, and what of the passing bytes is passed on.
+//! A connection that a fault may strike: when it strikes, and what of the passing bytes is passed
+//! on.
 //!
-//! Bytes come here before they are shown to the observation, so that it sees what the program sees. Whether an exchange is under
-//! way is the observation's knowledge; on TLS that is not read, the order of records decides, and the row says so.
+//! Bytes come here before they are shown to the observation, so that it sees what the program sees.
+//! Whether an exchange is under way is the observation's knowledge; on TLS that is not read, the
+//! order of records decides, and the row says so.
 
 use super::turn::{is_announced, is_idle};
 use super::{DestinationKey, Faults};
@@ -14,7 +16,8 @@ use intact_observe::{Progress, Side};
 use intact_sys::process::SocketLocation;
 use std::time::{Duration, Instant};
 
-/// How long a connection carries nothing before it counts as idle, where the end of a response cannot be read.
+/// How long a connection carries nothing before it counts as idle, where the end of a response
+/// cannot be read.
 const IDLE_UNREAD: Duration = Duration::from_millis(100);
 
 /// A connection that a fault may strike.
@@ -202,7 +205,8 @@ impl FaultTarget {
         Passed::First(0)
     }
 
-    /// Looks whether a response ended with these bytes: then the connection is kept, and may be struck at once.
+    /// Looks whether a response ended with these bytes: then the connection is kept, and may be
+    /// struck at once.
     fn look_at_end(
         &mut self,
         kind: FaultKind,

@@ -4,7 +4,8 @@ use super::DestinationKey;
 use intact_experiment::Rng;
 use intact_ledger::FaultKind;
 
-/// Of this number of kept connections of a destination one is struck, so that a program can recover on the others.
+/// Of this number of kept connections of a destination one is struck, so that a program can recover
+/// on the others.
 const EVERY: u64 = 10;
 /// A connection is struck after one of its first exchanges, up to this one.
 const LATEST: u64 = 3;
@@ -23,7 +24,8 @@ impl Turns {
 
     /// Another connection is kept. After how many exchanges it is struck, if it is.
     ///
-    /// The first one is, and then one of each ten. With seed 0 it is the first of each ten, after its first exchange.
+    /// The first one is, and then one of each ten. With seed 0 it is the first of each ten, after
+    /// its first exchange.
     pub(super) fn next(&mut self, seed: u64, key: &DestinationKey) -> Option<u64> {
         let (block, place) = (self.kept / EVERY, self.kept % EVERY);
         self.kept += 1;

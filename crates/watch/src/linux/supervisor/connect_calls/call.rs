@@ -9,7 +9,8 @@ use socket2::Socket;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long a non-blocking connect is held: on loopback and a local network it is decided within that time.
+/// How long a non-blocking connect is held: on loopback and a local network it is decided within
+/// that time.
 pub(super) const HOLD: Duration = Duration::from_millis(5);
 /// How often a blocked caller is checked: a signal may have interrupted it.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -29,7 +30,8 @@ pub(super) enum CallStage {
         /// When the caller must have a response, decided or not.
         until: Option<Instant>,
     },
-    /// The program's socket is connected to our local listener, which has not reported our end yet; the caller runs again.
+    /// The program's socket is connected to our local listener, which has not reported our end yet;
+    /// the caller runs again.
     Landing,
     /// The caller runs again with a connect that is under way, from this port of the program.
     Pending {

@@ -1,5 +1,6 @@
-//! Which hosts respond too late to hold a non-blocking connect for: a program with one event loop does nothing else while it is held.
-//! Must not be asked about blocking connects, which wait anyway.
+//! Which hosts respond too late to hold a non-blocking connect for: a program with one event loop
+//! does nothing else while it is held. Must not be asked about blocking connects, which wait
+//! anyway.
 
 use super::call::HOLD;
 use std::collections::HashSet;

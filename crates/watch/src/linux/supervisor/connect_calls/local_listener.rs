@@ -50,8 +50,9 @@ impl LocalListener {
         self.awaited.insert(unmapped(from), call);
     }
 
-    /// Takes the next socket that has arrived and is expected. All others are dropped: the machine's other processes can
-    /// reach the listener too, but not from the address of a socket that is connected to it.
+    /// Takes the next socket that has arrived and is expected. All others are dropped: the
+    /// machine's other processes can reach the listener too, but not from the address of a
+    /// socket that is connected to it.
     pub(crate) fn accept(&mut self) -> Option<(usize, TcpStream)> {
         for _ in 0..TURN {
             if self.awaited.is_empty() {
@@ -71,7 +72,8 @@ impl LocalListener {
         None
     }
 
-    /// Wakes the loop for arrivals while any is awaited. On this machine nearly all arrive within the connect.
+    /// Wakes the loop for arrivals while any is awaited. On this machine nearly all arrive within
+    /// the connect.
     pub(crate) fn listen(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let wanted = !self.awaited.is_empty();
         let was_registered = std::mem::replace(&mut self.registered, wanted);

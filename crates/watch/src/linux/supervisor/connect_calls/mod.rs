@@ -1,6 +1,8 @@
-//! Connects that we make for the program: first to the real destination, then the program's own socket to us.
+//! Connects that we make for the program: first to the real destination, then the program's own
+//! socket to us.
 //!
-//! [`Supervisor`](super::Supervisor) hands in calls, arrivals and deadlines; `stages` advances each call.
+//! [`Supervisor`](super::Supervisor) hands in calls, arrivals and deadlines; `stages` advances each
+//! call.
 
 mod call;
 mod far_hosts;
@@ -185,7 +187,8 @@ impl ConnectCalls {
         self.advance(number, passthrough, cx);
     }
 
-    /// Whether the destination cannot respond, or did not respond last time, within the time that a non-blocking connect is held.
+    /// Whether the destination cannot respond, or did not respond last time, within the time that a
+    /// non-blocking connect is held.
     fn is_far(&self, dial: &Dial) -> bool {
         let is_far = |peer: SocketAddr| self.far_hosts.contains(peer.ip());
         self.round_trip >= HOLD || dial.about.peer.is_some_and(is_far)
@@ -286,8 +289,8 @@ fn not_for_us(socket: &Socket, cx: &CallContext) -> Option<Unwatched> {
     socket::is_steered(socket).then_some(Unwatched::Steered)
 }
 
-/// Begins to connect a socket of ours in the place of the program's, which then connects to us. It belongs to the same user and
-/// group: rules by owner hold for it.
+/// Begins to connect a socket of ours in the place of the program's, which then connects to us. It
+/// belongs to the same user and group: rules by owner hold for it.
 fn dial_far(
     thread: u32,
     socket: &Socket,
@@ -312,7 +315,8 @@ fn dial_far(
     dialled.unwrap_or(Err(DialError::NotDialled(Unwatched::OtherOwner)))
 }
 
-/// A socket of ours in the place of the program's, bound to the same address and port if that is bound.
+/// A socket of ours in the place of the program's, bound to the same address and port if that is
+/// bound.
 fn far_socket(socket: &Socket, local: SocketAddr, to: SocketAddr) -> io::Result<Socket> {
     let far = socket::tcp_for(to)?;
     let local = unmapped(local);

@@ -1,8 +1,9 @@
 //! Keeps a program's connect genuinely under way until the real destination has responded.
 //!
-//! A listener whose accept queue is full drops SYNs silently, so a socket that connects to it stays in SYN_SENT,
-//! as it would on the way to a distant host. When the destination has responded, a socket of ours at the listener's own
-//! address connects to the program's port: a TCP simultaneous open (RFC 9293 section 3.5) establishes both.
+//! A listener whose accept queue is full drops SYNs silently, so a socket that connects to it stays
+//! in SYN_SENT, as it would on the way to a distant host. When the destination has responded, a
+//! socket of ours at the listener's own address connects to the program's port: a TCP simultaneous
+//! open (RFC 9293 section 3.5) establishes both.
 
 use intact_sys::socket;
 use mio::net::TcpStream;

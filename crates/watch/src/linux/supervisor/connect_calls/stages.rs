@@ -161,7 +161,8 @@ impl ConnectCalls {
         dial.deadline = deadline;
     }
 
-    /// The destination has responded in time: connects the program's socket to the local listener of this family.
+    /// The destination has responded in time: connects the program's socket to the local listener
+    /// of this family.
     fn land(
         &mut self,
         number: usize,
@@ -186,10 +187,11 @@ impl ConnectCalls {
         Some(family)
     }
 
-    /// Connects the program's socket to the local listener of this family; returns the socket's address.
+    /// Connects the program's socket to the local listener of this family; returns the socket's
+    /// address.
     ///
-    /// Other users can fill the listener's queue, and the kernel then drops our SYN. So a new listener takes its place, at a port
-    /// that they have yet to find.
+    /// Other users can fill the listener's queue, and the kernel then drops our SYN. So a new
+    /// listener takes its place, at a port that they have yet to find.
     fn connect_locally(
         &mut self,
         family: usize,
@@ -202,7 +204,8 @@ impl ConnectCalls {
             let address = on_socket(listener.address(), dial.v6);
             connect(socket, address, dial.blocking).ok()?;
             if socket::is_connected(socket) {
-                // an interrupted call continues in the background, and the program's next connect completes it
+                // an interrupted call continues in the background, and the program's next connect
+                // completes it
                 let is_interrupted = dial.registered && !cx.notifications.is_valid(dial.notice.id);
                 if dial.blocking && !is_interrupted {
                     let _ = begin(socket, address);
@@ -231,7 +234,8 @@ impl ConnectCalls {
         }
     }
 
-    /// The destination takes longer: leaves the program's socket in a connect that is under way, and responds.
+    /// The destination takes longer: leaves the program's socket in a connect that is under way,
+    /// and responds.
     fn leave_pending(
         &mut self,
         dial: &mut Dial,

@@ -1,4 +1,5 @@
-//! Answers of name servers: looked at in the program's own socket, before it takes them where it lets us.
+//! Answers of name servers: looked at in the program's own socket, before it takes them where it
+//! lets us.
 
 use super::CallContext;
 use super::forward::ForwardPath;

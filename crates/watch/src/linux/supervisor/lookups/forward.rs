@@ -1,7 +1,9 @@
-//! A lookup's datagrams on their way through us, for programs whose reads we cannot see beforehand (Go).
+//! A lookup's datagrams on their way through us, for programs whose reads we cannot see beforehand
+//! (Go).
 //!
-//! The program's socket is connected to one of ours and goes by the server's name; another of ours is connected to the
-//! server. Datagrams pass unchanged, refusals as refusals. In the end the program's socket is connected to the server itself.
+//! The program's socket is connected to one of ours and goes by the server's name; another of ours
+//! is connected to the server. Datagrams pass unchanged, refusals as refusals. In the end the
+//! program's socket is connected to the server itself.
 
 use super::super::LOOKUP;
 use super::super::address_table::RealAddresses;
@@ -115,7 +117,8 @@ impl Forward {
         Ok(())
     }
 
-    /// The server has refused: the program's socket gets the error that the server would have caused.
+    /// The server has refused: the program's socket gets the error that the server would have
+    /// caused.
     pub(super) fn refuse(self, program: &OwnedFd) {
         drop(self);
         // to a closed port: the kernel answers as the server's would

@@ -1,9 +1,11 @@
-//! Lookups of names, read from the sockets that speak with name servers: each answer is read before the program takes it.
+//! Lookups of names, read from the sockets that speak with name servers: each answer is read before
+//! the program takes it.
 //!
-//! The sockets are the program's own, and nothing that they carry passes through us. Questions of the C libraries are
-//! seen as they are sent; c-ares writes its questions unseen, and the answers repeat them. Programs that take answers
-//! with the sender's address (`recvfrom`: the C libraries, c-ares) wait for our look. For others we look as soon as an
-//! answer comes. Where that is too late, the lookup has no name. Only Go's datagrams pass through us ([`forward`]): it
+//! The sockets are the program's own, and nothing that they carry passes through us. Questions of
+//! the C libraries are seen as they are sent; c-ares writes its questions unseen, and the answers
+//! repeat them. Programs that take answers with the sender's address (`recvfrom`: the C libraries,
+//! c-ares) wait for our look. For others we look as soon as an answer comes. Where that is too
+//! late, the lookup has no name. Only Go's datagrams pass through us ([`forward`]): it
 //! makes its own system calls, and never asks who has sent an answer.
 
 mod answers;
@@ -31,10 +33,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Sockets that a process connects to a name server within this time may be of one lookup, in nanoseconds: Go has one for
-/// each type of record.
+/// Sockets that a process connects to a name server within this time may be of one lookup, in
+/// nanoseconds: Go has one for each type of record.
 const SAME_LOOKUP: u64 = 20_000_000;
-/// A socket is let go this long after it was last heard of, in nanoseconds: a copy of it is all that we have.
+/// A socket is let go this long after it was last heard of, in nanoseconds: a copy of it is all
+/// that we have.
 const PATIENCE: u64 = 10_000_000_000;
 /// The same for one whose answer was passed on or could not be read, in nanoseconds.
 const LINGER: u64 = 1_000_000_000;
@@ -96,8 +99,8 @@ impl Lookups {
         (!self.sockets.is_empty() || !self.open.is_empty()).then_some(PACE)
     }
 
-    /// The lookup that a connection waited for is the first part of its setup, and gives it its name until a better one is
-    /// known. Each lookup is claimed once.
+    /// The lookup that a connection waited for is the first part of its setup, and gives it its
+    /// name until a better one is known. Each lookup is claimed once.
     pub(super) fn note(&mut self, about: &mut Connection) {
         let Some(address) = about.peer.map(|peer| peer.ip()) else {
             return;
@@ -192,8 +195,8 @@ impl Lookups {
         self.sockets.insert(cookie, asking);
     }
 
-    /// The program asks for an address of a socket, as Go does once it waits for the socket. The kernel wakes the last
-    /// waiter first, so we wait again.
+    /// The program asks for an address of a socket, as Go does once it waits for the socket. The
+    /// kernel wakes the last waiter first, so we wait again.
     pub(super) fn look_before_program(&mut self, cookie: u64, cx: &CallContext) {
         if let Some(asking) = self.sockets.get(&cookie)
             && asking.forward.is_none()

@@ -1,6 +1,7 @@
 //! Lookups under way: questions and answers of one process for one name, brought together.
 //!
-//! Knows no sockets and no clock. Questions for several types of record of a name (A, AAAA) are one lookup.
+//! Knows no sockets and no clock. Questions for several types of record of a name (A, AAAA) are one
+//! lookup.
 
 use intact_ledger::{Lookup, Nanos, Owner, Span};
 use intact_wire::dns::Message;
@@ -8,11 +9,14 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Questions for other types of record of a name that come within this time are of the same lookup, in nanoseconds.
+/// Questions for other types of record of a name that come within this time are of the same lookup,
+/// in nanoseconds.
 const TOGETHER: u64 = 5_000_000_000;
-/// The same question again after this time is a retry; before it, it is a second lookup. Nanoseconds.
+/// The same question again after this time is a retry; before it, it is a second lookup.
+/// Nanoseconds.
 const RETRY: u64 = 500_000_000;
-/// How long a lookup that has all its answers waits for a sister question (Go asks for each type apart). Nanoseconds.
+/// How long a lookup that has all its answers waits for a sister question (Go asks for each type
+/// apart). Nanoseconds.
 const SETTLE: u64 = 20_000_000;
 /// A lookup without an answer is given up after this time, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
@@ -154,7 +158,8 @@ impl LookupsOpen {
         open.error = answer.error().or(before);
     }
 
-    /// Something came on a socket and was gone before it could be read; or the way to the server is closed, `error`.
+    /// Something came on a socket and was gone before it could be read; or the way to the server is
+    /// closed, `error`.
     pub(super) fn lose(&mut self, cookie: u64, error: Option<&'static str>, at: u64) {
         let of_socket = |question: &PendingQuery| question.0 == cookie;
         for open in &mut self.open {
@@ -176,8 +181,8 @@ impl LookupsOpen {
         }
     }
 
-    /// Hands on lookups that are over; `awaits` says whether a process waits for a sister question's answer that was sent
-    /// unseen at about that time.
+    /// Hands on lookups that are over; `awaits` says whether a process waits for a sister
+    /// question's answer that was sent unseen at about that time.
     pub(super) fn settle(
         &mut self,
         now: u64,
@@ -218,7 +223,8 @@ impl LookupsOpen {
         waiting.any(|question| question.0 == cookie)
     }
 
-    /// Whether a lookup of a process that sends its questions unseen began within that time of `since`.
+    /// Whether a lookup of a process that sends its questions unseen began within that time of
+    /// `since`.
     pub(super) fn is_part_of_lookup(&self, process: u32, since: u64, within: u64) -> bool {
         let open = self.open.iter().filter(|open| open.by_answer);
         let past = self.past.iter().filter(|past| past.by_answer);

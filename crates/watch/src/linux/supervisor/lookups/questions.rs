@@ -61,7 +61,8 @@ impl Lookups {
         Some(())
     }
 
-    /// The cookie of a socket that sends to a name server; one that is not connected to it is followed from now on.
+    /// The cookie of a socket that sends to a name server; one that is not connected to it is
+    /// followed from now on.
     fn asking_with(
         &mut self,
         notice: &Notification,
