@@ -256,6 +256,9 @@ impl ObservedConnection {
         }
         self.take_tls(run);
         self.note_end(by, how, at);
+        if self.rows.is_reset_by_client {
+            self.rows.release(run);
+        }
         if by == Side::Server {
             self.server_ended_at.get_or_insert(at);
             // secrets may still decrypt more
@@ -266,9 +269,17 @@ impl ObservedConnection {
         }
     }
 
+    /// Records that the client has closed its direction, for a caller that records the end later.
+    /// A response that is complete after that may not have reached it.
+    pub fn note_client_fin(&mut self) {
+        self.rows.has_client_fin = true;
+    }
+
     /// Records the FIN or RST that ends the connection, if more of its bytes may follow.
     pub fn note_end(&mut self, by: Side, how: CloseKind, at: Nanos) {
         self.rows.has_server_fin |= by == Side::Server && how == CloseKind::Fin;
+        self.rows.has_client_fin |= by == Side::Client && how == CloseKind::Fin;
+        self.rows.is_reset_by_client |= by == Side::Client && how == CloseKind::Rst;
         let end = self.first_end(by, how, at);
         let first = *self.rows.end.get_or_insert(end);
         // a RST ends both directions
@@ -392,6 +403,7 @@ impl ObservedConnection {
         let server_ended_at = self.server_ended_at.unwrap_or(at);
         self.app
             .end(server_ended_at, is_closed, &mut self.rows, run);
+        self.rows.release(run);
         if let Some(tls) = &self.tls {
             self.rows.is_readable |= tls.is_decrypted();
             if ending == Ending::Observed {

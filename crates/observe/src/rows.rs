@@ -63,8 +63,23 @@ pub(crate) struct Rows {
     pub(crate) acknowledged: Acknowledged,
     /// A proxy granted a tunnel, so acknowledgements are those of the proxy.
     is_tunnel: bool,
+    /// The client has closed its direction.
+    pub(crate) has_client_fin: bool,
+    /// The client sent a RST: what came after its first end did not reach it.
+    pub(crate) is_reset_by_client: bool,
+    /// Exchanges that were complete after the client's FIN, until it is known whether it still
+    /// read.
+    held: Vec<HeldExchange>,
     /// Set when no more bytes follow.
     pub(crate) ending: Option<Ending>,
+}
+
+/// An exchange whose outcome is not known yet.
+struct HeldExchange {
+    seen: Seen,
+    open: OpenExchange,
+    outcome: SeenOutcome,
+    at: u64,
 }
 
 impl Rows {
@@ -95,6 +110,9 @@ impl Rows {
             unheard: None,
             acknowledged: Acknowledged::Unknown,
             is_tunnel: false,
+            has_client_fin: false,
+            is_reset_by_client: false,
+            held: Vec::new(),
             ending: None,
         }
     }
@@ -207,6 +225,45 @@ impl Rows {
         }
         self.done += 1;
         self.connection.record(run);
+        let is_known = self.is_reset_by_client || self.ending.is_some();
+        if self.has_client_fin && is_complete(outcome) && !is_known {
+            self.held.push(HeldExchange {
+                seen: seen.clone(),
+                open,
+                outcome,
+                at,
+            });
+            return;
+        }
+        self.record_exchange(seen, open, (outcome, at), run);
+    }
+
+    /// Records the exchanges that were complete after the client's FIN. If a RST followed it, the
+    /// client had closed both directions, and read none of them.
+    pub(crate) fn release(&mut self, run: &mut dyn RunContext) {
+        for held in std::mem::take(&mut self.held) {
+            self.record_exchange(&held.seen, held.open, (held.outcome, held.at), run);
+        }
+    }
+
+    fn record_exchange(
+        &mut self,
+        seen: &Seen,
+        open: OpenExchange,
+        (outcome, at): (SeenOutcome, u64),
+        run: &mut dyn RunContext,
+    ) {
+        // what was complete before the client's end has reached it
+        let is_before = |end: &FirstEnd| Nanos(exchange_row::last_byte(seen)) <= end.at;
+        let client_end = self.end.filter(|end| {
+            end.by == Some(Side::Client)
+                && self.is_reset_by_client
+                && is_complete(outcome)
+                && !is_before(end)
+        });
+        if let Some(end) = client_end {
+            return self.record_unread(seen, open, end, run);
+        }
         let begun_at = Nanos(open.begun_at);
         let mut judgement = self.judge(outcome, open.ordinal, begun_at);
         let mut end = self.end_of(seen, outcome, &open, at);
@@ -216,6 +273,38 @@ impl Rows {
             judgement = Judgement::unheard();
             end = end.max(silence.end.0);
         }
+        self.record_judged(seen, open, (end, judgement), run);
+    }
+
+    /// Records an exchange whose response was complete after the client had closed: as one that
+    /// ended then.
+    fn record_unread(
+        &mut self,
+        seen: &Seen,
+        mut open: OpenExchange,
+        end: FirstEnd,
+        run: &mut dyn RunContext,
+    ) {
+        let mut seen = seen.clone();
+        let is_later = |at: u64| Nanos(at) >= end.at;
+        seen.response = seen.response.filter(|one| !is_later(one.started_at));
+        open.last_at = None;
+        let outcome = match seen.response {
+            Some(_) => SeenOutcome::Cut,
+            None => SeenOutcome::Unanswered,
+        };
+        let judgement = self.judge(outcome, open.ordinal, Nanos(open.begun_at));
+        let at = end.at.max(Nanos(open.begun_at));
+        self.record_judged(&seen, open, (at.0, judgement), run);
+    }
+
+    fn record_judged(
+        &mut self,
+        seen: &Seen,
+        open: OpenExchange,
+        (end, judgement): (u64, Judgement),
+        run: &mut dyn RunContext,
+    ) {
         let announced_at = self.server_announced_at;
         let mut row = self.row(seen, open, end, judgement, run.next_exchange());
         // the response that announces the end, and is cut itself, was not sent after the
@@ -348,7 +437,11 @@ impl Rows {
         self.done += 1;
         self.last_begin = Some(Nanos(one.started));
         self.wait.note_request(Nanos(one.started));
-        let is_answered = one.answered.is_some();
+        let is_unread = |at: u64| {
+            let is_by_client = |end: &FirstEnd| end.by == Some(Side::Client) && end.at <= Nanos(at);
+            self.is_reset_by_client && self.end.as_ref().is_some_and(is_by_client)
+        };
+        let is_answered = one.answered.is_some_and(|at| !is_unread(at));
         // a response may be among bytes that are missing
         let seen = match self.is_late || self.has_gap {
             true => SeenOutcome::Unseen,
@@ -476,6 +569,11 @@ impl Rows {
             ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
         })
     }
+}
+
+/// Whether the response was complete.
+fn is_complete(outcome: SeenOutcome) -> bool {
+    matches!(outcome, SeenOutcome::Complete | SeenOutcome::UntilClose)
 }
 
 /// Whether it asks a proxy for a tunnel. In HTTP/2 a CONNECT concerns one stream, and is an

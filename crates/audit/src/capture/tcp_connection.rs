@@ -255,6 +255,9 @@ impl TcpConnection {
         flow.push(from, segment, |side, run| {
             show(observed, side, run, &mut context);
         });
+        if from == Side::Client && segment.fin {
+            observed.note_client_fin();
+        }
         if let Some(ladder) = ladder
             && flow.stream(from).facts().repeated > repeated
         {
@@ -325,6 +328,9 @@ impl TcpConnection {
             let ends = ends.into_iter().filter_map(|(at, how)| Some((at?, how)));
             if let Some((at, how)) = ends.min_by_key(|(at, _)| *at) {
                 observed.note_end(by.other(), how, context.scope.nanos(at));
+            }
+            if let Some(at) = flow.stream(Side::Client).facts().rst_at {
+                observed.note_end(Side::Client, CloseKind::Rst, context.scope.nanos(at));
             }
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));

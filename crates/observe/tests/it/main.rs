@@ -202,6 +202,31 @@ fn a_response_that_is_complete_after_a_half_close_is_ok() {
 }
 
 #[test]
+fn a_response_to_a_client_that_had_closed_both_directions_is_client_closed() {
+    let ends: [&[(intact_observe::Side, CloseKind)]; 3] = [
+        &[(Client, CloseKind::Rst)],
+        &[(Client, CloseKind::Rst), (Server, CloseKind::Fin)],
+        &[(Server, CloseKind::Fin), (Client, CloseKind::Rst)],
+    ];
+    for ends in ends {
+        let mut one = Observed::new()
+            .client(3, GET)
+            .end(Client, CloseKind::Fin, 4)
+            .server(8, OK);
+        for (nth, &(by, how)) in ends.iter().enumerate() {
+            one = one.end(by, how, 8 + nth as u64);
+        }
+        let one = one.finish(11, Ending::Observed);
+        assert_eq!(one.outcomes(), [Some(Failure::ClientClosed)], "{ends:?}");
+        let exchange = &one.exchanges[0];
+        // it failed when the client closed, and the program has seen no status
+        assert_eq!((exchange.end, exchange.status), (Nanos(4 * MS), None));
+        assert_eq!(one.moment(), Some(ClosePoint::MidExchange));
+        assert_eq!(one.closed.as_ref().unwrap().close.exchanges, Some(1));
+    }
+}
+
+#[test]
 fn a_run_that_is_stopped_aborts_open_exchanges() {
     let one = Observed::new().client(3, GET).server(4, PART);
     let one = one.finish(9, Ending::Observed);

@@ -434,6 +434,13 @@ impl<'a> Relay<'a> {
             if !(agree(near, out) && agree(far, back)) {
                 self.run.count_difference();
             }
+            // a program that has closed both directions resets what comes after its FIN
+            if near.take_error().is_ok_and(|error| error.is_some()) {
+                let at = self.clock.now();
+                observe(observed, &mut self.run, |seen, run| {
+                    seen.end(Side::Client, CloseKind::Rst, at, run);
+                });
+            }
             self.close(id);
         } else if back_stop == Stop::Turn || out_stop == Stop::Turn {
             self.again.push(id);
