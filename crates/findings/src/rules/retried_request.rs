@@ -21,7 +21,7 @@ const ON_TIME: f64 = 0.75;
 pub(super) static DOC: Doc = Doc {
     id: "retried-request",
     what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-    evidence: "The same fingerprint (method, full target and body) by the same process on another connection, within 10 s of a failure. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll), only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
+    evidence: "The same fingerprint (method, full target and body) by the same process to the same destination on another connection, within 10 s of a failure. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll), only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
     threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
     false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
     fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
@@ -103,14 +103,17 @@ impl Rhythm {
     }
 }
 
+/// Equal requests to one destination: others have the same webhook, or the same health check.
+type Request = (Fingerprint, usize);
+
 #[derive(Default)]
 struct RetriedRequest {
-    rhythms: HashMap<Fingerprint, Rhythm>,
+    rhythms: HashMap<Request, Rhythm>,
     /// A retry without an earlier interval, with the time from the first request to it: a beat, if
     /// the next one keeps the time.
-    doubtful: HashMap<Fingerprint, (Retry, u64)>,
-    failed: HashMap<Fingerprint, Broken>,
-    order: VecDeque<Fingerprint>,
+    doubtful: HashMap<Request, (Retry, u64)>,
+    failed: HashMap<Request, Broken>,
+    order: VecDeque<Request>,
     /// Retries of functions: an invocation that is recorded later may have begun in between.
     open: VecDeque<Retry>,
     seen: BTreeMap<usize, Seen>,
@@ -118,9 +121,8 @@ struct RetriedRequest {
 
 impl RetriedRequest {
     /// What the request repeats: the time at which that began.
-    fn repeats(&mut self, exchange: &Exchange, sender: Sender) -> Option<Nanos> {
-        let fingerprint = exchange.fingerprint?;
-        let broken = self.failed.get(&fingerprint)?;
+    fn repeats(&mut self, request: Request, exchange: &Exchange, sender: Sender) -> Option<Nanos> {
+        let broken = self.failed.get(&request)?;
         let is_later = exchange.at >= broken.end;
         let again = is_later
             && exchange.connection != broken.connection
@@ -128,36 +130,34 @@ impl RetriedRequest {
             && exchange.at.since(broken.end) <= SOON;
         let is_beat = self
             .rhythms
-            .get(&fingerprint)
+            .get(&request)
             .is_some_and(|rhythm| rhythm.expects(exchange.at))
             && exchange.at.since(broken.end) > AT_ONCE;
         let began = (again && !is_beat).then_some(broken.at);
         // what comes after the response is a request of its own
         let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
         if again || is_answered {
-            self.failed.remove(&fingerprint);
+            self.failed.remove(&request);
         }
         began
     }
 
     /// Notes when a request was sent, and drops the doubtful retry before it if that was a beat of
     /// the same rhythm.
-    fn note(&mut self, fingerprint: Fingerprint, at: Nanos) {
-        let known = self.rhythms.get(&fingerprint).copied();
+    fn note(&mut self, request: Request, at: Nanos) {
+        let known = self.rhythms.get(&request).copied();
         if known.is_none() && self.rhythms.len() >= KEPT {
             return;
         }
         let interval = known.map(|rhythm| at.since(rhythm.last));
-        if let (Some(interval), Some((retry, first))) =
-            (interval, self.doubtful.remove(&fingerprint))
+        if let (Some(interval), Some((retry, first))) = (interval, self.doubtful.remove(&request))
             && (interval as f64) < first as f64 * ON_TIME
         {
             self.take(retry);
         }
         let shortest = known.and_then(|rhythm| rhythm.interval);
         let interval = shortest.into_iter().chain(interval).min();
-        self.rhythms
-            .insert(fingerprint, Rhythm { last: at, interval });
+        self.rhythms.insert(request, Rhythm { last: at, interval });
     }
 
     fn take(&mut self, retry: Retry) {
@@ -194,8 +194,9 @@ impl RetriedRequest {
     /// intervals.
     fn decide(&mut self, exchange: &Exchange, first: Option<Nanos>, retry: Retry) {
         let fingerprint = exchange.fingerprint.filter(|_| exchange.retry_of.is_none());
-        let rhythm = fingerprint.and_then(|one| self.rhythms.get_mut(&one));
-        let (Some(fingerprint), Some(first), Some(rhythm)) = (fingerprint, first, rhythm) else {
+        let request = fingerprint.map(|one| (one, retry.destination));
+        let rhythm = request.and_then(|one| self.rhythms.get_mut(&one));
+        let (Some(request), Some(first), Some(rhythm)) = (request, first, rhythm) else {
             return self.take(retry);
         };
         let since = exchange.at.since(first);
@@ -204,13 +205,12 @@ impl RetriedRequest {
             return self.take(retry);
         }
         rhythm.last = exchange.at;
-        self.doubtful.insert(fingerprint, (retry, since));
+        self.doubtful.insert(request, (retry, since));
     }
 
-    fn remember(&mut self, exchange: &Exchange, sender: Sender) {
+    fn remember(&mut self, request: Request, exchange: &Exchange, sender: Sender) {
         use Failure::{Closed, Refusal, Reset, Stale, StreamReset, Truncated};
-        let (Some(fingerprint), Outcome::Failed(kind)) = (exchange.fingerprint, exchange.outcome)
-        else {
+        let Outcome::Failed(kind) = exchange.outcome else {
             return;
         };
         if !matches!(
@@ -230,8 +230,8 @@ impl RetriedRequest {
             at: exchange.at,
             end: exchange.end,
         };
-        if self.failed.insert(fingerprint, broken).is_none() {
-            self.order.push_back(fingerprint);
+        if self.failed.insert(request, broken).is_none() {
+            self.order.push_back(request);
         }
     }
 }
@@ -248,7 +248,8 @@ impl Fold for RetriedRequest {
             pid: connection.and_then(|one| Some(one.owner.as_ref()?.pid)),
             environment: connection.and_then(|one| one.environment),
         };
-        let first = self.repeats(exchange, sender);
+        let request = exchange.fingerprint.map(|one| (one, destination));
+        let first = request.and_then(|request| self.repeats(request, exchange, sender));
         if first.is_some() || exchange.retry_of.is_some() {
             let method = exchange.method.as_ref();
             let retry = Retry {
@@ -262,10 +263,12 @@ impl Fold for RetriedRequest {
                     .map(|(method, target)| format!("{method} {target}")),
             };
             self.decide(exchange, first, retry);
-        } else if let Some(fingerprint) = exchange.fingerprint {
-            self.note(fingerprint, exchange.at);
+        } else if let Some(request) = request {
+            self.note(request, exchange.at);
         }
-        self.remember(exchange, sender);
+        if let Some(request) = request {
+            self.remember(request, exchange, sender);
+        }
     }
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {

@@ -291,10 +291,14 @@ fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
 
 /// How many requests `retried-request` names, where each is: connection, from, to, how it ended.
 fn retries(exchanges: &[(u64, u64, u64, Outcome)], pids: [u32; 3]) -> usize {
+    retries_to(["api.example"; 3], exchanges, pids)
+}
+
+fn retries_to(hosts: [&str; 3], exchanges: &[(u64, u64, u64, Outcome)], pids: [u32; 3]) -> usize {
     let mut observed = TrafficAnalysis::new(&run());
-    for (id, pid) in (1..).zip(pids) {
+    for ((id, pid), host) in (1..).zip(pids).zip(hosts) {
         let mut one = Connection::new(ConnectionId(id), Nanos(0));
-        let host = "api.example".into();
+        let host = host.into();
         one.origin = Some(Origin {
             scheme: Scheme::Http,
             host,
@@ -319,6 +323,26 @@ fn retries(exchanges: &[(u64, u64, u64, Outcome)], pids: [u32; 3]) -> usize {
         .iter()
         .filter(|one| one.rule == "retried-request")
         .count()
+}
+
+#[test]
+fn an_equal_request_to_another_destination_is_no_retry() {
+    let broken = Outcome::Failed(Failure::Reset);
+    let webhooks = [(1, 10, 20, broken), (2, 30, 40, Outcome::Ok)];
+    assert_eq!(
+        retries_to(["a.example", "b.example", "c.example"], &webhooks, [7; 3]),
+        0
+    );
+    // one that fails in between hides no retry
+    let both = [
+        (1, 10, 20, broken),
+        (2, 22, 28, broken),
+        (3, 30, 40, Outcome::Ok),
+    ];
+    assert_eq!(
+        retries_to(["a.example", "b.example", "a.example"], &both, [7; 3]),
+        1
+    );
 }
 
 #[test]
