@@ -28,7 +28,32 @@ const OF_SERVER: &str = "Let the server keep connections: look for `Connection: 
 /// The same, of a server that is known.
 const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
 
+/// What helps where the error responses announce the end.
+const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
+
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut found = after_errors(bill);
+    found.extend(announced(bill));
+    found
+}
+
+/// The server ends connections with error responses: neither its limits nor the client are the
+/// cause.
+fn after_errors(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = bill.claim_by(OpenReason::AfterError, 1);
+    let found = claims.iter().map(|one| {
+        let said = statement!(
+            "the server ends connections with error responses: {announcements} led to a new connection",
+            announcements = Value::Count(one.openings, "announcement")
+        );
+        let mut finding = one.finding(&DOC, said, one.claim.statement());
+        finding.fix = OF_ERRORS.into();
+        finding
+    });
+    found.collect()
+}
+
+fn announced(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let sides = [
         (OpenReason::ClientAnnounced, "client"),
         (OpenReason::ServerAnnouncedAtOnce, "server"),

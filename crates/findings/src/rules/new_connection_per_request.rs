@@ -66,6 +66,8 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         if first.is_some_and(|first| is_deliberate(first, counts)) {
             finding.severity = Severity::Info;
         }
+        // what a client can do is not known before why the server closes
+        let client = client.filter(|_| first != Some(OpenReason::ServerHidden));
         finding = finding.in_words_of(client, remedy);
         if first == Some(OpenReason::ClientAtOnce) {
             finding.fix = finding.fix.then(". ", DROPPED);
@@ -161,6 +163,10 @@ fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
         OpenReason::NewProcess => Some((
             "Make the calls from one process that lives on: connections end with the process that opened them",
             Remedy::ShareClient,
+        )),
+        OpenReason::ServerHidden => Some((
+            "Find out why the server closes: decrypt the connection (`watch --keys`, `audit --keylog`), or look at the server's limits of requests, age and idle time",
+            Remedy::LengthenIdle,
         )),
         OpenReason::Broken => Some((
             "Find out why connections break before anything else",

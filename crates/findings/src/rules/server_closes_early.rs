@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) static DOC: Doc = Doc {
     id: "server-closes-early",
     what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), ends them at an age (`MAX_CONNECTION_AGE`), or its idle limit is shorter than the client's pauses.",
-    evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the one that varies less is the limit.",
+    evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another one was opened afterwards; how many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the one that varies less is the limit; where neither varies, both are named.",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on. Informational where one end was announced only, where the ends are of one age, and where several connections ended within 2 s although they differ in requests or idle times: a restart or drain.",
     false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
     fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`), or raise its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
@@ -32,6 +32,11 @@ const EITHER_LIMIT: &str = "Find out which limit of the server ends them: of req
 /// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at
 /// random.
 const SAME_AGE: f64 = 0.25;
+
+/// Ages that differ by no more than this share are equal.
+const EQUAL_AGE: f64 = 0.05;
+/// No server has a shorter maximum age, in nanoseconds.
+const LEAST_AGE: u64 = 1_000_000_000;
 
 /// Nanoseconds within which a server that is restarted or drained ends its connections.
 const RESTART: u64 = 2_000_000_000;
@@ -132,8 +137,12 @@ impl Ends {
     /// What the server counts: of requests and age, the one that varies less.
     fn limit(self) -> Limit {
         let requests = self.measure.spread();
+        let is_steady = |age: Extent| age.least >= LEAST_AGE && age.spread() <= EQUAL_AGE;
         match self.age.map(Extent::spread) {
-            _ if self.count == 1 || requests == 0.0 => Limit::Requests,
+            _ if self.count == 1 => Limit::Requests,
+            // requests at even intervals: both explain the ends
+            _ if requests <= EQUAL_AGE && self.age.is_some_and(is_steady) => Limit::Unknown,
+            _ if requests == 0.0 => Limit::Requests,
             Some(age) if age <= SAME_AGE && age * 2.0 < requests => Limit::Age,
             Some(age) if requests * 2.0 > age => Limit::Unknown,
             _ => Limit::Requests,
@@ -162,7 +171,10 @@ impl Fold for ServerClosesEarly {
         let Some(live) = context.live else { return };
         match event {
             Event::Exchange(exchange)
-                if exchange.close_sent_by == Some(Side::Server) && live.exchanges > 1 =>
+                // an end with an error response is no limit
+                if exchange.close_sent_by == Some(Side::Server)
+                    && live.exchanges > 1
+                    && exchange.status.is_none_or(|status| status < 400) =>
             {
                 self.announce(live, exchange.end);
             }
@@ -305,5 +317,26 @@ fn restarted(one: &ClaimedOpenings<'_>, ends: Ends) -> Finding {
         fix: RESTARTED.into(),
         risk: None,
         ..one.finding(&DOC, said, ends.restart())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_at_even_intervals_do_not_tell_a_number_from_an_age() {
+        let limit = |requests: [u64; 2], ages_ms: [u64; 2]| {
+            let mut ends = BTreeMap::new();
+            for (requests, age) in requests.into_iter().zip(ages_ms) {
+                Ends::add(&mut ends, 0, Nanos(age), requests, Some(age * 1_000_000));
+            }
+            ends[&0].limit()
+        };
+        assert!(limit([21, 21], [2_050, 2_060]) == Limit::Unknown);
+        assert!(limit([21, 21], [2_050, 4_100]) == Limit::Requests);
+        assert!(limit([21, 40], [2_050, 2_060]) == Limit::Age);
+        // no server has so short an age
+        assert!(limit([5, 5], [3, 3]) == Limit::Requests);
     }
 }

@@ -59,6 +59,10 @@ pub struct Last {
     pub undrained: bool,
     /// Whether it met a connection that had died.
     pub stale: bool,
+    /// The status of its response.
+    pub status: Option<u16>,
+    /// Whether it could be read, with its announcements.
+    pub is_read: bool,
 }
 
 impl Last {
@@ -84,9 +88,24 @@ impl Last {
             undrained: !bodiless && exchange.status.is_some() && (short || cut),
             stale: exchange.outcome == Outcome::Failed(Failure::Stale)
                 && exchange.close_announced_at.is_none(),
+            status: exchange.status,
+            is_read: exchange.method.is_some() || exchange.status.is_some(),
         }
     }
+
+    /// Whether the connection changed to another protocol (RFC 9110 section 15.2.2).
+    pub(super) fn is_upgrade(&self) -> bool {
+        self.status == Some(UPGRADE)
+    }
+
+    /// Whether it was an error response that announced the end.
+    fn announces_after_error(&self) -> bool {
+        self.close_sent_by == Some(Side::Server) && self.status.is_some_and(|one| one >= 400)
+    }
 }
+
+/// The status of a response after which the connection carries another protocol.
+pub(super) const UPGRADE: u16 = 101;
 
 /// Who had announced the end of the connection in an exchange, or before it failed.
 pub(super) fn announced_by(exchange: &Exchange) -> Option<Side> {
@@ -156,6 +175,17 @@ impl OpenConnection {
         gap
     }
 
+    /// What an announced end means for the connection that is opened in the place of this one.
+    pub(super) fn announced(&self, by: Side, carried: u64) -> OpenReason {
+        let last = self.last.as_ref();
+        match by {
+            Side::Client => OpenReason::ClientAnnounced,
+            Side::Server if last.is_some_and(Last::announces_after_error) => OpenReason::AfterError,
+            Side::Server if carried > 1 => OpenReason::ServerLimit,
+            Side::Server => OpenReason::ServerAnnouncedAtOnce,
+        }
+    }
+
     /// Whether its end has been announced, so that nothing more will be sent on it.
     pub fn is_retiring(&self) -> bool {
         self.last
@@ -166,7 +196,8 @@ impl OpenConnection {
     /// Since when it could be used again, if it has carried something and may carry more.
     pub(super) fn idle_since(&self) -> Option<Nanos> {
         let last = self.last.as_ref()?;
-        (last.close_sent_by.is_none() && last.ok).then_some(last.end)
+        let is_usable = last.close_sent_by.is_none() && last.ok && !last.is_upgrade();
+        is_usable.then_some(last.end)
     }
 
     /// Whether several exchanges may be on it at once.

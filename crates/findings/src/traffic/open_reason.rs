@@ -1,7 +1,7 @@
 //! Why a connection was opened although one had been opened before: how its predecessor ended. The
 //! rules claim avoidable setups by it. Must not decide whether that is worth a finding.
 
-use super::open_connection::OpenConnection;
+use super::open_connection::{Last, OpenConnection};
 use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
@@ -41,6 +41,9 @@ whys! {
     NewProcess "by a new process, after others had closed theirs",
     ClientAnnounced "after the client had announced the end of the last one",
     ServerAnnouncedAtOnce "after the server had announced the end of the last one with its first response",
+    AfterError "after the server had announced the end of the last one with an error response",
+    Upgraded "after the last one had changed to another protocol",
+    ServerHidden "after the server had closed the last one, whose content could not be read",
     ServerLimit "after the server had announced the end of the last one, which had carried several requests",
     Undrained "after the client had closed the last one without reading the response to its end",
     PoolFull "after the client had closed one that its pool had no room for",
@@ -54,16 +57,6 @@ whys! {
 }
 
 impl OpenReason {
-    /// What an announced end means for the connection that is opened in its place; `carried` counts
-    /// the exchange that announced it.
-    pub(super) fn announced(by: Side, carried: u64) -> OpenReason {
-        match by {
-            Side::Client => OpenReason::ClientAnnounced,
-            Side::Server if carried > 1 => OpenReason::ServerLimit,
-            Side::Server => OpenReason::ServerAnnouncedAtOnce,
-        }
-    }
-
     /// What the end of a connection means for the one that is opened in its place.
     pub(super) fn end_of(live: &OpenConnection, close: &Close) -> OpenReason {
         let last = live.last.as_ref();
@@ -87,9 +80,16 @@ impl OpenReason {
         let reset =
             close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
         let undrained = last.is_some_and(|last| last.undrained) || reset;
+        // what announced the end, and since when it was idle, is inside TLS
+        let is_hidden = live.connection.tls.is_some()
+            && match last {
+                Some(last) => !last.is_read && at_once,
+                None => close.exchanges.is_none(),
+            };
         match (close.by, announced) {
+            _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
-            (_, Some(side)) => OpenReason::announced(side, carried),
+            (_, Some(side)) => live.announced(side, carried),
             _ if close.moment == Some(ClosePoint::MidExchange) => OpenReason::Broken,
             _ if last.is_some_and(|last| !last.ok) => OpenReason::Broken,
             (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
@@ -97,6 +97,7 @@ impl OpenReason {
             }
             // without keep-alive in HTTP/1.0 the close is what was agreed (RFC 9112 section 9.3)
             (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
+            (Some(Side::Server), _) if is_hidden => OpenReason::ServerHidden,
             (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
             (Some(Side::Server), _) => OpenReason::ServerIdle,
             (Some(Side::Client), _) if at_once && carried >= MANY => OpenReason::ClientRenewed,
@@ -116,8 +117,8 @@ impl OpenReason {
     /// Whether the connection was never idle in the sense that something else could have used it.
     pub(super) fn is_at_once(self) -> bool {
         use OpenReason::{
-            Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, NotKept, ServerAnnouncedAtOnce,
-            Undrained,
+            AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, NotKept,
+            ServerAnnouncedAtOnce, Undrained, Upgraded,
         };
         matches!(
             self,
@@ -126,6 +127,8 @@ impl OpenReason {
                 | ClientRenewed
                 | ClientAnnounced
                 | ServerAnnouncedAtOnce
+                | AfterError
+                | Upgraded
                 | NotKept
                 | Broken
         )
@@ -150,12 +153,13 @@ fn is_old(live: &OpenConnection) -> bool {
 mod tests {
     use super::*;
     use crate::traffic::open_connection::PoolOwner;
-    use intact_ledger::{Connection, ConnectionBytes, ConnectionId, Nanos, Probes};
+    use intact_ledger::{Connection, ConnectionBytes, ConnectionId, Exchange, Nanos, Probes, Tls};
 
-    #[test]
-    fn an_end_of_which_nothing_was_seen_is_not_called_broken() {
-        let live = OpenConnection {
-            connection: Box::new(Connection::new(ConnectionId(1), Nanos(0))),
+    fn live(last: Option<Exchange>, is_tls: bool) -> OpenConnection {
+        let mut connection = Connection::new(ConnectionId(1), Nanos(0));
+        connection.tls = is_tls.then(Tls::default);
+        let mut live = OpenConnection {
+            connection: Box::new(connection),
             destination: 0,
             party: PoolOwner::Unknown,
             why: OpenReason::Growth,
@@ -164,20 +168,70 @@ mod tests {
             last: None,
             waiters: Vec::new(),
         };
-        let why = |how, moment| {
-            let close = Close {
-                at: Nanos(7),
-                by: None,
-                how,
-                other_end: None,
-                announced_by: None,
-                moment,
-                exchanges: None,
-                bytes: ConnectionBytes::default(),
-                probes: Probes::default(),
-            };
-            OpenReason::end_of(&live, &close)
-        };
+        if let Some(last) = last {
+            live.carry(&last);
+        }
+        live
+    }
+
+    fn close(by: Option<Side>, how: Option<CloseKind>, moment: Option<ClosePoint>) -> Close {
+        Close {
+            at: Nanos(7),
+            by,
+            how,
+            other_end: None,
+            announced_by: None,
+            moment,
+            exchanges: None,
+            bytes: ConnectionBytes::default(),
+            probes: Probes::default(),
+        }
+    }
+
+    fn response(status: Option<u16>, close_sent_by: Option<Side>) -> Option<Exchange> {
+        let mut one = Exchange::new(1, Nanos(0));
+        one.status = status;
+        one.close_sent_by = close_sent_by;
+        Some(one)
+    }
+
+    #[test]
+    fn why_a_server_closed_depends_on_what_could_be_read() {
+        let server = Some(Side::Server);
+        let at_once = close(
+            server,
+            Some(CloseKind::Fin),
+            Some(ClosePoint::AfterExchange),
+        );
+        let cases = [
+            (response(Some(200), None), OpenReason::NotKept),
+            (response(None, None), OpenReason::ServerHidden),
+            (response(Some(500), server), OpenReason::AfterError),
+            (
+                response(Some(200), server),
+                OpenReason::ServerAnnouncedAtOnce,
+            ),
+            (response(Some(101), None), OpenReason::Upgraded),
+            (None, OpenReason::ServerHidden),
+        ];
+        for (last, expected) in cases {
+            let words = format!("{last:?}");
+            let why = OpenReason::end_of(&live(last, true), &at_once);
+            assert_eq!(why, expected, "{words}");
+        }
+        // without TLS nothing is hidden
+        let why = OpenReason::end_of(&live(response(None, None), false), &at_once);
+        assert_eq!(why, OpenReason::NotKept);
+        // an idle time is seen from outside
+        let idle = close(server, Some(CloseKind::Fin), Some(ClosePoint::Idle));
+        let why = OpenReason::end_of(&live(response(None, None), true), &idle);
+        assert_eq!(why, OpenReason::ServerIdle);
+    }
+
+    #[test]
+    fn an_end_of_which_nothing_was_seen_is_not_called_broken() {
+        let live = live(None, false);
+        let why = |how, moment| OpenReason::end_of(&live, &close(None, how, moment));
         assert_eq!(why(None, None), OpenReason::Unseen);
         assert_eq!(why(None, Some(ClosePoint::Unused)), OpenReason::Unseen);
         assert_eq!(why(Some(CloseKind::Rst), None), OpenReason::Broken);

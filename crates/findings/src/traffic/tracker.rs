@@ -198,7 +198,7 @@ impl Tracker {
         // times to the second hide how long a connection was idle
         let gap = gap.filter(|_| self.run.time_step_ns.is_none());
         if let (Some(side), false) = (announced_by(exchange), retired) {
-            let why = OpenReason::announced(side, live.exchanges);
+            let why = live.announced(side, live.exchanges);
             self.pools.announce_end(&live, exchange.end, why);
         }
         self.destinations
