@@ -144,18 +144,25 @@ fn free_ports() -> Option<u64> {
             used.insert(port);
         }
     };
-    #[cfg(target_os = "linux")]
-    let is_listed = intact_sys::sock_diag::local_ports(&mut visit).is_ok();
-    #[cfg(not(target_os = "linux"))]
-    let is_listed = false;
-    if !is_listed {
-        ports_in_text(visit);
+    if !ports_of_kernel(&mut visit) {
+        ports_in_text(&mut visit);
     }
     Some(u64::from(last - first) + 1 - used.len() as u64)
 }
 
+/// Visits the local ports that the kernel lists. Returns whether it can.
+fn ports_of_kernel(visit: &mut impl FnMut(u16)) -> bool {
+    #[cfg(target_os = "linux")]
+    return intact_sys::sock_diag::local_ports(visit).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = visit;
+        false
+    }
+}
+
 /// The same ports from /proc, which takes longer: for kernels without sock_diag.
-fn ports_in_text(mut visit: impl FnMut(u16)) {
+fn ports_in_text(visit: &mut impl FnMut(u16)) {
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         let Ok(text) = fs::read_to_string(table) else {
             continue;
@@ -166,7 +173,7 @@ fn ports_in_text(mut visit: impl FnMut(u16)) {
                 .nth(1)
                 .and_then(|local| local.rsplit(':').next())
                 .and_then(|port| u16::from_str_radix(port, 16).ok());
-            port.into_iter().for_each(&mut visit);
+            port.into_iter().for_each(&mut *visit);
         }
     }
 }

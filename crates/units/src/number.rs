@@ -62,7 +62,8 @@ pub fn long_time(time: Duration) -> String {
 pub fn whole(count: f64) -> String {
     // a tick is a multiple of a step, with a rounding error
     if (count - count.round()).abs() < 1e-6 {
-        self::count(count.round().max(0.0) as u64)
+        let sign = if count.round() < 0.0 { "-" } else { "" };
+        sign.to_owned() + &self::count(count.round().abs() as u64)
     } else {
         String::new()
     }

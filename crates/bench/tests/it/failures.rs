@@ -184,6 +184,7 @@ fn tls_to_a_plain_port_is_named() {
     assert_eq!(kinds(&run(config)), ["not-tls"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_dial_that_fails_at_once_is_not_repeated_at_once() {
     let mut config = config("http://localhost/");

@@ -6,6 +6,7 @@ use intact_client::Family;
 use intact_ledger::{Protocol, Row};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+#[cfg(unix)]
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -68,6 +69,7 @@ fn http_2_goes_through_a_tunnel_and_a_proxy_that_refuses_it_is_named() {
     assert_eq!(failed[0].1, asked.load(Ordering::SeqCst));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_unix_socket_carries_the_same_exchanges() {
     let folder = tempfile::tempdir().unwrap();

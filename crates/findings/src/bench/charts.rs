@@ -228,7 +228,6 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
             keepalive: variant.keepalive,
             points: Vec::new(),
         });
-        let rates: Vec<f64> = seconds.iter().map(|seconds| 1000.0 / seconds).collect();
         let rounds = variant.rounds.iter();
         let typical: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -236,7 +235,10 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
             concurrency: variant.concurrency,
             seconds: mean(&seconds),
             interval: around_mean(&seconds),
-            rate_per_s: mean(&rates),
+            // as in the table: all requests in all the time
+            rate_per_s: variant
+                .rate_per_s
+                .unwrap_or_else(|| 1000.0 / mean(&seconds)),
             typical_ms: variant.typical_ms,
             typical_interval: around_mean(&typical),
             p99_ms: variant.latency_ms.p99,

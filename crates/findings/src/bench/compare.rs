@@ -274,9 +274,10 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     };
     if !differs {
         return format!(
-            "{place}{what} makes no difference that {} rounds could show: {} per request, the difference lies between {} and {}{throughput}",
+            "{place}{what} makes no difference that {} rounds could show: {} instead of {} per request, the difference lies between {} and {}{throughput}",
             b.rounds.len(),
             time(compared.b_ms),
+            time(compared.a_ms),
             signed_time(saved.low),
             signed_time(saved.high),
         );

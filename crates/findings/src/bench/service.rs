@@ -9,7 +9,17 @@ use crate::traffic::ObservedFacts;
 use intact_ledger::store::Outgoing;
 use intact_ledger::{Caveat, Run};
 use intact_units::number::{per_second, signed_percent, whole_percent};
+use intact_units::plural::counted;
 use serde::Serialize;
+
+/// The rule about requests that wait in a client for a connection.
+const WAITING: &str = "waiting-for-pool";
+
+/// Whether a service opened a connection for each request that the bench had in flight. Then its
+/// requests follow each other because those of the bench do, and none waits in the service.
+fn has_one_for_each(round: &OutgoingRound, variant: &VariantFacts) -> bool {
+    round.traffic.totals.connections.opened >= variant.concurrency
+}
 
 /// What a service did while it was benched: its outgoing traffic, over all rounds, warm-up
 /// included.
@@ -70,10 +80,19 @@ impl BenchFacts {
             let counts = ObservedCounts::sum(counts);
             let gain = (nth > 0).then(|| gain(&first, &own));
             let mut findings: Vec<Finding> = Vec::new();
-            for finding in rounds.iter().rev().flat_map(|one| &one.traffic.findings) {
-                if !findings.iter().any(|one| one.rule == finding.rule) {
-                    findings.push(finding.clone());
-                }
+            for round in rounds.iter().rev() {
+                let has_one_for_each = has_one_for_each(round, variant);
+                let is_known = |one: &Finding| findings.iter().any(|other| other.rule == one.rule);
+                let is_kept =
+                    |one: &&Finding| !is_known(one) && (one.rule != WAITING || !has_one_for_each);
+                let new: Vec<Finding> = round
+                    .traffic
+                    .findings
+                    .iter()
+                    .filter(is_kept)
+                    .cloned()
+                    .collect();
+                findings.extend(new);
             }
             for caveat in rounds.iter().flat_map(|one| &one.traffic.caveats) {
                 let words = format!("{}, outgoing: {}", variant.name, caveat.message);
@@ -121,38 +140,46 @@ fn gain(a: &[f64], b: &[f64]) -> Result<Interval, NoInterval> {
 
 fn sentence(one: &ServiceFacts, all: &[ServiceFacts]) -> Option<String> {
     let throughput = per_second(one.throughput_per_s?);
-    let opened = |one: &ServiceFacts| {
-        let ratio = one.connections_per_request?;
-        Some(format!("{ratio:.2} connections per outgoing request"))
-    };
     let name = &one.variant;
-    let outgoing = opened(one).unwrap_or_else(|| "no outgoing request".to_owned());
     let first = all.first()?;
-    if std::ptr::eq(one, first) && all.len() > 1 {
-        return None;
-    }
     if all.len() == 1 {
         let reuse = one.outgoing.reuse.map_or_else(String::new, |reuse| {
             format!(", {} reused", whole_percent(reuse))
         });
         return Some(format!(
-            "Service \"{name}\": {throughput} inbound requests/s; {outgoing}{reuse}."
+            "Service \"{name}\": {throughput} inbound requests/s. It opened {}{reuse}.",
+            opened(one)
         ));
     }
-    let against = opened(first).unwrap_or_else(|| "no outgoing request".to_owned());
+    if std::ptr::eq(one, first) {
+        return None;
+    }
+    let before = first.throughput_per_s.map(per_second);
+    let before = before.unwrap_or_else(|| "no".to_owned());
     let gained = match one.throughput_gain {
         Some(gain) => format!(
-            "{} inbound throughput ({} to {})",
+            "{}, {} to {}",
             signed_percent(gain.value),
             signed_percent(gain.low),
             signed_percent(gain.high)
         ),
-        None => "a difference in inbound throughput without an interval".to_owned(),
+        None => "no interval".to_owned(),
     };
     Some(format!(
-        "Service \"{name}\" has {gained} against \"{}\": {throughput} requests/s, with {outgoing} instead of {against}.",
-        first.variant
+        "Service \"{name}\" carries {throughput} instead of {before} inbound requests/s ({gained}). It opened {}, \"{}\" {}.",
+        opened(one),
+        first.variant,
+        opened(first)
     ))
+}
+
+/// Connections for the outgoing requests, in words.
+fn opened(one: &ServiceFacts) -> String {
+    format!(
+        "{} for {}",
+        counted(one.outgoing.connections.opened, "connection"),
+        counted(one.outgoing.requests.total, "outgoing request")
+    )
 }
 
 #[cfg(test)]

@@ -313,10 +313,8 @@ fn machine_limit(one: &VariantCapacity) -> Option<Caveat> {
         .filter(|one| one.outcome == "machine-limit");
     let lowest = limited.min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
     let machine = lowest.machine.as_ref()?;
-    let figure = |words: &str, share: Option<f64>| {
-        let share = share.map_or_else(|| "unknown".to_owned(), whole_percent);
-        format!("{words} {share}")
-    };
+    let figure =
+        |words: &str, share: Option<f64>| Some(format!("{words} {}", whole_percent(share?)));
     let figures = [
         figure("processors busy", machine.busy),
         figure("of them neither client nor server", machine.others),
@@ -333,7 +331,7 @@ fn machine_limit(one: &VariantCapacity) -> Option<Caveat> {
             "{}: at {} requests/s the machine was the limit ({}){remedy}",
             one.name,
             per_second(lowest.rate_per_s),
-            figures.join(", ")
+            figures.into_iter().flatten().collect::<Vec<_>>().join(", ")
         ),
     ))
 }

@@ -1,6 +1,7 @@
 //! Holds a requirement against what was measured, subject by subject, in words for a terminal line
 //! or for JUnit.
 
+use intact_units::number::count;
 use intact_units::plural::counted;
 use std::fmt;
 
@@ -54,7 +55,7 @@ pub enum NoData {
     #[error("no request and no connection was observed")]
     NoTraffic,
     /// Too little happened to say it.
-    #[error("{} measured, at least {needed} needed", counted(*had, "sample"))]
+    #[error("{} measured, at least {} needed", counted(*had, "sample"), count(*needed))]
     TooFew {
         /// Samples there were.
         had: u64,

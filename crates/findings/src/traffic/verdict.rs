@@ -36,10 +36,13 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     if let Some(dearest) = destinations.first()
         && destinations.len() > 1
         && totals.avoidable > 0
+        && totals.needed_range().is_none()
         && dearest.figures.avoidable > 0
     {
+        let is_most = 2 * dearest.figures.avoidable > totals.avoidable;
         said.push(format!(
-            "Most of it goes to {}: {} where {} would do{}",
+            "{} of it goes to {}: {} where {} would do{}",
+            if is_most { "Most" } else { "The largest part" },
             dearest.origin,
             counted(dearest.figures.connections.opened, "connection"),
             dearest.figures.connections.needed,

@@ -310,7 +310,7 @@ fn what_has_no_data_never_passes() {
     );
     assert_eq!(
         verdict.held()[1].to_string(),
-        "keep-alive off: p99 has no value (120 samples measured, at least 1000 needed), asked for: < 1h"
+        "keep-alive off: p99 has no value (120 samples measured, at least 1,000 needed), asked for: < 1h"
     );
     for never in [
         "server-cpu-per-request >= 0",

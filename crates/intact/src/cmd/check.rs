@@ -30,6 +30,7 @@ use intact_findings::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage, private_file};
 use intact_report::documents::{CheckPart, CheckRun, check as check_page};
 use intact_report::page::Page;
+use intact_report::terminal::Length;
 use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -175,6 +176,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         next: next(check.budget(), check.config()),
         known: None,
         length: output.report.length(),
+        lines: 0,
     });
     let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
     let clock = Clock::start();
@@ -191,6 +193,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         rows,
         caveats,
         known,
+        lines,
         ladders,
     } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
@@ -206,16 +209,16 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         run: &head,
         facts: &facts,
     };
-    let print = |_: &Page<'_>, length| {
-        let paper = console::paper(length);
+    let print = |_: &Page<'_>, length: Length| {
         console::print_written(&match &known {
             Some(known) => {
                 let page = check_page(run, CheckPart::Rest(known));
-                intact_report::terminal::write_rest(&page, paper)
+                let paper = console::paper(length.split().1);
+                intact_report::terminal::write_rest(&page, paper, lines)
             }
             None => {
                 let page = check_page(run, CheckPart::All);
-                intact_report::terminal::write(&page, paper) + &ladders
+                intact_report::terminal::write(&page, console::paper(length)) + &ladders
             }
         });
     };

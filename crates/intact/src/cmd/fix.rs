@@ -84,7 +84,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     // a list of clients is looked through, so it is whole
     let length = match &found.clients[..] {
-        [_] if !args.full => Length::Screen,
+        [_] if !args.full => Length::SCREEN,
         _ => Length::Full,
     };
     for page in &pages {

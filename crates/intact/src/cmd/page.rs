@@ -38,7 +38,7 @@ impl From<PageLength> for Length {
         if length.full {
             Length::Full
         } else {
-            Length::Screen
+            Length::SCREEN
         }
     }
 }

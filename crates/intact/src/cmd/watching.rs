@@ -53,6 +53,8 @@ pub(crate) struct Early {
     pub(crate) known: Option<CheckFacts>,
     /// How much of the profile is printed.
     pub(crate) length: Length,
+    /// The lines of the card, once it is printed.
+    pub(crate) lines: usize,
 }
 
 /// What was recorded.
@@ -63,6 +65,8 @@ pub(crate) struct Watched {
     pub(crate) caveats: Vec<Caveat>,
     /// What the card was made of that is printed already.
     pub(crate) known: Option<CheckFacts>,
+    /// The lines of that card.
+    pub(crate) lines: usize,
     /// The packets as a page, unless they are printed already.
     pub(crate) ladders: String,
 }
@@ -109,6 +113,7 @@ impl Watching {
         Watched {
             rows: self.rows,
             caveats,
+            lines: self.early.as_ref().map_or(0, |early| early.lines),
             known: self.early.and_then(|early| early.known),
             ladders: self.ladders,
         }
@@ -124,8 +129,9 @@ impl Watching {
         };
         let mut page = intact_report::terminal::write(
             &documents::check(run, CheckPart::Early),
-            console::paper(early.length),
+            console::paper(early.length.split().0),
         );
+        early.lines = page.lines().count();
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
             console::print_written(&page);

@@ -124,7 +124,9 @@ fn headline(facts: &CapacityFacts) -> Option<Headline> {
     let longest = recovered.fold(None, |all: Option<f64>, one| {
         Some(all.unwrap_or(one).max(one))
     });
-    if let Some(seconds) = longest {
+    if facts.variants.iter().any(|one| one.recovery.is_some()) {
+        // where no condition broke, there was nothing to recover from
+        let seconds = longest.filter(|seconds| *seconds > 0.0)?;
         let caption = "from the end of the overload until the conditions held again";
         return Headline::new(
             text!("{}", Time(seconds * 1e3)),

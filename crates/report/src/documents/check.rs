@@ -67,22 +67,22 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     // the findings need all limits
     if !matches!(part, CheckPart::Early) {
         page.section(findings_in_full(found, own));
+        page.section(facts.drain.as_ref().map(drain::requests));
+        page.section(facts.drain.as_ref().map(drain::connections));
+        page.section(limits(facts));
     }
     if !matches!(part, CheckPart::Rest(_)) {
-        page.section(names(facts));
         page.section(versions(facts));
         page.section(waterfall(facts));
         page.section(tls(facts));
         page.section(facts.http2.as_ref().map(http2));
         page.section(facts.http3.as_ref().and_then(http3));
         page.section(state(facts));
+        page.section(names(facts));
     }
     if matches!(part, CheckPart::Early) {
         return page;
     }
-    page.section(facts.drain.as_ref().map(drain::requests));
-    page.section(facts.drain.as_ref().map(drain::connections));
-    page.section(limits(facts));
     page.section(settings(facts));
     page.section(skipped(facts));
     page.caveats = caveats(&facts.caveats);

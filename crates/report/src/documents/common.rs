@@ -36,9 +36,12 @@ pub(super) fn program(run: &Run) -> String {
     words.cloned().collect::<Vec<String>>().join(" ")
 }
 
-/// The caption of a headline where no request had a response.
-pub(super) fn no_response(requests: u64) -> Text {
-    text!("of {} had no response", counted(requests, "request"))
+/// The headline where no request had a response; `None` where none was sent.
+pub(super) fn no_response(requests: u64) -> Option<Headline> {
+    let caption = text!("of {} had no response", counted(requests, "request"));
+    (requests > 0)
+        .then(|| Headline::all_failed(caption))
+        .flatten()
 }
 
 /// Sentences of a verdict.

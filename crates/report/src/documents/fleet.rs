@@ -229,6 +229,7 @@ fn finding(one: &CommonFinding, facts: &CardsFacts) -> FindingGroup {
             evidence: Text::default(),
             cost: None,
         }],
+        count: 1,
         fix: Text::default(),
         risk: None,
         is_note: one.severity == Severity::Info,

@@ -73,7 +73,7 @@ fn headline(facts: &ScenarioFacts) -> Option<Headline> {
         return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
     if facts.requests.ok == 0 {
-        return Headline::all_failed(no_response(facts.requests.total));
+        return no_response(facts.requests.total);
     }
     let all: u64 = facts.populations.iter().map(|one| one.count).sum();
     let of = |reuse: Reuse| {

@@ -16,8 +16,10 @@ pub struct FindingGroup {
     pub severity: Severity,
     /// The rule's id.
     pub rule: &'static str,
-    /// The cases; at least one.
+    /// The cases; at least one. The last one may stand for several.
     pub cases: Vec<Case>,
+    /// How many findings they stand for.
+    pub count: u64,
     /// The remedy.
     pub fix: Text,
     /// What the remedy can break.
@@ -67,6 +69,7 @@ impl FindingGroup {
 
     /// The group of these findings, of which there is at least one.
     fn new(findings: &[&Finding], own: &str) -> FindingGroup {
+        let count = findings.len() as u64;
         let shown = if findings.len() < MANY {
             findings.len()
         } else {
@@ -80,6 +83,7 @@ impl FindingGroup {
             severity: worst.severity,
             rule: worst.rule,
             cases,
+            count,
             fix: sentence(&worst.fix),
             risk: worst.risk.as_deref().map(sentence),
             is_note: worst.severity == Severity::Info,
@@ -94,7 +98,7 @@ impl Case {
         let cost: f64 = costs.iter().sum();
         Case {
             subject: format!("{} others", Count(others.len() as u64)),
-            claim: Text::plain("The same, in other numbers (`--json` has each)."),
+            claim: Text::prose("The same, in other numbers (`--json` has each)."),
             evidence: Text::default(),
             cost: (cost > 0.0).then(|| Time(cost).into()),
         }

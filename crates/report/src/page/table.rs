@@ -77,6 +77,8 @@ impl Table {
 pub struct Rows<'a, T> {
     rows: &'a [T],
     table: Table,
+    /// The last column was left out, with what is said of it.
+    is_dropped: bool,
 }
 
 impl<'a, T> Rows<'a, T> {
@@ -85,6 +87,7 @@ impl<'a, T> Rows<'a, T> {
         Rows {
             rows,
             table: Table::default(),
+            is_dropped: false,
         }
     }
 
@@ -104,6 +107,7 @@ impl<'a, T> Rows<'a, T> {
         head: impl Into<String>,
         cell: impl Fn(&'a T) -> C,
     ) -> Rows<'a, T> {
+        self.is_dropped = false;
         self.table.columns.push(Column {
             head: head.into(),
             meaning: "",
@@ -134,6 +138,7 @@ impl<'a, T> Rows<'a, T> {
         let column = rows.table.columns.last();
         if column.is_some_and(|column| column.cells.iter().all(is_zero)) {
             rows.table.columns.pop();
+            rows.is_dropped = true;
         }
         rows
     }
@@ -144,7 +149,8 @@ impl<'a, T> Rows<'a, T> {
     }
 
     fn last(mut self, set: impl FnOnce(&mut Column)) -> Rows<'a, T> {
-        if let Some(column) = self.table.columns.last_mut() {
+        let column = self.table.columns.last_mut();
+        if let Some(column) = column.filter(|_| !self.is_dropped) {
             set(column);
         }
         self

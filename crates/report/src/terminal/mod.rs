@@ -57,14 +57,32 @@ impl TerminalOptions {
 /// How much of a page is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// At most [`SCREEN`] lines at 80 columns or more; what is left out is named.
-    Screen,
+    /// At most this number of lines at 80 columns or more; what is left out is named.
+    Lines(usize),
     /// All lines.
     Full,
 }
 
-/// Lines of a page that is not written in full.
-pub const SCREEN: usize = 40;
+impl Length {
+    /// One screen.
+    pub const SCREEN: Length = Length::Lines(40);
+
+    /// The first part of a page in two parts, and what is left for the other one.
+    pub fn split(self) -> (Length, Length) {
+        match self {
+            Length::Lines(lines) => (Length::Lines(lines / 2), Length::Lines(lines - lines / 2)),
+            Length::Full => (Length::Full, Length::Full),
+        }
+    }
+
+    /// The lines, if these are more.
+    fn exceeded_by(self, text: &str) -> Option<usize> {
+        match self {
+            Length::Lines(most) => (lines(text) > most).then_some(most),
+            Length::Full => None,
+        }
+    }
+}
 
 fn of_emphasis(emphasis: Emphasis) -> Style {
     match emphasis {
@@ -87,19 +105,26 @@ fn of_tone(tone: Tone) -> Style {
 /// The page. Its verdict comes again at the end if the page is longer than the terminal.
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut text = in_full(page, options);
-    if options.length == Length::Screen && lines(&text) > SCREEN {
+    if let Some(most) = options.length.exceeded_by(&text) {
         let mut out = Output::new(options);
         out.title(page);
-        text = screen::shortened(page, options, out.text);
+        text = screen::shortened(page, options, out.text, most);
     }
     let is_longer = options.height.is_some_and(|height| lines(&text) >= height);
-    if let Some(verdict) = page.verdict.first().filter(|_| is_longer) {
-        let mut out = Output::new(options);
-        out.blank_line();
-        out.prose(STRONG, verdict, "  ");
-        text.push_str(&out.text);
+    if is_longer {
+        text.push_str(&verdict_again(page, options));
     }
     text
+}
+
+/// The first sentence of the verdict, at the end of a long page.
+fn verdict_again(page: &Page<'_>, options: TerminalOptions) -> String {
+    let mut out = Output::new(options);
+    if let Some(verdict) = page.verdict.first() {
+        out.blank_line();
+        out.prose(STRONG, verdict, "  ");
+    }
+    out.text
 }
 
 fn in_full(page: &Page<'_>, options: TerminalOptions) -> String {
@@ -116,19 +141,25 @@ fn lines(text: &str) -> usize {
     text.lines().count()
 }
 
-/// What follows on a page whose beginning was written earlier: no title, and the figures at a
-/// glance come last.
-pub fn write_rest(page: &Page<'_>, options: TerminalOptions) -> String {
+/// What follows on a page whose beginning was written earlier, in `before` lines: no title.
+pub fn write_rest(page: &Page<'_>, options: TerminalOptions, before: usize) -> String {
     let mut out = Output::new(options);
     out.blank_line();
-    let before = out.text.clone();
-    out.body(page);
-    if options.length == Length::Screen && lines(&out.text) > SCREEN {
-        out.text = screen::shortened(page, options, before);
-    }
-    out.blank_line();
     out.facts(page);
-    out.text
+    if !page.verdict.is_empty() {
+        out.blank_line();
+    }
+    let title = out.text.clone();
+    out.body(page);
+    let mut text = match options.length.exceeded_by(&out.text) {
+        Some(most) => screen::shortened(page, options, title, most),
+        None => out.text,
+    };
+    let is_longer = |height| before + lines(&text) >= height;
+    if options.height.is_some_and(is_longer) {
+        text.push_str(&verdict_again(page, options));
+    }
+    text
 }
 
 /// Sections without a page around them.

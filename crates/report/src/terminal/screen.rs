@@ -5,7 +5,7 @@
 //! Sections are written whole or not at all, except for the first, which may be cut.
 
 use super::painted::FAINT;
-use super::{Output, SCREEN, TerminalOptions, lines};
+use super::{Output, TerminalOptions, lines};
 use crate::page::{Block, Depth, FindingGroup, Page, Section, Text};
 use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
@@ -23,12 +23,18 @@ const FOOTER: usize = 4;
 /// Titles of sections that are named; more are counted.
 const TITLES: usize = 6;
 
-/// The page below `title` in at most [`SCREEN`] lines, on 80 columns or more.
-pub(super) fn shortened(page: &Page<'_>, options: TerminalOptions, title: String) -> String {
+/// The page below `title` in at most `most` lines, on 80 columns or more.
+pub(super) fn shortened(
+    page: &Page<'_>,
+    options: TerminalOptions,
+    title: String,
+    most: usize,
+) -> String {
     let mut left_out = LeftOut::default();
     let mut screen = Screen {
         options,
         text: title,
+        most,
     };
     screen.verdict(page, &mut left_out);
     let caveats = screen.caveats(page, &mut left_out);
@@ -115,12 +121,13 @@ impl LeftOut {
 struct Screen {
     options: TerminalOptions,
     text: String,
+    most: usize,
 }
 
 impl Screen {
     /// Lines that are left if `kept` of them are for other things.
     fn room(&self, kept: usize) -> usize {
-        SCREEN.saturating_sub(lines(&self.text) + kept)
+        self.most.saturating_sub(lines(&self.text) + kept)
     }
 
     fn verdict(&mut self, page: &Page<'_>, left_out: &mut LeftOut) {
@@ -149,8 +156,8 @@ impl Screen {
         for (nth, group) in groups.iter().enumerate() {
             let before = out.text.len();
             out.claim(group);
-            if group.cases.len() > 1 {
-                let more = counted(group.cases.len() as u64 - 1, "further case");
+            if group.count > 1 {
+                let more = counted(group.count - 1, "further case");
                 out.wrapped(FAINT, &format!("and {more}"), "  ");
             }
             if !group.is_note && !group.fix.is_empty() {
@@ -253,7 +260,7 @@ mod tests {
     use intact_findings::Severity;
 
     const OPTIONS: TerminalOptions = TerminalOptions {
-        length: Length::Screen,
+        length: Length::SCREEN,
         ..TerminalOptions::plain(80)
     };
 
@@ -267,6 +274,7 @@ mod tests {
                 evidence: "39 opened after the client had closed the last one.".into(),
                 cost: None,
             }],
+            count: 1,
             fix: "Keep connections open. Node: one `new http.Agent`.".into(),
             risk: Some("A kept connection can meet the server's idle timer.".into()),
             is_note: false,
@@ -309,7 +317,7 @@ mod tests {
         for (findings, figures, caveats) in [(12, 30, 12), (1, 60, 1), (12, 2, 0), (0, 60, 0)] {
             let page = page(findings, figures, caveats);
             let text = write(&page, OPTIONS);
-            assert!(lines(&text) <= SCREEN, "{} lines:\n{text}", lines(&text));
+            assert!(lines(&text) <= 40, "{} lines:\n{text}", lines(&text));
             assert!(text.contains("--full adds "), "{text}");
             assert!(text.contains("line 0"), "no figures:\n{text}");
             assert_eq!(

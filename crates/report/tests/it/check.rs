@@ -282,7 +282,7 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
     let run = run();
     let first = intact_report::terminal::write(&of(&run, &known, CheckPart::Early), paper);
     let rest = of(&run, &facts, CheckPart::Rest(&known));
-    let rest = intact_report::terminal::write_rest(&rest, paper);
+    let rest = intact_report::terminal::write_rest(&rest, paper, 0);
     for (title, early) in [
         ("Versions", true),
         ("TLS\n", true),

@@ -64,7 +64,7 @@ pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
             "Requests and connections opened",
             lines(opened, Vec::new(), Axis::Count),
             text!(
-                "In each {}. Where the lines meet, every request opens a connection.",
+                "In each {}. Where the lines meet above 0, every request opens a connection.",
                 period
             ),
         ))
