@@ -28,10 +28,11 @@
 //!   FIN or RST, or the reset of its stream, and at the latest with its last byte.
 //! * **Outcome**: `client-closed` if the client closes or resets before the response is complete. A
 //!   FIN alone is a half-close, and a response that is complete after it is ok. A RST after the FIN
-//!   shows that the client had closed both directions: then the exchange ended with the FIN. `aborted` has two
-//!   causes: the run was stopped, or a capture ended while the client retransmitted a request.
-//!   [`intact_ledger::UnansweredRequest`] decides whether an unanswered request is `stale`, `reset`
-//!   or `closed`. A response whose end was not observed did not fail; its outcome is inferred.
+//!   shows that the client had closed both directions: then the exchange ended with the FIN.
+//!   `aborted` has two causes: the run was stopped, or a capture ended while the client
+//!   retransmitted a request. [`intact_ledger::UnansweredRequest`] decides whether an unanswered
+//!   request is `stale`, `reset` or `closed`. A response whose end was not observed did not fail;
+//!   its outcome is inferred.
 //! * **gRPC**: the outcome of a complete call follows from `grpc-status`, as in every producer
 //!   ([`intact_ledger::Exchange::judge_grpc`]). A call whose end was not observed did not fail; its
 //!   outcome is inferred.

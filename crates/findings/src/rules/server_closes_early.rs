@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_at_even_intervals_do_not_tell_a_number_from_an_age() {
+    fn requests_at_even_intervals_leave_a_number_or_an_age() {
         let limit = |requests: [u64; 2], ages_ms: [u64; 2]| {
             let mut ends = BTreeMap::new();
             for (requests, age) in requests.into_iter().zip(ages_ms) {
