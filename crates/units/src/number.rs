@@ -104,6 +104,9 @@ pub fn count(count: u64) -> String {
 
 /// Formats a mean of counts to a tenth, or as a whole number.
 pub fn mean(count: f64) -> String {
+    if count >= 999.95 {
+        return self::count(count.round() as u64);
+    }
     trimmed(&format!("{count:.1}")).to_owned()
 }
 

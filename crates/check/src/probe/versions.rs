@@ -130,6 +130,7 @@ fn ask_all(
     if !first.is_ok() {
         return Ok(());
     }
+    note_alt_svc(bench, &first);
     let is_h2 = tried.http == Protocol::Http2;
     let wanted = if is_h2 { HTTP2_REQUESTS } else { 2 };
     let mut answers = vec![first];
@@ -149,6 +150,15 @@ fn ask_all(
         bench.caller.linger(line, LINGER)?;
     }
     Ok(())
+}
+
+/// Keeps the announcement of HTTP/3 of a check that uses it: over HTTP/3 servers leave it out.
+fn note_alt_svc(bench: &mut ProbeContext<'_>, answered: &Answered) {
+    let mut values = answered.reply.all("alt-svc");
+    let value = values.find(|value| crate::alt_svc::http3(value).is_some());
+    if let (Some(value), Some(seen)) = (value, &mut bench.card.h3) {
+        seen.announced.get_or_insert_with(|| value.to_owned());
+    }
 }
 
 fn describe(answered: &Answered, tried: &mut VersionResult) {

@@ -4,7 +4,7 @@
 use super::{CheckFacts, CloseFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
 use crate::finding::{Finding, Severity};
 use crate::rules::ServerLimit;
-use crate::statement::{Statement, Value, list, statement, timer_s};
+use crate::statement::{Statement, Value, list, statement, text, timer_s};
 use intact_ledger::CloseKind;
 use intact_units::number::{tick, timer};
 
@@ -65,28 +65,34 @@ const IDLE: &str = "nginx `keepalive_timeout 75s`, Apache `KeepAliveTimeout`, No
 fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     // they use no HTTP/3 towards servers
     let measured = idle.measured_s.filter(|_| !idle.is_http3())?;
-    let longer: Vec<String> = BALANCERS
-        .iter()
-        .filter(|(_, keeps)| *keeps >= measured)
+    let longer = BALANCERS.iter().filter(|(_, keeps)| *keeps >= measured);
+    let longer: Vec<String> = longer
         .map(|(name, keeps)| format!("{name} {}", timer(keeps * 1e3)))
         .collect();
     if longer.is_empty() {
         return None;
     }
     let behind_all = measured <= BALANCERS[0].1;
+    // the lines of products name 75 s, which is longer than the first balancer's limit only
+    let fix = match behind_all {
+        true => format!(
+            "behind such a balancer set the server's limit above the balancer's (75 s, 650 s for Google): {}",
+            facts.server_advice(ServerLimit::Idle).unwrap_or_else(|| IDLE.to_owned())
+        ),
+        false => "nothing, unless such a balancer is in front: then set the server's limit above the balancer's".to_owned(),
+    };
+    let than = if behind_all { "common" } else { "some" };
     let claim = statement!(
-        "closes idle connections after {idle_timeout}, earlier than common load balancers do",
-        idle_timeout = timer_s(measured)
+        "closes idle connections after {idle_timeout}, earlier than {which} load balancers do",
+        idle_timeout = timer_s(measured),
+        which = text(than)
     );
     Some(Finding {
         evidence: statement!(
             "load balancers that keep idle connections longer: {balancers}",
             balancers = list(longer)
         ),
-        fix: Statement::text(format!(
-            "behind such a balancer set the server's limit above the balancer's (75 s, 650 s for Google): {}",
-            facts.server_advice(ServerLimit::Idle).unwrap_or_else(|| IDLE.to_owned())
-        )),
+        fix: Statement::text(fix),
         risk: Some("a balancer that sends into a connection that the server closes responds to its client with 502".into()),
         ..finding(
             facts,

@@ -23,10 +23,10 @@ const OF_CLIENT: &str = "Leave `Connection: close` out of the requests: look for
 /// The same, of a client whose library is known.
 const OF_KNOWN_CLIENT: &str = "Leave `Connection: close` out of the requests";
 /// Where a server's announcement comes from.
-const OF_SERVER: &str = "Let the server keep connections: look for `Connection: close` set by hand, nginx `keepalive_timeout 0;`, Apache `KeepAlive Off`, Node `server.maxRequestsPerSocket = 1`, Python's http.server without `protocol_version = \"HTTP/1.1\"`, sync workers of gunicorn, or a proxy that adds it. The client is not the cause";
+const OF_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, nginx `keepalive_timeout 0;`, Apache `KeepAlive Off`, Node `server.maxRequestsPerSocket = 1`, Python's http.server without `protocol_version = \"HTTP/1.1\"`, sync workers of gunicorn, or a proxy that adds it. The client is not the cause";
 
 /// The same, of a server that is known.
-const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
+const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
 
 /// What helps where the error responses announce the end.
 const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
@@ -62,7 +62,7 @@ fn announced(bill: &mut Attribution<'_>) -> Vec<Finding> {
         let claims = bill.claim_by(why, 1).into_iter();
         claims.map(move |one| {
             let said = statement!(
-                "the {side} ends connections after one request: {announcements} (`Connection: close` or HTTP/1.0) led to a new connection",
+                "the {side} ends connections after one request: {announcements} (`Connection: close`, HTTP/1.0, or a response without a length) led to a new connection",
                 side = text(side),
                 announcements = Value::Count(one.openings, "announcement")
             );

@@ -127,7 +127,7 @@ impl Watching {
             run: &early.run,
             facts: &facts,
         };
-        let mut page = intact_report::terminal::write(
+        let mut page = intact_report::terminal::write_first(
             &documents::check(run, CheckPart::Early),
             console::paper(early.length.split().0),
         );

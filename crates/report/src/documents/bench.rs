@@ -347,22 +347,7 @@ fn latency(one: BenchRun<'_>) -> Section {
         .variants
         .iter()
         .filter(|one| !one.modes.is_empty())
-        .map(|one| {
-            let modes = one.modes.iter().map(|mode| {
-                format!(
-                    "{} {} at {}",
-                    Share(mode.share),
-                    mode.name,
-                    Time(mode.mean_ms)
-                )
-            });
-            text!(
-                "{}: {}.",
-                &one.name,
-                modes.collect::<Vec<String>>().join(", ")
-            )
-            .into()
-        });
+        .map(|one| populations::modes(&one.name, &one.modes).into());
     let bars = facts
         .variants
         .iter()
@@ -617,7 +602,7 @@ fn how(facts: &BenchFacts) -> Vec<Text> {
     );
     let is_closed = facts.variants.iter().any(|one| one.open_loop.is_none());
     let closed = is_closed.then(|| {
-        Text::plain(
+        Text::prose(
             "The loop is closed: each connection sends its next request after a response. So a pause of the server delays as many requests as there are connections, and the \
              percentiles leave out those that users would have sent meanwhile (coordinated omission). `--rate` has requests due by a schedule.",
         )

@@ -66,10 +66,11 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         .map_or("", |finding| finding.subject.as_str());
     // the findings need all limits
     if !matches!(part, CheckPart::Early) {
+        // the limits are the verdict in figures
+        page.section(limits(facts));
         page.section(findings_in_full(found, own));
         page.section(facts.drain.as_ref().map(drain::requests));
         page.section(facts.drain.as_ref().map(drain::connections));
-        page.section(limits(facts));
     }
     if !matches!(part, CheckPart::Rest(_)) {
         page.section(versions(facts));
@@ -200,6 +201,36 @@ fn names(facts: &CheckFacts) -> Option<Section> {
     Some(Section::new("names", text!("Name {}", &names.name)).summary(table.table()))
 }
 
+/// One version of HTTP over the versions of TLS in which it was the same; at least one.
+struct EqualVersions<'a>(Vec<&'a VersionFacts>);
+
+impl<'a> EqualVersions<'a> {
+    fn of(versions: impl Iterator<Item = &'a VersionFacts>) -> Vec<EqualVersions<'a>> {
+        let shown = |one: &VersionFacts| {
+            let fields = [one.connection.clone(), one.keep_alive.clone()];
+            (one.name(), reused(one), one.curl, fields)
+        };
+        let mut rows: Vec<EqualVersions<'a>> = Vec::new();
+        for one in versions {
+            match rows.iter_mut().find(|row| shown(row.first()) == shown(one)) {
+                Some(row) => row.0.push(one),
+                None => rows.push(EqualVersions(vec![one])),
+            }
+        }
+        rows
+    }
+
+    fn first(&self) -> &'a VersionFacts {
+        self.0[0]
+    }
+
+    /// What each has, in order.
+    fn joined(&self, what: impl Fn(&'a VersionFacts) -> Option<&'a str>) -> Option<String> {
+        let all: Vec<&str> = self.0.iter().filter_map(|one| what(one)).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
 /// HTTP and TLS versions, and whether a connection survives other methods.
 fn versions(facts: &CheckFacts) -> Section {
     // a TLS version that the server refuses takes one line, not one for each version of HTTP
@@ -207,25 +238,23 @@ fn versions(facts: &CheckFacts) -> Section {
         let mut all = facts.versions.iter().filter(|one| one.tls == tls);
         tls.is_some() && all.all(|one| one.failed == Some(Failure::TlsVersion.id()))
     };
-    let shown: Vec<&VersionFacts> = facts
-        .versions
-        .iter()
-        .filter(|one| !is_refused(one.tls))
-        .collect();
+    let shown = facts.versions.iter().filter(|one| !is_refused(one.tls));
+    let shown = EqualVersions::of(shown);
     let table = Rows::of(&shown)
-        .column("HTTP", |one| one.name())
-        .column("TLS", |one| one.tls)
-        .column("reused", |one| {
+        .column("HTTP", |all| all.first().name())
+        .column("TLS", |all| all.joined(|one| one.tls))
+        .column("reused", |all| {
+            let one = all.first();
             Cell::from(reused(one)).alarm_if(one.reused == Some(false) && one.http != "1.0")
         })
         .about("the server responded to a second request on the same connection")
-        .ranked(1, "curl says", |one| one.curl)
+        .ranked(1, "curl says", |all| all.first().curl)
         .about("after the first response")
-        .ranked(2, "Connection", |one| one.connection.as_ref())
+        .ranked(2, "Connection", |all| all.first().connection.as_ref())
         .about("as sent")
-        .ranked(3, "Keep-Alive", |one| one.keep_alive.as_ref())
+        .ranked(3, "Keep-Alive", |all| all.first().keep_alive.as_ref())
         .about("as sent")
-        .full("cipher", |one| one.cipher.as_ref())
+        .full("cipher", |all| all.joined(|one| one.cipher.as_deref()))
         .table();
     let mut refused: Vec<&str> = facts.versions.iter().filter_map(|one| one.tls).collect();
     refused.retain(|tls| {
@@ -238,7 +267,8 @@ fn versions(facts: &CheckFacts) -> Section {
     let refused = refused
         .into_iter()
         .map(|tls| note(text!("TLS {} offered: refused", tls)));
-    let older = facts.tls_older.iter().map(offered);
+    let older = offered(&facts.tls_older);
+    let over_quic = facts.http3.as_ref().filter(|_| facts.drain.is_none());
     let survives = Rows::of(&facts.methods)
         .column("request", |one| &one.what)
         .column("status", |one| one.status.map(|status| status.to_string()))
@@ -258,31 +288,37 @@ fn versions(facts: &CheckFacts) -> Section {
     )
     .summary(table)
     .summary(
-        refused
+        over_quic
+            .map(alt_svc)
+            .into_iter()
+            .chain(refused)
             .chain(older)
-            .chain(
-                facts
-                    .http3
-                    .as_ref()
-                    .filter(|_| facts.drain.is_none())
-                    .map(alt_svc),
-            )
             .collect::<Vec<Block>>(),
     )
     .summary(survives)
 }
 
-fn offered(old: &OldTls) -> Block {
-    let result = match old.accepted {
-        Some(true) => "accepted",
-        Some(false) => "refused",
-        None => "no response",
-    };
-    let detail = old
-        .detail
-        .as_ref()
-        .map_or_else(String::new, |detail| format!(" ({detail})"));
-    note(text!("TLS {} offered: {}{}", old.version, result, detail))
+/// The old versions of TLS, those with one result together.
+fn offered(old: &[OldTls]) -> Vec<Block> {
+    let mut results: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in old {
+        let result = match one.accepted {
+            Some(true) => "accepted",
+            Some(false) => "refused",
+            None => "no response",
+        };
+        let detail = one.detail.as_ref();
+        let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
+        let result = format!("{result}{detail}");
+        match results.iter_mut().find(|(other, _)| *other == result) {
+            Some((_, versions)) => versions.push(one.version),
+            None => results.push((result, vec![one.version])),
+        }
+    }
+    let notes = results
+        .into_iter()
+        .map(|(result, versions)| note(text!("TLS {} offered: {}", versions.join(", "), result)));
+    notes.collect()
 }
 
 /// The announcement of HTTP/3: whether it works.

@@ -26,7 +26,7 @@ pub(super) fn section(like: Option<&Likeness>) -> Option<Section> {
         })
         .about("unknown: one side does not show it")
         .table();
-    let title = text!("Like production? {}", &like.production.name);
+    let title = text!("Like production ({})?", &like.production.name);
     let words = "A test whose connections are used otherwise measures other setups, other queues and another share of requests that wait for both.";
     Some(Section::new("like", title).summary(table.note(Text::prose(words))))
 }

@@ -3,8 +3,9 @@
 
 use crate::page::*;
 use intact_findings as findings;
+use intact_findings::bench::Mode;
 use intact_ledger::{Phase, Reuse};
-use intact_units::Quantity::Time;
+use intact_units::Quantity::{Share, Time};
 use intact_units::plural::counted;
 
 /// The tone of a kind of connection.
@@ -24,6 +25,19 @@ fn name(reuse: Option<Reuse>) -> &'static str {
         Some(Reuse::Reused) => "reused",
         None => "not known",
     }
+}
+
+/// The parts of a distribution in words: those of new and of reused connections, or two modes.
+pub(super) fn modes(whose: &str, modes: &[Mode]) -> Text {
+    let each = modes.iter().map(|mode| {
+        let name = match mode.name {
+            "fresh" => "new",
+            name => name,
+        };
+        format!("{} {name} at {}", Share(mode.share), Time(mode.mean_ms))
+    });
+    let each = each.collect::<Vec<String>>().join(", ");
+    text!("{}: {} on average.", whose, each)
 }
 
 /// The populations over one axis, each with its figures.
@@ -59,7 +73,7 @@ pub(super) fn shares(populations: &[findings::Population]) -> Panel {
     let all: u64 = populations.iter().map(|one| one.count).sum();
     let mut panel = panel("", populations);
     for (shown, one) in panel.populations.iter_mut().zip(populations) {
-        let share = Quantity::Share(one.count as f64 / all.max(1) as f64);
+        let share = Share(one.count as f64 / all.max(1) as f64);
         shown.words = format!("{share}, {}", shown.words);
     }
     panel
@@ -168,5 +182,5 @@ pub(super) fn mean(
 
 /// A share of requests that reused a connection, or its range.
 pub(super) fn reuse(share: Option<f64>, range: Option<[f64; 2]>) -> Cell {
-    Cell::ranged(share, range, Quantity::Share)
+    Cell::ranged(share, range, Share)
 }

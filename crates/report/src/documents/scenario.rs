@@ -194,18 +194,7 @@ fn latency(facts: &ScenarioFacts) -> Section {
         false => "Distribution of latency",
     };
     let modes = facts.sessions.iter().filter(|one| !one.modes.is_empty());
-    let modes = modes.map(|one| {
-        let modes = one.modes.iter().map(|mode| {
-            let name = if mode.name == "fresh" {
-                "new"
-            } else {
-                mode.name
-            };
-            format!("{} {name} at {}", Share(mode.share), Time(mode.mean_ms))
-        });
-        let modes = modes.collect::<Vec<String>>().join(", ");
-        text!("{}: {} on average.", &one.name, modes)
-    });
+    let modes = modes.map(|one| populations::modes(&one.name, &one.modes));
     let words = text!(
         "Latency of complete requests of all sessions, setup included; further left is faster. A request is new if it waited for any part of its connection's \
          setup. {}",

@@ -13,6 +13,8 @@ const BIN: f64 = 5.0;
 const MARGIN: f64 = 30.0;
 /// Share of the values at either end that may lie beyond the axis, where a note counts them.
 const CUT: f64 = 0.002;
+/// A bucket with fewer values is not spread over bars.
+const FEW: u64 = 20;
 /// Above this ratio of the ends the axis is logarithmic.
 const WIDE: f64 = 12.0;
 
@@ -54,6 +56,10 @@ impl Histogram {
         let bands = || self.0.iter().filter_map(|panel| panel.band.as_ref());
         let low = bands().map(|band| band.from).fold(low, f64::min);
         let high = bands().map(|band| band.to).fold(high, f64::max);
+        // without any duration there is nothing to compare
+        if high <= 0.0 {
+            return None;
+        }
         if high > low.max(1e-9) * WIDE {
             return Some(((low.max(1e-6) / 1.1, high * 1.1), ScaleKind::Logarithmic));
         }
@@ -192,9 +198,15 @@ impl<'a> Bins<'a> {
                     beyond += count;
                     continue;
                 }
-                // a bucket may be wider than a bar: its values are spread over what it covers
+                // a bucket may be wider than a bar: its values are spread over what it covers,
+                // unless they are so few that parts of them would show
                 let bar_of = |value: f64| (scale.place(value) - from) / width;
                 let (first, last) = (bar_of(low), bar_of(high).max(bar_of(low) + 1e-9));
+                if count < FEW {
+                    let middle = ((first + last) / 2.0) as usize;
+                    bars[middle.min(bins - 1)] += count as f64;
+                    continue;
+                }
                 for (bar, sum) in bars
                     .iter_mut()
                     .enumerate()

@@ -67,10 +67,13 @@ impl Length {
     /// One screen.
     pub const SCREEN: Length = Length::Lines(40);
 
-    /// The first part of a page in two parts, and what is left for the other one.
+    /// A little less than half for the first part of a page in two parts, and the rest.
     pub fn split(self) -> (Length, Length) {
         match self {
-            Length::Lines(lines) => (Length::Lines(lines / 2), Length::Lines(lines - lines / 2)),
+            Length::Lines(lines) => {
+                let first = lines * 9 / 20;
+                (Length::Lines(first), Length::Lines(lines - first))
+            }
             Length::Full => (Length::Full, Length::Full),
         }
     }
@@ -108,7 +111,7 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     if let Some(most) = options.length.exceeded_by(&text) {
         let mut out = Output::new(options);
         out.title(page);
-        text = screen::shortened(page, options, out.text, most);
+        text = screen::shortened(page, options, out.text, most, true);
     }
     let is_longer = options.height.is_some_and(|height| lines(&text) >= height);
     if is_longer {
@@ -141,18 +144,29 @@ fn lines(text: &str) -> usize {
     text.lines().count()
 }
 
+/// The first part of a page, of which the rest follows: that one names what is left out.
+pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> String {
+    let text = in_full(page, options);
+    let Some(most) = options.length.exceeded_by(&text) else {
+        return text;
+    };
+    let mut out = Output::new(options);
+    out.title(page);
+    screen::shortened(page, options, out.text, most, false)
+}
+
 /// What follows on a page whose beginning was written earlier, in `before` lines: no title.
 pub fn write_rest(page: &Page<'_>, options: TerminalOptions, before: usize) -> String {
     let mut out = Output::new(options);
     out.blank_line();
     out.facts(page);
+    let title = out.text.clone();
     if !page.verdict.is_empty() {
         out.blank_line();
     }
-    let title = out.text.clone();
     out.body(page);
     let mut text = match options.length.exceeded_by(&out.text) {
-        Some(most) => screen::shortened(page, options, title, most),
+        Some(most) => screen::shortened(page, options, title, most, true),
         None => out.text,
     };
     let is_longer = |height| before + lines(&text) >= height;

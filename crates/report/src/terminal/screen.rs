@@ -23,12 +23,14 @@ const FOOTER: usize = 4;
 /// Titles of sections that are named; more are counted.
 const TITLES: usize = 6;
 
-/// The page below `title` in at most `most` lines, on 80 columns or more.
+/// The page below `title` in at most `most` lines, on 80 columns or more. `names_rest`: what is left
+/// out is named at the end.
 pub(super) fn shortened(
     page: &Page<'_>,
     options: TerminalOptions,
     title: String,
     most: usize,
+    names_rest: bool,
 ) -> String {
     let mut left_out = LeftOut::default();
     let mut screen = Screen {
@@ -38,7 +40,8 @@ pub(super) fn shortened(
     };
     screen.verdict(page, &mut left_out);
     let caveats = screen.caveats(page, &mut left_out);
-    let kept = lines(&caveats) + FOOTER;
+    let footer = if names_rest { FOOTER } else { 0 };
+    let kept = lines(&caveats) + footer;
     let is_figures = |section: &Section| groups(section).is_empty();
     let findings = page
         .sections
@@ -60,7 +63,9 @@ pub(super) fn shortened(
         }
     }
     screen.text.push_str(&caveats);
-    screen.footer(&left_out);
+    if names_rest {
+        screen.footer(&left_out);
+    }
     screen.text
 }
 

@@ -2,8 +2,9 @@
 //! shortens words.
 
 use super::painted::{ALARM, FAINT, PLAIN, Painted};
-use super::{TerminalOptions, escape, shorten};
+use super::{Length, TerminalOptions, escape, shorten};
 use crate::page::{Column, Table, Text, text};
+use intact_units::plural::counted;
 
 /// Columns of letters that words get at least, unless they need fewer.
 const WORDS: usize = 34;
@@ -63,7 +64,8 @@ impl<'a> Letters<'a> {
 /// Lays a table out.
 pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
     let shown = table.columns.iter().filter(|column| !column.is_full);
-    let rows = table.brief.unwrap_or(usize::MAX).min(table.rows());
+    let brief = table.brief.filter(|_| options.length != Length::Full);
+    let rows = brief.unwrap_or(usize::MAX).min(table.rows());
     let mut columns: Vec<Letters<'_>> = shown.map(|column| Letters::new(column, rows)).collect();
     let dropped = fit(&mut columns, options.width);
     let heads = columns.iter().map(|letters| letters.padded(&letters.head));
@@ -82,7 +84,8 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
     }
     let mut notes = Vec::new();
     if table.rows() > rows {
-        notes.push(text!("{} more rows: see --json", table.rows() - rows));
+        let more = counted((table.rows() - rows) as u64, "more row");
+        notes.push(text!("{}: see --json", more));
     }
     if !dropped.is_empty() {
         notes.push(text!("no room for: {} (see --json)", dropped.join(", ")));

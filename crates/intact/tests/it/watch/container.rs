@@ -23,7 +23,9 @@ import http.client, sys
 for _ in range(2):
     one = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
     one.request("GET", "/")
-    print(one.getresponse().status)
+    response = one.getresponse()
+    response.read()
+    print(response.status)
 """
 function = """
 import http.client, os, sys

@@ -21,7 +21,9 @@ context = ssl.create_default_context(cafile=authority)
 for _ in range(5):
     one = http.client.HTTPSConnection('localhost', int(port), context=context)
     one.request('GET', '/')
-    print(one.getresponse().status)
+    response = one.getresponse()
+    response.read()
+    print(response.status)
 ";
 const ANSWERS: &str = "200\n200\n200\n200\n200\n";
 const NO_PLACE: &str = "There is no place where programs could log the keys of TLS connections";
