@@ -49,7 +49,7 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
             .unwrap_or_else(|| panic!("{title}: {page}"))
     };
     assert_eq!(page.matches("intact check http").count(), 1, "{page}");
-    assert!(at("One request, phase by phase") < at("Not probed"));
+    assert!(at("Versions: does a second request") < at("Limits of a connection"));
 }
 
 /// A check of one hostile server; what is wrong, if anything.
