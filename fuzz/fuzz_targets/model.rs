@@ -31,7 +31,7 @@ fuzz_target!(|text: &str| {
             "{reused} {configured} {new}"
         );
         let forecast = Forecast::new(&chain, counting, Reuse::Configured);
-        let page = documents::model(&forecast, "fuzz", None, true);
+        let page = documents::model(&forecast, "fuzz", None);
         let text = terminal::write(&page, TerminalOptions::plain(80));
         assert!(
             text.chars()

@@ -23,8 +23,8 @@ const FOOTER: usize = 4;
 /// Titles of sections that are named; more are counted.
 const TITLES: usize = 6;
 
-/// The page below `title` in at most `most` lines, on 80 columns or more. `names_rest`: what is left
-/// out is named at the end.
+/// The page below `title` in at most `most` lines, on 80 columns or more. `names_rest`: what is
+/// left out is named at the end.
 pub(super) fn shortened(
     page: &Page<'_>,
     options: TerminalOptions,
