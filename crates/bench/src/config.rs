@@ -298,8 +298,7 @@ impl Config {
             _ => None,
         };
         let mut request = spec.format(choice.http);
-        let has_streams = matches!(choice.http, Protocol::Http2 | Protocol::Http3);
-        request.closes |= !choice.keepalive && !has_streams;
+        request.closes |= !choice.keepalive && !choice.http.has_streams();
         Ok(request)
     }
 }

@@ -91,8 +91,7 @@ fn check_axes(config: &Config) -> Result<(), ConfigError> {
     let axes = &config.axes;
     check_http3(config)?;
     io_backend::check_protocols(config.io, &config.axes.http)?;
-    let has_streams = |http: &Protocol| matches!(http, Protocol::Http2 | Protocol::Http3);
-    if !axes.http.iter().any(has_streams) && axes.streams != [1] {
+    if !axes.http.iter().any(|http| http.has_streams()) && axes.streams != [1] {
         return refuse(
             "--streams",
             "only HTTP/2 and HTTP/3 have streams, and no variant speaks either; add --http 2",

@@ -339,11 +339,6 @@ impl TlsChoice {
     }
 }
 
-/// Whether a connection carries several exchanges at once.
-fn has_streams(http: Protocol) -> bool {
-    matches!(http, Protocol::Http2 | Protocol::Http3)
-}
-
 impl Load {
     /// An open loop for each rate, or the closed one.
     fn loops(&self) -> Vec<Option<OpenLoop>> {
@@ -409,10 +404,10 @@ impl Axes {
                     let resume = resume && tls != TlsChoice::None;
                     for early_data in self.early_choices(tls, resume) {
                         for (nth, &streams) in self.streams.iter().enumerate() {
-                            if !has_streams(http) && nth > 0 {
+                            if !http.has_streams() && nth > 0 {
                                 continue;
                             }
-                            let streams = if has_streams(http) { streams } else { 1 };
+                            let streams = if http.has_streams() { streams } else { 1 };
                             for &keepalive in &self.keepalive {
                                 let lives = self.connection.choices(keepalive, http);
                                 choices.extend(lives.into_iter().map(|connection| AxisValues {

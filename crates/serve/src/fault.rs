@@ -35,9 +35,7 @@ impl Fault {
     pub fn failure(self, protocol: Protocol) -> Option<Failure> {
         Some(match self {
             Fault::Stall | Fault::StallMidBody | Fault::Trickle => Failure::Timeout,
-            Fault::ResetMidBody if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
-                Failure::StreamReset
-            }
+            Fault::ResetMidBody if protocol.has_streams() => Failure::StreamReset,
             // the second answer stands where only trailers may be
             Fault::TwoAnswers if protocol == Protocol::Http3 => Failure::Malformed,
             Fault::ResetMidBody | Fault::ResetBeforeAnswer => Failure::Reset,

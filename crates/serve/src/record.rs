@@ -158,7 +158,7 @@ impl Record {
             connect: Some(Span::new(connection.at, connection.at)),
             ..connection.setup
         };
-        let is_stream = has_streams(version);
+        let is_stream = version.has_streams();
         let has_waited = wait.has_waited(&setup, begun, ordinal, is_stream);
         Reuse::of(has_waited, Some(ordinal))
     }
@@ -285,7 +285,7 @@ impl OpenExchange {
         let record = &self.record;
         record.last_end.set(exchange.end);
         // a stream may fail alone
-        let fails_alone = has_streams(self.version) && self.fault.is_none();
+        let fails_alone = self.version.has_streams() && self.fault.is_none();
         if !exchange.outcome.is_ok() && !fails_alone {
             record.cut.set(true);
         }
@@ -330,11 +330,6 @@ impl DerefMut for OpenExchange {
     fn deref_mut(&mut self) -> &mut Exchange {
         &mut self.exchange
     }
-}
-
-/// Whether exchanges of one connection overlap, each on a stream of its own.
-fn has_streams(version: Protocol) -> bool {
-    matches!(version, Protocol::Http2 | Protocol::Http3)
 }
 
 /// The number of a connection in its run.

@@ -91,7 +91,7 @@ impl AssignedConnection {
             terms: KeepAliveTerms::default(),
             open_before: false,
             is_inferred: false,
-            multiplexes: matches!(entry.protocol, Some(Protocol::Http2 | Protocol::Http3)),
+            multiplexes: entry.protocol.is_some_and(Protocol::has_streams),
             free_at: 0,
             carried: 0,
             is_new: false,

@@ -396,7 +396,7 @@ fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, silence: u64, oth
 }
 
 fn multiplexes(line: &Line<'_>) -> bool {
-    matches!(line.protocol, Some(Protocol::Http2 | Protocol::Http3))
+    line.protocol.is_some_and(Protocol::has_streams)
 }
 
 /// The exchange of a line; times in nanoseconds since 1970.

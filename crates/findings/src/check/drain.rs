@@ -242,8 +242,7 @@ fn could_announce(drain: &Drain, at: usize, connection: &DrainConnection) -> boo
     let is_late = |ended_at: Nanos| ended_at >= drain.at.after(REACTION);
     let responded =
         |one: &DrainRequest| one.connection == at && one.outcome.is_ok() && is_late(one.ended_at);
-    let by_goaway = matches!(connection.http, Protocol::Http2 | Protocol::Http3);
-    by_goaway || drain.requests.iter().any(responded)
+    connection.http.has_streams() || drain.requests.iter().any(responded)
 }
 
 fn process(drain: &Drain) -> DrainedProcess {

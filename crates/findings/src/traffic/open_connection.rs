@@ -214,5 +214,5 @@ impl OpenConnection {
 
 /// Whether a connection carries several exchanges at once.
 pub(super) fn multiplexes(connection: &Connection) -> bool {
-    matches!(connection.protocol, Some(Protocol::Http2 | Protocol::Http3))
+    connection.protocol.is_some_and(Protocol::has_streams)
 }

@@ -64,7 +64,7 @@ impl OpenReason {
             .announced_by
             .or(last.and_then(|last| last.close_sent_by));
         // a client's GOAWAY says no more than the close that follows it (RFC 9113 section 6.8)
-        let announced = announced.filter(|&side| side == Side::Server || !has_frames(live));
+        let announced = announced.filter(|&side| side == Side::Server || !live.multiplexes());
         let is_stale = close.moment == Some(ClosePoint::Stale);
         if (is_stale && announced.is_none()) || last.is_some_and(|last| last.stale) {
             return OpenReason::Stale;
@@ -133,13 +133,6 @@ impl OpenReason {
                 | Broken
         )
     }
-}
-
-fn has_frames(live: &OpenConnection) -> bool {
-    matches!(
-        live.connection.protocol,
-        Some(Protocol::Http2 | Protocol::Http3)
-    )
 }
 
 fn is_old(live: &OpenConnection) -> bool {

@@ -90,6 +90,11 @@ impl Protocol {
             Protocol::Amqp => "amqp",
         }
     }
+
+    /// Whether exchanges of one connection overlap, each on a stream of its own.
+    pub fn has_streams(self) -> bool {
+        matches!(self, Protocol::Http2 | Protocol::Http3)
+    }
 }
 
 /// The steps of a connection's setup; a step that did not happen or was not observed is absent.

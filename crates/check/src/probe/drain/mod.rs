@@ -111,8 +111,7 @@ fn measure(
 ) -> Result<(), Ended> {
     for &(version, keeps) in spoken {
         for (role, one, two) in CONNECTIONS {
-            let is_multiplexed = matches!(version, Protocol::Http2 | Protocol::Http3);
-            let many = if is_multiplexed { two } else { one };
+            let many = if version.has_streams() { two } else { one };
             // a connection that the server does not keep can only carry a request in flight
             let many = if keeps || role == DrainRole::InFlight {
                 many
