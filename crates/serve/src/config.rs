@@ -86,6 +86,18 @@ pub struct TlsConfig {
     pub early_data: u32,
 }
 
+impl TlsConfig {
+    /// These versions, with two tickets per handshake and no early data.
+    pub fn new(authority: Arc<CertificateAuthority>, versions: Vec<TlsVersion>) -> TlsConfig {
+        TlsConfig {
+            authority,
+            versions,
+            tickets: 2,
+            early_data: 0,
+        }
+    }
+}
+
 /// Everything about a server.
 #[derive(Clone, Debug)]
 pub struct Config {

@@ -161,12 +161,8 @@ impl Hostile {
             source,
         };
         let kind = file.serve.certificate().map_err(wrong)?;
-        let tls = TlsConfig {
-            authority: Arc::new(CertificateAuthority::issue(&[], kind)?),
-            versions: vec![TlsVersion::Tls12, TlsVersion::Tls13],
-            tickets: 2,
-            early_data: 0,
-        };
+        let authority = Arc::new(CertificateAuthority::issue(&[], kind)?);
+        let tls = TlsConfig::new(authority, vec![TlsVersion::Tls12, TlsVersion::Tls13]);
         let mut config = file.serve.config().map_err(wrong)?;
         config.tls = Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls));
         Ok(Hostile {

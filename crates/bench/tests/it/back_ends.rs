@@ -123,12 +123,7 @@ fn both_count_the_same_connections_requests_and_bytes() {
     let server = intact_serve::Config {
         tls: Some((
             ([127, 0, 0, 1], 0).into(),
-            TlsConfig {
-                authority,
-                versions: vec![TlsVersion::Tls12, TlsVersion::Tls13],
-                tickets: 2,
-                early_data: 0,
-            },
+            TlsConfig::new(authority, vec![TlsVersion::Tls12, TlsVersion::Tls13]),
         )),
         ..intact_serve::Config::default()
     };

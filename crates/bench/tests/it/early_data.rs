@@ -149,12 +149,8 @@ fn request_once(client: &Client, address: SocketAddr, recorded: &mut Recorded) {
 fn refused_early_data_is_counted_and_the_request_sent_again() {
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
     let server = |address: SocketAddr| {
-        let tls = TlsConfig {
-            authority: authority.clone(),
-            versions: vec![TlsVersion::Tls13],
-            tickets: 2,
-            early_data: 16_384,
-        };
+        let mut tls = TlsConfig::new(authority.clone(), vec![TlsVersion::Tls13]);
+        tls.early_data = 16_384;
         TestServer::start(intact_serve::Config {
             tls: Some((address, tls)),
             ..intact_serve::Config::default()

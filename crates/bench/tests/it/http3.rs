@@ -29,12 +29,7 @@ pub(crate) fn against(
     adjust: impl FnOnce(&mut Config),
 ) -> (Record, Totals) {
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-    let tls = TlsConfig {
-        authority: authority.clone(),
-        versions: vec![TlsVersion::Tls13],
-        tickets: 2,
-        early_data: 0,
-    };
+    let tls = TlsConfig::new(authority.clone(), vec![TlsVersion::Tls13]);
     let mut server = intact_serve::Config {
         tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
         http3: true,
@@ -484,12 +479,8 @@ impl Driven {
 fn a_request_that_was_refused_as_early_data_is_sent_again() {
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
     let start = |address: SocketAddr| {
-        let tls = TlsConfig {
-            authority: authority.clone(),
-            versions: vec![TlsVersion::Tls13],
-            tickets: 2,
-            early_data: 16_384,
-        };
+        let mut tls = TlsConfig::new(authority.clone(), vec![TlsVersion::Tls13]);
+        tls.early_data = 16_384;
         let config = intact_serve::Config {
             tls: Some((address, tls)),
             http3: true,

@@ -2,18 +2,16 @@
 //! during other probes.
 
 use crate::hostile::Observed;
+use crate::http3::secure_server;
 use intact_check::{
     Check, CheckProgress, Config, DrainConfig, EndSignal, ExtraRequest, ProbeKind, ProcessState,
     ServerProcess, ServerProfile,
 };
 use intact_client::Clock;
-use intact_client::tls::Verify;
 use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};
-use intact_ledger::{Event, Failure, Outcome, Protocol, TlsVersion};
-use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
+use intact_ledger::{Event, Failure, Outcome, Protocol};
+use intact_serve::{TestServer, Totals};
 use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -103,22 +101,10 @@ fn measure_with(
 
 #[test]
 fn over_http3_each_kept_connection_gets_its_goaway() {
-    let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-    let tls = TlsConfig {
-        authority: authority.clone(),
-        versions: vec![TlsVersion::Tls13],
-        tickets: 2,
-        early_data: 0,
-    };
-    let server = TestServer::start(intact_serve::Config {
-        tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
-        http3: true,
-        drain: HANG,
-        ..intact_serve::Config::default()
-    })
-    .unwrap();
-    let mut config = Config::new(&format!("https://{}/", server.addresses().tls.unwrap())).unwrap();
-    config.credentials.verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
+    let (server, mut config) = secure_server(|server| {
+        server.http3 = true;
+        server.drain = HANG;
+    });
     config.http = Some(Protocol::Http3);
     let mut played = Played::of(server, false);
     let (drain, ..) = measure_with(config, &mut played, HANG);

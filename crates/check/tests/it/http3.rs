@@ -48,29 +48,32 @@ fn check_until(
     (profile.h3, opened, totals)
 }
 
+/// A server with TLS 1.3, and a check of it.
+pub(crate) fn secure_server(
+    change: impl FnOnce(&mut intact_serve::Config),
+) -> (TestServer, Config) {
+    let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
+    let tls = TlsConfig::new(authority.clone(), vec![TlsVersion::Tls13]);
+    let mut server = intact_serve::Config {
+        tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
+        ..intact_serve::Config::default()
+    };
+    change(&mut server);
+    let server = TestServer::start(server).unwrap();
+    let url = format!("https://{}/", server.addresses().tls.unwrap());
+    let mut config = Config::new(&url).unwrap();
+    config.credentials.verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
+    (server, config)
+}
+
 fn profile(
     last: ProbeKind,
     change: impl FnOnce(&mut intact_serve::Config),
     configure: impl FnOnce(&mut Config),
 ) -> (ServerProfile, u64, Totals) {
-    let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-    let tls = TlsConfig {
-        authority: authority.clone(),
-        versions: vec![TlsVersion::Tls13],
-        tickets: 2,
-        early_data: 0,
-    };
-    let mut config = intact_serve::Config {
-        tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
-        ..intact_serve::Config::default()
-    };
-    change(&mut config);
-    let server = TestServer::start(config).unwrap();
-    let address = server.addresses().tls.unwrap();
-    let mut config = Config::new(&format!("https://{address}/")).unwrap();
+    let (server, mut config) = secure_server(change);
     config.idle = last != ProbeKind::Waterfall;
     config.idle_limit = Duration::from_millis(200);
-    config.credentials.verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
     configure(&mut config);
     let check = Check::new(config).unwrap();
     let mut progress = Versions {

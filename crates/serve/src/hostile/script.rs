@@ -110,12 +110,7 @@ impl Script {
         if !self.tls12 {
             versions.push(TlsVersion::Tls13);
         }
-        TlsConfig {
-            authority: authority.clone(),
-            versions,
-            tickets: 2,
-            early_data: 0,
-        }
+        TlsConfig::new(authority.clone(), versions)
     }
 
     /// Reads one file: a script for each version of HTTP that it names.

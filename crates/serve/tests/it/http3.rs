@@ -32,12 +32,8 @@ impl Rig {
 
     fn with(caching: CachingConfig) -> Rig {
         let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-        let tls = TlsConfig {
-            authority: authority.clone(),
-            versions: vec![TlsVersion::Tls13],
-            tickets: 2,
-            early_data: 16_384,
-        };
+        let mut tls = TlsConfig::new(authority.clone(), vec![TlsVersion::Tls13]);
+        tls.early_data = 16_384;
         let config = Config {
             tls: Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls)),
             http3: true,

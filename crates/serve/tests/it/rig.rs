@@ -80,12 +80,8 @@ pub(crate) fn secure_with(
     change: impl Fn(&mut TlsConfig),
 ) -> (Rig, Arc<ClientConfig>) {
     let authority = Arc::new(CertificateAuthority::make(&[]).unwrap());
-    let mut tls = TlsConfig {
-        authority: authority.clone(),
-        versions: vec![TlsVersion::Tls12, TlsVersion::Tls13],
-        tickets: 2,
-        early_data: 0,
-    };
+    let versions = vec![TlsVersion::Tls12, TlsVersion::Tls13];
+    let mut tls = TlsConfig::new(authority.clone(), versions);
     change(&mut tls);
     config.tls = Some((SocketAddr::from(([127, 0, 0, 1], 0)), tls));
     let mut roots = RootCertStore::empty();
