@@ -81,18 +81,13 @@ impl BenchFacts {
             let gain = (nth > 0).then(|| gain(&first, &own));
             let mut findings: Vec<Finding> = Vec::new();
             for round in rounds.iter().rev() {
-                let has_one_for_each = has_one_for_each(round, variant);
-                let is_known = |one: &Finding| findings.iter().any(|other| other.rule == one.rule);
-                let is_kept =
-                    |one: &&Finding| !is_known(one) && (one.rule != WAITING || !has_one_for_each);
-                let new: Vec<Finding> = round
-                    .traffic
-                    .findings
-                    .iter()
-                    .filter(is_kept)
-                    .cloned()
-                    .collect();
-                findings.extend(new);
+                for finding in &round.traffic.findings {
+                    let is_known = findings.iter().any(|one| one.rule == finding.rule);
+                    let is_by_bench = finding.rule == WAITING && has_one_for_each(round, variant);
+                    if !is_known && !is_by_bench {
+                        findings.push(finding.clone());
+                    }
+                }
             }
             for caveat in rounds.iter().flat_map(|one| &one.traffic.caveats) {
                 let words = format!("{}, outgoing: {}", variant.name, caveat.message);
