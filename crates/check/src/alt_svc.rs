@@ -1,8 +1,18 @@
 //! The announcement of HTTP/3 in `Alt-Svc` (RFC 7838 section 3). Must not connect: the probe does.
 
-/// The endpoint that `Alt-Svc` announces for HTTP/3: the host if it differs, and the UDP port. The
-/// first entry counts.
-pub(crate) fn http3(value: &str) -> Option<(Option<String>, u16)> {
+use intact_client::ResponseInfo;
+
+/// The host if it differs, and the UDP port.
+type Endpoint = (Option<String>, u16);
+
+/// The first `Alt-Svc` of a response that announces HTTP/3, and the endpoint.
+pub(crate) fn announced(reply: &ResponseInfo) -> Option<(&str, Endpoint)> {
+    let mut values = reply.all("alt-svc");
+    values.find_map(|value| Some((value, http3(value)?)))
+}
+
+/// The endpoint that a value announces for HTTP/3. The first entry counts.
+fn http3(value: &str) -> Option<Endpoint> {
     offers(value).find_map(|offer| {
         let (protocol, rest) = offer.split_once('=')?;
         if protocol.trim() != "h3" {

@@ -8,6 +8,7 @@ use crate::{
 use intact_ledger::{Connection, ConnectionId, Failure, Lookup, Nanos, Sink};
 use mio::{Events, Poll, Token, Waker};
 use std::io;
+use std::iter;
 use std::sync::Arc;
 
 /// The size of the read buffer, in bytes.
@@ -93,8 +94,7 @@ impl EventLoop {
     /// Advances dials by the events of the last wait and by their timers.
     pub fn advance<'a>(&mut self, dials: impl IntoIterator<Item = &'a mut PendingDial>) {
         // lookups of abandoned dials also end here
-        let answers: Vec<LookupResult> = std::iter::from_fn(|| self.resolver.answer()).collect();
-        let mut answers: Vec<Option<LookupResult>> = answers.into_iter().map(Some).collect();
+        let mut answers: Vec<LookupResult> = iter::from_fn(|| self.resolver.answer()).collect();
         let registry = self.poll.registry();
         for pending in dials {
             let token = Token(pending.id as usize);
@@ -103,10 +103,8 @@ impl EventLoop {
             if has_event || pending.dial.timer().is_some_and(is_due) {
                 pending.progress = pending.dial.ready(registry, &self.clock);
             }
-            let is_its = |one: &&mut Option<LookupResult>| {
-                one.as_ref().is_some_and(|answer| answer.key == pending.id)
-            };
-            if let Some(answer) = answers.iter_mut().find(is_its).and_then(Option::take) {
+            let place = answers.iter().position(|answer| answer.key == pending.id);
+            if let Some(answer) = place.map(|place| answers.swap_remove(place)) {
                 pending.progress = pending.dial.resolved(answer, registry, &self.clock);
             }
         }

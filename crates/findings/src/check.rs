@@ -182,12 +182,7 @@ impl CheckFacts {
         facts.settings = facts
             .safe_idle_s()
             // the clients in the list use no HTTP/3
-            .filter(|_| {
-                !facts
-                    .idle_timeout
-                    .as_ref()
-                    .is_some_and(IdleTimeout::is_http3)
-            })
+            .filter(|_| !facts.idles_over_http3())
             .map(clients::settings)
             .unwrap_or_default();
         facts.verdict = connection::verdict(&facts);
@@ -215,6 +210,12 @@ impl CheckFacts {
     fn server_advice(&self, limit: ServerLimit) -> Option<String> {
         let product = self.target.as_ref()?.server.as_deref()?;
         Server::named(product)?.advice(limit)
+    }
+
+    /// Whether the idle timeout is that of HTTP/3.
+    pub fn idles_over_http3(&self) -> bool {
+        let idle = self.idle_timeout.as_ref();
+        idle.is_some_and(IdleTimeout::is_http3)
     }
 
     /// Whether a connection carried a second request in HTTP/1.1 or later; absent when none was

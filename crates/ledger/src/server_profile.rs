@@ -434,14 +434,6 @@ pub struct IdleWait {
     pub ended: Option<Ended>,
 }
 
-impl Ended {
-    /// Whether the idle timeout of QUIC was the end: both sides drop the connection at the same
-    /// time and send nothing (RFC 9000 section 10.1).
-    pub fn is_by_both(&self) -> bool {
-        self.how == CloseKind::Silent
-    }
-}
-
 /// The idle limit of one connection while others are idle, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

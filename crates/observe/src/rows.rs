@@ -246,6 +246,13 @@ impl Rows {
         }
     }
 
+    /// The client's end, if it had closed both directions before this time: what came then did not
+    /// reach it.
+    fn client_gone(&self, at: Nanos) -> Option<FirstEnd> {
+        let end = self.end.filter(|_| self.is_reset_by_client)?;
+        (end.by == Some(Side::Client) && end.at < at).then_some(end)
+    }
+
     fn record_exchange(
         &mut self,
         seen: &Seen,
@@ -253,15 +260,8 @@ impl Rows {
         (outcome, at): (SeenOutcome, u64),
         run: &mut dyn RunContext,
     ) {
-        // what was complete before the client's end has reached it
-        let is_before = |end: &FirstEnd| Nanos(exchange_row::last_byte(seen)) <= end.at;
-        let client_end = self.end.filter(|end| {
-            end.by == Some(Side::Client)
-                && self.is_reset_by_client
-                && is_complete(outcome)
-                && !is_before(end)
-        });
-        if let Some(end) = client_end {
+        let last = Nanos(exchange_row::last_byte(seen));
+        if let Some(end) = self.client_gone(last).filter(|_| is_complete(outcome)) {
             return self.record_unread(seen, open, end, run);
         }
         let begun_at = Nanos(open.begun_at);
@@ -437,11 +437,8 @@ impl Rows {
         self.done += 1;
         self.last_begin = Some(Nanos(one.started));
         self.wait.note_request(Nanos(one.started));
-        let is_unread = |at: u64| {
-            let is_by_client = |end: &FirstEnd| end.by == Some(Side::Client) && end.at <= Nanos(at);
-            self.is_reset_by_client && self.end.as_ref().is_some_and(is_by_client)
-        };
-        let is_answered = one.answered.is_some_and(|at| !is_unread(at));
+        let is_read = |at: u64| self.client_gone(Nanos(at)).is_none();
+        let is_answered = one.answered.is_some_and(is_read);
         // a response may be among bytes that are missing
         let seen = match self.is_late || self.has_gap {
             true => SeenOutcome::Unseen,

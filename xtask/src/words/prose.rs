@@ -113,6 +113,10 @@ pub(super) fn of_rust(source: &str, is_test: bool) -> RustProse {
     prose
 }
 
+fn is_wide(line: &str) -> bool {
+    line.trim_end().chars().count() > MAX_COLUMNS
+}
+
 /// Offset of each line of a comment that is wider than `MAX_COLUMNS`, outside code blocks.
 pub(super) fn wide_comments(source: &str) -> Vec<usize> {
     let mut wide = Vec::new();
@@ -125,7 +129,7 @@ pub(super) fn wide_comments(source: &str) -> Vec<usize> {
             is_code = text.is_some() && !is_code;
         }
         let is_wrappable = text.is_some_and(|text| text.contains(' ')) && !is_code;
-        if is_wrappable && line.trim_end().chars().count() > MAX_COLUMNS {
+        if is_wrappable && is_wide(line) {
             wide.push(start);
         }
         start += line.len();
@@ -209,7 +213,7 @@ pub(super) fn of_markdown(source: &str) -> MarkdownProse {
         let is_free = free.iter().any(|range| range.contains(&start));
         // a link without a space cannot be wrapped
         let is_wrappable = line.trim().trim_start_matches("- ").contains(' ');
-        if !is_free && is_wrappable && line.trim_end().chars().count() > MAX_COLUMNS {
+        if !is_free && is_wrappable && is_wide(line) {
             wide_lines.push(start);
         }
         start += line.len();

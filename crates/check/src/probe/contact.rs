@@ -1,6 +1,7 @@
 //! The first request: whether the server responds, its redirects, and the size of the response.
 
 use super::{Ended, ProbeContext};
+use crate::alt_svc;
 use crate::line::Answered;
 use crate::prober::StopReason;
 use intact_client::tls::{Client, Settings, Trust, Verify};
@@ -138,8 +139,7 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
 /// cannot be trusted with an announcement (RFC 7838 section 2.1).
 fn http3(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
     let address = &bench.plans.address;
-    let mut values = answered.reply.all("alt-svc");
-    let announced = values.find_map(|value| Some((value, crate::alt_svc::http3(value)?)));
+    let announced = alt_svc::announced(&answered.reply);
     if bench.http == Protocol::Http3 {
         return Some(Http3Seen {
             announced: announced.map(|(value, _)| value.to_owned()),

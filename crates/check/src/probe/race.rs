@@ -2,7 +2,8 @@
 
 use super::{Ended, ProbeContext};
 use crate::line::Line;
-use intact_ledger::server_profile::{Ended as EndOfConnection, IdleWait, Race, RaceAttempt};
+use intact_ledger::CloseKind;
+use intact_ledger::server_profile::{IdleWait, Race, RaceAttempt};
 use std::time::Duration;
 
 /// The longest timeout that is waited for again without `--thorough`.
@@ -15,10 +16,10 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// Why the race is skipped.
 pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
-    let Some(limit) = limit(bench) else {
+    let Some((limit, how)) = limit(bench) else {
         return Some("no idle limit was found");
     };
-    if ended(bench).is_some_and(|ended| ended.is_by_both()) {
+    if how == CloseKind::Silent {
         return Some("both sides of QUIC end an idle connection at the same time");
     }
     if limit < SHORTEST.as_nanos() as u64 {
@@ -30,19 +31,14 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
     )
 }
 
-/// The measured idle timeout, in nanoseconds.
-fn limit(bench: &ProbeContext<'_>) -> Option<u64> {
+/// The measured idle timeout, in nanoseconds, and how the connection ended.
+fn limit(bench: &ProbeContext<'_>) -> Option<(u64, CloseKind)> {
     let IdleWait { span, ended } = bench.card.idle.as_ref()?.between?;
-    ended.map(|_| span.nanos())
-}
-
-/// How an idle connection ended.
-fn ended(bench: &ProbeContext<'_>) -> Option<EndOfConnection> {
-    bench.card.idle.as_ref()?.between?.ended
+    ended.map(|ended| (span.nanos(), ended.how))
 }
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let Some(limit) = limit(bench) else {
+    let Some((limit, _)) = limit(bench) else {
         return Ok(());
     };
     let margin = (limit / 4).min(MARGIN.as_nanos() as u64);

@@ -154,9 +154,8 @@ fn ask_all(
 
 /// Keeps the announcement of HTTP/3 of a check that uses it: over HTTP/3 servers leave it out.
 fn note_alt_svc(bench: &mut ProbeContext<'_>, answered: &Answered) {
-    let mut values = answered.reply.all("alt-svc");
-    let value = values.find(|value| crate::alt_svc::http3(value).is_some());
-    if let (Some(value), Some(seen)) = (value, &mut bench.card.h3) {
+    let announced = crate::alt_svc::announced(&answered.reply);
+    if let (Some((value, _)), Some(seen)) = (announced, &mut bench.card.h3) {
         seen.announced.get_or_insert_with(|| value.to_owned());
     }
 }

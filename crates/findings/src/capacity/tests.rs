@@ -257,6 +257,9 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
         for figure in ["processors busy 100", "--server-pid"] {
             assert!(caveat.message.contains(figure), "{}", caveat.message);
         }
+        // what was not measured is left out
+        let unknown = "neither client nor server";
+        assert!(!caveat.message.contains(unknown), "{}", caveat.message);
         // as with a client at its limit, the lower end is known and the upper one is not
         assert!(passes(&facts, "capacity >= 450/s"));
         assert!(!passes(&facts, "capacity <= 10000/s"));

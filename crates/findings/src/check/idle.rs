@@ -105,8 +105,8 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 
 /// What to set clients to, and what happened to requests around the limit.
 fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
+    // the client knows the end where the timers of both sides led to it
     let is_by_both = |ended: &CloseFacts| ended.how == CloseKind::Silent;
-    // then the client knows the end
     let measured = idle
         .measured_s
         .filter(|_| !idle.ended.as_ref().is_some_and(is_by_both))?;

@@ -85,7 +85,7 @@ pub struct IdleTimeout {
 
 impl IdleTimeout {
     /// Whether the connections were those of QUIC.
-    pub fn is_http3(&self) -> bool {
+    pub(super) fn is_http3(&self) -> bool {
         self.http == Protocol::Http3.as_str()
     }
 

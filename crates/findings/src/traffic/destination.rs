@@ -134,8 +134,6 @@ pub struct Counts {
     pub open_before: u64,
     /// Of the opened ones, those whose TLS handshake failed.
     pub opened_in_vain: u64,
-    /// Connections that changed to another protocol: no other request can use one.
-    pub upgraded: u64,
     /// Connections of each execution environment of a function: one cannot use another's.
     pub environments: BTreeMap<u64, u64>,
     /// Dials that failed.
@@ -325,7 +323,6 @@ impl Counts {
         }
         if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
             *self.status.entry(status).or_default() += 1;
-            self.upgraded += u64::from(status == UPGRADE);
         }
         if exchange.connection.is_none() && exchange.outcome.is_ok() {
             self.without_connection += 1;
@@ -448,7 +445,9 @@ impl Counts {
         let unseen = lifetimes.as_ref().unwrap_or(&self.lifetimes).peak();
         let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
         let environments = self.environments.values().filter(|opened| **opened > 0);
-        let alone = self.opened_in_vain + self.upgraded;
+        // no other request can use a connection that changed to another protocol
+        let upgraded = self.status.get(&UPGRADE).copied().unwrap_or_default();
+        let alone = self.opened_in_vain + upgraded;
         let needed = at_once * environments.count().max(1) as u64 + alone;
         needed.saturating_sub(self.open_before).min(self.opened)
     }

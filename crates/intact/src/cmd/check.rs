@@ -174,9 +174,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let early = (!output.is_json()).then(|| Early {
         run: head.clone(),
         next: next(check.budget(), check.config()),
-        known: None,
+        printed: None,
         length: output.report.length(),
-        lines: 0,
     });
     let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
     let clock = Clock::start();
@@ -192,8 +191,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let Watched {
         rows,
         caveats,
-        known,
-        lines,
+        printed,
         ladders,
     } = watching.finish(&card);
     let mut facts = CheckFacts::new(&card, &rows);
@@ -210,11 +208,11 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         facts: &facts,
     };
     let print = |_: &Page<'_>, length: Length| {
-        console::print_written(&match &known {
-            Some(known) => {
-                let page = check_page(run, CheckPart::Rest(known));
+        console::print_written(&match &printed {
+            Some(card) => {
+                let page = check_page(run, CheckPart::Rest(&card.facts));
                 let paper = console::paper(length.split().1);
-                intact_report::terminal::write_rest(&page, paper, lines)
+                intact_report::terminal::write_rest(&page, paper, card.lines)
             }
             None => {
                 let page = check_page(run, CheckPart::All);

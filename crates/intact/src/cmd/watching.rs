@@ -49,11 +49,17 @@ pub(crate) struct Early {
     pub(crate) run: Run,
     /// What comes after the card.
     pub(crate) next: String,
-    /// What the card was made of, once it is printed.
-    pub(crate) known: Option<CheckFacts>,
+    /// The card, once it is printed.
+    pub(crate) printed: Option<PrintedCard>,
     /// How much of the profile is printed.
     pub(crate) length: Length,
-    /// The lines of the card, once it is printed.
+}
+
+/// A card that is printed already.
+pub(crate) struct PrintedCard {
+    /// What it was made of.
+    pub(crate) facts: CheckFacts,
+    /// Its lines.
     pub(crate) lines: usize,
 }
 
@@ -63,10 +69,8 @@ pub(crate) struct Watched {
     pub(crate) rows: Vec<Row>,
     /// What could not be written.
     pub(crate) caveats: Vec<Caveat>,
-    /// What the card was made of that is printed already.
-    pub(crate) known: Option<CheckFacts>,
-    /// The lines of that card.
-    pub(crate) lines: usize,
+    /// The card, if it is printed already.
+    pub(crate) printed: Option<PrintedCard>,
     /// The packets as a page, unless they are printed already.
     pub(crate) ladders: String,
 }
@@ -113,8 +117,7 @@ impl Watching {
         Watched {
             rows: self.rows,
             caveats,
-            lines: self.early.as_ref().map_or(0, |early| early.lines),
-            known: self.early.and_then(|early| early.known),
+            printed: self.early.and_then(|early| early.printed),
             ladders: self.ladders,
         }
     }
@@ -131,13 +134,13 @@ impl Watching {
             &documents::check(run, CheckPart::Early),
             console::paper(early.length.split().0),
         );
-        early.lines = page.lines().count();
+        let lines = page.lines().count();
         page.push_str(&std::mem::take(&mut self.ladders));
         self.bar.suspend(|| {
             console::print_written(&page);
             console::note_lines(&format!("\n{}", early.next));
         });
-        early.known = Some(facts);
+        early.printed = Some(PrintedCard { facts, lines });
     }
 
     /// Reports trouble with a file, now and in the page.

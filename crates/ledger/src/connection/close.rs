@@ -18,7 +18,8 @@ pub enum CloseKind {
     Goaway,
     /// A RST.
     Rst,
-    /// Nothing on the wire: a timeout detected the end.
+    /// Nothing on the wire: a timeout detected the end. At the idle timeout of QUIC both sides drop
+    /// the connection (RFC 9000 section 10.1).
     Silent,
 }
 

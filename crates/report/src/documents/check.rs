@@ -7,8 +7,8 @@ use super::populations::{phase_words, segments};
 use crate::json;
 use crate::page::*;
 use intact_findings::check::{
-    Address, CheckFacts, CloseFacts, Http2Facts, Http3Facts, IdleTimeout, OldTls, PHASES,
-    RaceAttempt, RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
+    Address, CheckFacts, CloseFacts, Http2Facts, Http3Facts, OldTls, PHASES, RaceAttempt,
+    RaceFacts, Resumption, SmallSample, TlsFacts, VersionFacts,
 };
 use intact_ledger::server_profile::EarlyData;
 use intact_ledger::{Failure, Handshake, Run};
@@ -634,12 +634,9 @@ fn limits(facts: &CheckFacts) -> Section {
         let end = ended(age.ended.as_ref(), age.last_announced);
         rows.push(("age".to_owned(), none(), limit, end));
     }
-    let is_http3 = facts
-        .idle_timeout
-        .as_ref()
-        .is_some_and(IdleTimeout::is_http3);
+    let is_shown = facts.idles_over_http3();
     let over_quic = facts.http3.iter();
-    rows.extend(over_quic.flat_map(|seen| http3_limits(seen, is_http3)));
+    rows.extend(over_quic.flat_map(|seen| http3_limits(seen, is_shown)));
     let mut table = Rows::of(&rows)
         .column("limit", |row| &row.0)
         .column("announced", |row| row.1.clone())

@@ -39,9 +39,7 @@ pub(super) fn program(run: &Run) -> String {
 /// The headline where no request had a response; `None` where none was sent.
 pub(super) fn no_response(requests: u64) -> Option<Headline> {
     let caption = text!("of {} had no response", counted(requests, "request"));
-    (requests > 0)
-        .then(|| Headline::all_failed(caption))
-        .flatten()
+    Headline::all_failed(caption).filter(|_| requests > 0)
 }
 
 /// Sentences of a verdict.

@@ -77,8 +77,6 @@ impl Table {
 pub struct Rows<'a, T> {
     rows: &'a [T],
     table: Table,
-    /// The last column was left out, with what is said of it.
-    is_dropped: bool,
 }
 
 impl<'a, T> Rows<'a, T> {
@@ -87,7 +85,6 @@ impl<'a, T> Rows<'a, T> {
         Rows {
             rows,
             table: Table::default(),
-            is_dropped: false,
         }
     }
 
@@ -107,7 +104,6 @@ impl<'a, T> Rows<'a, T> {
         head: impl Into<String>,
         cell: impl Fn(&'a T) -> C,
     ) -> Rows<'a, T> {
-        self.is_dropped = false;
         self.table.columns.push(Column {
             head: head.into(),
             meaning: "",
@@ -127,20 +123,18 @@ impl<'a, T> Rows<'a, T> {
         self.column(head, cell).last(|column| column.is_full = true)
     }
 
-    /// Adds a column unless all its values are zero.
+    /// Adds a column that is left out if all its values are zero.
     pub fn if_any<C: Into<Cell>>(
         self,
         head: impl Into<String>,
         cell: impl Fn(&'a T) -> C,
     ) -> Rows<'a, T> {
-        let mut rows = self.column(head, cell);
         let is_zero = |cell: &Cell| cell.key().is_none_or(|key| key == 0.0);
-        let column = rows.table.columns.last();
-        if column.is_some_and(|column| column.cells.iter().all(is_zero)) {
-            rows.table.columns.pop();
-            rows.is_dropped = true;
-        }
-        rows
+        self.column(head, cell).last(|column| {
+            if column.cells.iter().all(is_zero) {
+                column.cells.fill(Cell::default());
+            }
+        })
     }
 
     /// What the last column holds.
@@ -149,8 +143,7 @@ impl<'a, T> Rows<'a, T> {
     }
 
     fn last(mut self, set: impl FnOnce(&mut Column)) -> Rows<'a, T> {
-        let column = self.table.columns.last_mut();
-        if let Some(column) = column.filter(|_| !self.is_dropped) {
+        if let Some(column) = self.table.columns.last_mut() {
             set(column);
         }
         self
@@ -174,6 +167,18 @@ pub(crate) fn suffix(column: &Column) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_of_a_column_that_is_left_out_goes_with_it() {
+        let table = Rows::of(&[1u64, 2])
+            .column("number", |one| *one)
+            .about("a number")
+            .if_any("nothing", |_| 0u64)
+            .about("always zero")
+            .table();
+        let columns = table.columns.iter().map(|one| (&*one.head, one.meaning));
+        assert_eq!(columns.collect::<Vec<_>>(), [("number", "a number")]);
+    }
 
     #[test]
     fn a_column_that_says_nothing_is_left_out() {

@@ -107,17 +107,28 @@ fn of_tone(tone: Tone) -> Style {
 
 /// The page. Its verdict comes again at the end if the page is longer than the terminal.
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
-    let mut text = in_full(page, options);
-    if let Some(most) = options.length.exceeded_by(&text) {
-        let mut out = Output::new(options);
-        out.title(page);
-        text = screen::shortened(page, options, out.text, most, true);
-    }
+    let mut text = within(page, options, true);
     let is_longer = options.height.is_some_and(|height| lines(&text) >= height);
     if is_longer {
         text.push_str(&verdict_again(page, options));
     }
     text
+}
+
+/// The first part of a page, of which the rest follows: that one names what is left out.
+pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> String {
+    within(page, options, false)
+}
+
+/// The page within its length. `names_rest`: what is left out is named at the end.
+fn within(page: &Page<'_>, options: TerminalOptions, names_rest: bool) -> String {
+    let text = in_full(page, options);
+    let Some(most) = options.length.exceeded_by(&text) else {
+        return text;
+    };
+    let mut out = Output::new(options);
+    out.title(page);
+    screen::shortened(page, options, out.text, most, names_rest)
 }
 
 /// The first sentence of the verdict, at the end of a long page.
@@ -142,17 +153,6 @@ fn in_full(page: &Page<'_>, options: TerminalOptions) -> String {
 
 fn lines(text: &str) -> usize {
     text.lines().count()
-}
-
-/// The first part of a page, of which the rest follows: that one names what is left out.
-pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> String {
-    let text = in_full(page, options);
-    let Some(most) = options.length.exceeded_by(&text) else {
-        return text;
-    };
-    let mut out = Output::new(options);
-    out.title(page);
-    screen::shortened(page, options, out.text, most, false)
 }
 
 /// What follows on a page whose beginning was written earlier, in `before` lines: no title.
