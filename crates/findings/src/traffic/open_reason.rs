@@ -37,6 +37,7 @@ whys! {
     Growth "because there was none, or all were busy",
     IdleExisted "though the same client had an idle one",
     StreamsFree "though a connection of the same client had free streams",
+    InParallel "while another one of the same client was being set up",
     OtherProcess "though another process had an idle one",
     NewProcess "by a new process, after others had closed theirs",
     ClientAnnounced "after the client had announced the end of the last one",

@@ -27,8 +27,10 @@ struct Pool {
     open: u64,
     /// Open ones that were reused.
     reused: u64,
-    /// Open ones that multiplex.
-    multiplexing: u64,
+    /// Open ones that multiplex and are not retiring, by the end of their setup.
+    multiplexing: BTreeSet<(Nanos, ConnectionId)>,
+    /// Why the first of those that are set up at the same time was opened.
+    first_of_several: Option<OpenReason>,
     ended: VecDeque<(Nanos, OpenReason)>,
     /// From when until when connections that ended were idle at last.
     was_idle: VecDeque<(Nanos, Nanos)>,
@@ -55,6 +57,26 @@ impl Pool {
         })
     }
 
+    /// Whether a multiplexing connection could take a request at `at`.
+    fn has_streams_at(&self, at: Nanos) -> bool {
+        let first = self.multiplexing.first();
+        first.is_some_and(|(ready, _)| ready.after(HAND_BACK) <= at)
+    }
+
+    /// Why a connection is opened at `at` when none was idle and none had free streams. Callers
+    /// that wait for a multiplexing one at the same time may open one each, before the first is
+    /// ready: what ended the one before is the reason of all.
+    fn reason_without_idle(&mut self, at: Nanos) -> OpenReason {
+        let ended = self.replace(at);
+        if self.multiplexing.is_empty() {
+            self.first_of_several = ended;
+            return ended.unwrap_or(OpenReason::Growth);
+        }
+        ended
+            .or(self.first_of_several)
+            .unwrap_or(OpenReason::InParallel)
+    }
+
     /// Whether a connection that has ended since was idle at `at`.
     fn had_idle_at(&self, at: Nanos) -> bool {
         let mut was_idle = self.was_idle.iter();
@@ -74,6 +96,13 @@ impl Pool {
         let found = idle.find(|(end, _)| end.after(HAND_BACK) <= at);
         found.map(|(_, id)| *id)
     }
+}
+
+/// A connection that may take further streams, by the end of its setup.
+fn multiplexing(live: &OpenConnection) -> Option<(Nanos, ConnectionId)> {
+    let connection = &live.connection;
+    let ready = connection.setup.ready().unwrap_or(connection.at);
+    (live.multiplexes() && !live.is_retiring()).then_some((ready, connection.id))
 }
 
 /// Every open connection, and the pool that each belongs to.
@@ -119,7 +148,7 @@ impl Pools {
             .or_default();
         pool.open += 1;
         pool.reused += u64::from(live.exchanges > 1);
-        pool.multiplexing += u64::from(live.multiplexes() && !live.is_retiring());
+        pool.multiplexing.extend(multiplexing(&live));
         if let Some(idle) = live.idle_since() {
             let entry = (idle, live.connection.id);
             pool.idle.insert(entry);
@@ -132,10 +161,11 @@ impl Pools {
         let Some(pool) = self.pools.get_mut(&(live.destination, live.party)) else {
             return;
         };
-        let multiplexing = live.multiplexes() && !live.is_retiring();
         pool.open = pool.open.saturating_sub(1);
         pool.reused = pool.reused.saturating_sub(u64::from(live.exchanges > 1));
-        pool.multiplexing = pool.multiplexing.saturating_sub(u64::from(multiplexing));
+        if let Some(entry) = multiplexing(live) {
+            pool.multiplexing.remove(&entry);
+        }
         if let Some(idle) = live.idle_since() {
             let entry = (idle, live.connection.id);
             pool.idle.remove(&entry);
@@ -172,7 +202,7 @@ impl Pools {
     ) -> OpenReason {
         let at = connection.at;
         if let Some(pool) = self.pools.get_mut(&(destination, owner)) {
-            if pool.multiplexing > 0 {
+            if pool.has_streams_at(at) {
                 return OpenReason::StreamsFree;
             }
             if let Some(idle) = pool.idle_at(at) {
@@ -184,7 +214,7 @@ impl Pools {
                 self.wait(idle, waiter);
                 return OpenReason::IdleExisted;
             }
-            return pool.replace(at).unwrap_or(OpenReason::Growth);
+            return pool.reason_without_idle(at);
         }
         // without processes (a capture, an access log) there is one owner
         if !matches!(owner, PoolOwner::Process(_)) {

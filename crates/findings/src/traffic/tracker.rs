@@ -10,8 +10,8 @@ use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, announced_by}
 use super::open_reason::OpenReason;
 use super::pools::Pools;
 use intact_ledger::{
-    Caveat, Closed, Connection, ConnectionId, Exchange, Failure, Lookup, Nanos, Outcome, Run,
-    Sockets, Vantage,
+    Caveat, ClosePoint, Closed, Connection, ConnectionId, Exchange, Failure, Lookup, Nanos,
+    Outcome, Run, Side, Sockets, Vantage,
 };
 use std::collections::VecDeque;
 
@@ -284,8 +284,10 @@ impl Tracker {
             let owner = (live.destination, live.party);
             self.pools.note_idle(owner, last.end, close.at);
         }
-        // an announced end was recorded with its announcement
-        if !replaced {
+        // an announced end was recorded with its announcement; what the client gave up unused is
+        // not replaced
+        let is_spare = close.by == Some(Side::Client) && close.moment == Some(ClosePoint::Unused);
+        if !(replaced || is_spare) {
             self.pools
                 .end((live.destination, live.party), close.at, why);
         }

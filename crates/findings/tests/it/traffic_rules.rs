@@ -399,6 +399,60 @@ fn a_graceful_drain_is_no_request_limit() {
     assert!(spread[0].fix.contains("keepalive_requests"), "{spread:?}");
 }
 
+/// An HTTP/2 connection whose setup takes 10 ms.
+fn opened_h2(id: u64, at: u64) -> Value {
+    let mut row = opened(id, at, Some("api.example"));
+    row["protocol"] = json!("2");
+    row
+}
+
+/// Four callers that share a client of HTTP/2, and open a connection each while there is none; the
+/// client keeps the first.
+#[test]
+fn callers_that_wait_for_one_connection_open_one_each_for_its_reason() {
+    let callers = |first: u64, at: u64| {
+        let opened = (first..first + 4).map(move |id| opened_h2(id, at));
+        let spare =
+            (first + 1..first + 4).map(move |id| closed(id, at + 11, "client", "unused", 0));
+        opened.chain(spare)
+    };
+    let mut rows: Vec<Value> = callers(1, 0).collect();
+    for nth in 1..=9 {
+        rows.push(exchange(1, 20 * nth, 20 * nth + 10, nth));
+    }
+    let first = of_rule(&facts(&rows), "h2-not-multiplexed");
+    assert_eq!(
+        *first[0].claim,
+        *"3 connections were opened while the first one was still being set up"
+    );
+    assert!(first[0].fix.starts_with("Make one request"), "{first:?}");
+
+    // the server ends the first at its limit: the four that replace it have that reason
+    let mut last = exchange(1, 200, 210, 10);
+    last["close_sent_by"] = json!("server");
+    rows.push(last);
+    rows.extend(callers(11, 211));
+    rows.push(exchange(11, 230, 240, 1));
+    let found = facts(&rows);
+    let limit = of_rule(&found, "server-closes-early");
+    assert_eq!(
+        *limit[0].claim,
+        *"4 connections were opened because the server ended the last one, as it had announced"
+    );
+    let others = of_rule(&found, "h2-not-multiplexed");
+    assert_eq!(*others[0].claim, *first[0].claim);
+
+    // one that was ready had free streams
+    for id in [21, 22] {
+        rows.push(opened_h2(id, 300));
+        rows.push(exchange(id, 311, 320, 1));
+    }
+    let found = of_rule(&facts(&rows), "h2-not-multiplexed");
+    let claims: Vec<String> = found.iter().map(|one| one.claim.to_string()).collect();
+    let free = "2 connections were opened though an HTTP/2 connection had free streams";
+    assert!(claims.iter().any(|claim| claim == free), "{claims:?}");
+}
+
 /// The severity of `new-connection-per-request` where the client closes after 4 s, and the server
 /// announces its limit.
 fn client_closes_idle(server_s: u64) -> Severity {
