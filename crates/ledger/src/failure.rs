@@ -23,6 +23,11 @@ impl Outcome {
         self == Outcome::Ok
     }
 
+    /// Whether the server refused to process the request (RFC 9113 sections 6.8 and 8.7).
+    pub fn is_refusal(self) -> bool {
+        self == Outcome::Failed(Failure::Refusal)
+    }
+
     /// The kind of failure, if it failed.
     pub fn failure(self) -> Option<Failure> {
         match self {

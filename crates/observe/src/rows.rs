@@ -39,6 +39,8 @@ pub(crate) struct Rows {
     open: OpenExchanges,
     /// Number of recorded exchanges.
     done: u64,
+    /// Those that the server refused to process.
+    refused: u64,
     /// Number of exchanges whose end was not observed.
     unobserved: u64,
     wait: SetupWait,
@@ -95,6 +97,7 @@ impl Rows {
             is_readable: false,
             open: OpenExchanges::default(),
             done: 0,
+            refused: 0,
             unobserved: 0,
             wait: SetupWait::default(),
             last_begin: None,
@@ -224,6 +227,7 @@ impl Rows {
             self.connection.note_server(response, run);
         }
         self.done += 1;
+        self.refused += u64::from(outcome == SeenOutcome::Refused);
         self.connection.record(run);
         let is_known = self.is_reset_by_client || self.ending.is_some();
         if self.has_client_fin && is_complete(outcome) && !is_known {
@@ -526,7 +530,7 @@ impl Rows {
                 other_end: self.other_end.filter(|_| is_by_server),
                 announced_by: self.announced_by,
                 moment: self.moment(is_counted),
-                exchanges: is_counted.then_some(self.done),
+                exchanges: is_counted.then_some(self.done - self.refused),
                 bytes: carried.bytes,
                 probes: Probes {
                     tcp_keepalive_s: carried.tcp_keepalive_s,

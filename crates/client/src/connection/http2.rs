@@ -70,6 +70,8 @@ pub(super) struct Http2 {
     in_flight: usize,
     most: usize,
     begun: u64,
+    /// Exchanges that the server refused to process.
+    refused: u64,
     /// The slot of the exchange that began last.
     last_begun: usize,
     answered: bool,
@@ -144,6 +146,7 @@ impl Http2 {
             in_flight: 0,
             most: streams,
             begun: 0,
+            refused: 0,
             last_begun: 0,
             answered: false,
             block: Vec::new(),
@@ -394,6 +397,6 @@ impl Http2 {
     /// See [`super::stream_connection::HttpState::exchanges`].
     #[inline]
     pub(super) fn exchanges(&self) -> u64 {
-        self.begun
+        self.begun - self.refused
     }
 }

@@ -132,7 +132,7 @@ impl Fold for LostInDrain {
             end: exchange.end,
             waited: exchange.latency(),
             is_late: exchange.at > announced_at,
-            is_refused: exchange.outcome == Outcome::Failed(Failure::Refusal),
+            is_refused: exchange.outcome.is_refusal(),
             is_unsafe: method.is_some_and(|method| !method.is_idempotent()),
         };
         self.lose(exchange, loss);

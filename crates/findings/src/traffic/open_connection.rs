@@ -132,7 +132,7 @@ pub struct OpenConnection {
     pub party: PoolOwner,
     /// Why it was opened.
     pub why: OpenReason,
-    /// Exchanges that ended on it.
+    /// Exchanges that ended on it, without those that the server refused to process.
     pub exchanges: u64,
     /// Whether one of them had a complete response.
     pub carried_response: bool,
@@ -159,7 +159,7 @@ impl OpenConnection {
     /// Takes in an exchange; returns how long the connection had been idle before it, in
     /// nanoseconds.
     pub(super) fn carry(&mut self, exchange: &Exchange) -> Option<u64> {
-        self.exchanges += 1;
+        self.exchanges += u64::from(!exchange.outcome.is_refusal());
         self.carried_response |= exchange.outcome.is_ok();
         let gap = match &self.last {
             Some(last) if exchange.at >= last.end => Some(exchange.at.since(last.end)),

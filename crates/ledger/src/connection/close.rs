@@ -90,7 +90,8 @@ pub struct Close {
     /// The point in the connection's life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moment: Option<ClosePoint>,
-    /// Number of exchanges, including failed ones; absent if they cannot be counted.
+    /// Number of exchanges, including failed ones, without those that the server refused to
+    /// process; absent if they cannot be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<u64>,
     /// Bytes over the connection's life.

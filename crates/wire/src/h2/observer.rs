@@ -74,6 +74,8 @@ pub struct Http2Observer {
     joined_late: bool,
     ping_at: Option<(Side, [u8; 8], u64)>,
     facts: Http2Facts,
+    /// The highest stream that the server processes, by its last GOAWAY (RFC 9113 section 6.8).
+    last_processed: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -137,6 +139,7 @@ impl Http2Observer {
             joined_late,
             ping_at: None,
             facts: Http2Facts::default(),
+            last_processed: None,
         }
     }
 
@@ -197,6 +200,7 @@ impl Http2Observer {
             joined_late,
             ping_at,
             facts,
+            last_processed,
         } = self;
         let (this, other) = match from {
             Side::Client => (client, server),
@@ -218,6 +222,7 @@ impl Http2Observer {
                 from,
                 at,
                 joined_late: *joined_late,
+                last_processed,
             },
             decoder,
             peer_decoder: &mut other.decoder,
@@ -258,11 +263,13 @@ impl Http2Observer {
         if from == Side::Client {
             return;
         }
-        for (_, exchange) in std::mem::take(&mut self.streams) {
+        let last_processed = self.last_processed.unwrap_or(u32::MAX);
+        for (stream, exchange) in std::mem::take(&mut self.streams) {
             let outcome = match &exchange.response {
                 _ if exchange.is_answered() => Outcome::Complete,
                 _ if self.server.lost.is_some() => Outcome::Unseen,
                 Some(_) => Outcome::Cut,
+                None if stream > last_processed => Outcome::Refused,
                 None => Outcome::Unanswered,
             };
             visit(Event::Done(&exchange, outcome));

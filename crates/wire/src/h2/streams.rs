@@ -43,6 +43,7 @@ pub(super) struct Streams<'a> {
     pub(super) from: Side,
     pub(super) at: u64,
     pub(super) joined_late: bool,
+    pub(super) last_processed: &'a mut Option<u32>,
 }
 
 impl Streams<'_> {
@@ -207,6 +208,7 @@ impl Streams<'_> {
             graceful: go_away.code == ErrorCode::NO_ERROR,
         });
         if go_away.by == Side::Server {
+            *self.last_processed = Some(go_away.last_stream);
             let is_refused =
                 |stream: &u32| *stream > go_away.last_stream && !stream.is_multiple_of(2);
             let refused: Vec<u32> = self.streams.keys().copied().filter(is_refused).collect();

@@ -44,6 +44,7 @@ impl Http2 {
         self.free(place);
         let exchange = &mut self.streams[place].exchange;
         Stopwatch::fail(exchange, kind, at);
+        self.refused += u64::from(exchange.outcome.is_refusal());
         sink.record(Event::Exchange(exchange));
     }
 

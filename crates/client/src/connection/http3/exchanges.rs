@@ -57,6 +57,8 @@ pub(super) struct Http3 {
     in_flight: usize,
     most: usize,
     begun: u64,
+    /// Exchanges that the server refused to process.
+    refused: u64,
     /// The place of the exchange that began last.
     last_begun: usize,
     pub(super) answered: bool,
@@ -89,6 +91,7 @@ impl Http3 {
             in_flight: 0,
             most: streams,
             begun: 0,
+            refused: 0,
             last_begun: 0,
             answered: false,
             memo: BlockCache::default(),
@@ -327,6 +330,7 @@ impl Http3 {
         self.free(place);
         let exchange = &mut self.streams[place].exchange;
         Stopwatch::fail(exchange, kind, at);
+        self.refused += u64::from(exchange.outcome.is_refusal());
         sink.record(Event::Exchange(exchange));
     }
 
@@ -379,7 +383,7 @@ impl Http3 {
     /// See [`crate::HttpConnection::exchanges`].
     #[inline]
     pub(super) fn exchanges(&self) -> u64 {
-        self.begun
+        self.begun - self.refused
     }
 }
 

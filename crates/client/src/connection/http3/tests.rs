@@ -307,6 +307,7 @@ fn goaway_refuses_the_requests_from_its_stream_on() {
     assert_eq!(sink.0[2].outcome, Outcome::Ok);
     assert_eq!(http.state(), State::Over);
     assert_eq!(http.announced_by, Some(Side::Server));
+    assert_eq!(http.exchanges(), 1, "the server processed one");
 }
 
 #[test]
