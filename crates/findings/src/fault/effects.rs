@@ -150,7 +150,9 @@ impl RunJudge<'_> {
         }
         // a later request that succeeded may be a new one
         let cut = if end.is_ok && steps > 0 { first } else { end };
-        if cut.has_status && !self.is_reported(cut) {
+        // a program that reads on gets the error of a reset, whatever its client compares
+        let is_reset = self.run.strikes[victim.strike].kind == FaultKind::ResetMidResponse;
+        if cut.has_status && !is_reset && !self.is_reported(cut) {
             cell.truncated.add(false);
             cell.undecided = cell.undecided.or(Some(CUT));
         }

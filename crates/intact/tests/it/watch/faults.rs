@@ -252,6 +252,15 @@ fn a_cut_body_that_the_program_swallows_may_count_as_complete() {
         "{:?}",
         noticed.card
     );
+    // a reset is an error of the read
+    let reset = run(
+        &["--fault", "none,reset-mid-response"],
+        &["3", "GET", "keep-going"],
+    );
+    let Some(reset) = reset else { return };
+    let cell = reset.cell();
+    let seen = (&*cell.outcome, cell.failed, cell.truncated);
+    assert_eq!(seen, ("failed", ONE, NONE), "{:?}", reset.card);
 }
 
 #[test]
