@@ -67,7 +67,11 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
             finding.severity = Severity::Info;
         }
         // what a client can do is not known before why the server closes
-        let client = client.filter(|_| first != Some(OpenReason::ServerHidden));
+        let is_of_client = !matches!(first, Some(OpenReason::ServerHidden | OpenReason::Unused));
+        let client = client.filter(|_| is_of_client);
+        if first == Some(OpenReason::Unused) {
+            finding.risk = None;
+        }
         finding = finding.in_words_of(client, remedy);
         if first == Some(OpenReason::ClientAtOnce) {
             finding.fix = finding.fix.then(". ", DROPPED);
@@ -152,6 +156,10 @@ fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
 /// long enough itself.
 fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
     match why {
+        OpenReason::Unused => Some((
+            "Find what opens connections and closes them without a request: a health check or port probe, a pool that connects ahead, a client that races two addresses",
+            Remedy::ShareClient,
+        )),
         OpenReason::ClientIdle => Some((
             "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does",
             Remedy::LengthenIdle,

@@ -38,6 +38,7 @@ whys! {
     IdleExisted "though the same client had an idle one",
     StreamsFree "though a connection of the same client had free streams",
     InParallel "while another one of the same client was being set up",
+    Unused "and closed without a request",
     OtherProcess "though another process had an idle one",
     NewProcess "by a new process, after others had closed theirs",
     ClientAnnounced "after the client had announced the end of the last one",
@@ -113,6 +114,16 @@ impl OpenReason {
             }
             (None, _) => OpenReason::Broken,
         }
+    }
+
+    /// Whether an opening for this reason is one that no request needed, if the connection carries
+    /// none until its end.
+    pub(super) fn is_of_a_request(self) -> bool {
+        use OpenReason::{Growth, IdleExisted, NewProcess, OtherProcess, StreamsFree};
+        matches!(
+            self,
+            Growth | IdleExisted | StreamsFree | OtherProcess | NewProcess
+        )
     }
 
     /// Whether the connection was never idle in the sense that something else could have used it.

@@ -287,6 +287,12 @@ impl Tracker {
         // an announced end was recorded with its announcement; what the client gave up unused is
         // not replaced
         let is_spare = close.by == Some(Side::Client) && close.moment == Some(ClosePoint::Unused);
+        if is_spare && live.why.is_of_a_request() {
+            let counts = &mut self.destinations;
+            counts.count_reason(live.destination, live.why, Sign::Remove);
+            live.why = OpenReason::Unused;
+            counts.count_reason(live.destination, live.why, Sign::Add);
+        }
         if !(replaced || is_spare) {
             self.pools
                 .end((live.destination, live.party), close.at, why);

@@ -94,7 +94,8 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
         return nothing(facts, books.lookups.all.without_result, missing);
     }
     if requests == 0 {
-        return unused(totals, books.destinations.all.opened_in_vain);
+        let all = &books.destinations.all;
+        return without_request(totals, all.opened_in_vain, all.unused);
     }
     if let Some(sentence) = unsuccessful(totals) {
         return sentence;
@@ -325,8 +326,9 @@ fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> Strin
     }
 }
 
-/// The sentence for connections without a request that was seen, of which `refused` failed in TLS.
-fn unused(totals: &Figures, refused: u64) -> String {
+/// The sentence for connections without a request that was seen, of which `refused` failed in TLS
+/// and `unused` carried nothing.
+fn without_request(totals: &Figures, refused: u64, unused: u64) -> String {
     let opened = totals.connections.opened;
     if opened == 0 {
         let before = totals.open_before;
@@ -344,6 +346,9 @@ fn unused(totals: &Figures, refused: u64) -> String {
     if refused == opened {
         let kinds = kinds(&totals.connections.failed);
         return format!("No request was sent: the TLS handshake of {connections} failed ({kinds})");
+    }
+    if unused == opened {
+        return format!("{connections:#} opened and carried nothing: there is no request to judge");
     }
     let they = if opened == 1 { "it" } else { "they" };
     format!("{connections:#} opened; what {they} carried cannot be seen, so neither can reuse")

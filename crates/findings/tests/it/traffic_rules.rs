@@ -399,6 +399,24 @@ fn a_graceful_drain_is_no_request_limit() {
     assert!(spread[0].fix.contains("keepalive_requests"), "{spread:?}");
 }
 
+#[test]
+fn connections_that_carry_nothing_are_no_fault_of_the_requests() {
+    let mut rows = vec![opened(1, 0, Some("api.example"))];
+    for nth in 1..=4 {
+        let at = 100 * nth;
+        rows.push(exchange(1, at, at + 10, nth));
+        rows.push(opened(10 + nth, at + 20, Some("api.example")));
+        rows.push(closed(10 + nth, at + 40, "client", "unused", 0));
+    }
+    let found = of_rule(&facts(&rows), "new-connection-per-request");
+    assert_eq!(
+        *found[0].claim,
+        *"5 connections for 4 requests, 1 needed; 75 % of the requests reused one"
+    );
+    assert_eq!(*found[0].evidence, *"4 opened and closed without a request");
+    assert!(found[0].fix.contains("health check"), "{}", found[0].fix);
+}
+
 /// An HTTP/2 connection whose setup takes 10 ms.
 fn opened_h2(id: u64, at: u64) -> Value {
     let mut row = opened(id, at, Some("api.example"));
