@@ -3,8 +3,9 @@
 
 use crate::totals::{Lookups, Totals, UpstreamCalls, Version};
 use intact_ledger::Handshake;
-use intact_units::number::percent;
+use intact_units::number::{count, percent};
 use intact_units::plural::counted;
+use std::borrow::Borrow;
 use std::fmt::Display;
 
 /// The page.
@@ -19,7 +20,7 @@ pub fn summary(totals: &Totals) -> String {
         page += &format!("; {} reused one", percent(reuse));
     }
     if connections.open > 0 {
-        page += &format!("; {} still open", connections.open);
+        page += &format!("; {} still open", count(connections.open));
     }
     page += "\n";
     for version in &totals.versions {
@@ -73,8 +74,8 @@ fn calls(upstream: Option<&UpstreamCalls>) -> String {
     };
     let on = counted(calls.connections, "connection");
     match listed(&calls.failed) {
-        failed if failed.is_empty() => format!("{} on {on}", calls.total),
-        failed => format!("{} on {on}, of which failed: {failed}", calls.total),
+        failed if failed.is_empty() => format!("{} on {on}", count(calls.total)),
+        failed => format!("{} on {on}, of which failed: {failed}", count(calls.total)),
     }
 }
 
@@ -84,15 +85,17 @@ fn queries(lookups: Option<&Lookups>) -> String {
         return String::new();
     };
     match listed(&lookups.failed) {
-        failed if failed.is_empty() => lookups.total.to_string(),
-        failed => format!("{}, of which failed: {failed}", lookups.total),
+        failed if failed.is_empty() => count(lookups.total),
+        failed => format!("{}, of which failed: {failed}", count(lookups.total)),
     }
 }
 
 fn line(version: &Version) -> String {
     let mean = version.requests_per_connection_mean;
     let each = match (mean, version.requests_per_connection_max) {
-        (Some(mean), Some(max)) => format!(", {mean:.1} on each that ended, at most {max}"),
+        (Some(mean), Some(max)) => {
+            format!(", {mean:.1} on each that ended, at most {}", count(max))
+        }
         _ => String::new(),
     };
     let ended = listed(&version.ended_by);
@@ -106,10 +109,10 @@ fn line(version: &Version) -> String {
 }
 
 /// `client 3, server 1`.
-fn listed(counts: impl IntoIterator<Item = (impl Display, impl Display)>) -> String {
+fn listed(counts: impl IntoIterator<Item = (impl Display, impl Borrow<u64>)>) -> String {
     let parts: Vec<String> = counts
         .into_iter()
-        .map(|(name, count)| format!("{name} {count}"))
+        .map(|(name, number)| format!("{name} {}", count(*number.borrow())))
         .collect();
     parts.join(", ")
 }

@@ -144,7 +144,7 @@ fn describe(
         scope.caveat(
             "log-without-connections",
             format!(
-                "{prefix}{} of {requests} requests have no connection id: the number of their connections and their reuse are unknown{remedy}",
+                "{prefix}no connection id in {} of {requests} requests: the number of their connections and their reuse are unknown{remedy}",
                 evidence.none
             ),
         );

@@ -172,7 +172,7 @@ fn a_log_without_connections_gives_the_configuration_that_logs_them() {
     assert!(!caveat.incomplete);
     let words = &caveat.message;
     assert!(
-        words.contains("15 of 15 requests have no connection id"),
+        words.contains("no connection id in 15 of 15 requests"),
         "{words}"
     );
     assert!(

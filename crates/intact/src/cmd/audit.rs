@@ -22,6 +22,7 @@ use intact_findings::traffic::TrafficAnalysis;
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_file};
 use intact_report::documents::{InputFacts, LadderFacts, Source, TrafficRun};
 use intact_report::terminal::Length;
+use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -220,8 +221,9 @@ fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
         let wrong = keys.add_text(&String::from_utf8_lossy(&text));
         if wrong > 0 {
             console::note(&format!(
-                "--keylog {}: {wrong} lines are no secrets in the format of SSLKEYLOGFILE and were left out",
-                path.display()
+                "--keylog {}: {} left out, without a secret in the format of SSLKEYLOGFILE",
+                path.display(),
+                counted(wrong as u64, "line")
             ));
         }
     }

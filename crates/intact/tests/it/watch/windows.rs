@@ -185,18 +185,28 @@ fn a_window_that_passed_fails_the_run_where_a_connection_was_unseen() {
     let server = Server::start(&[]);
     let kit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kits/pytest/src");
     let host = format!("127.0.0.1:{}", server.plain_port());
+    // the parent hands its connection over once the window has passed, so no scan can find it before
     let parent = "
-import os, socket, subprocess, sys
+import array, os, socket, subprocess, sys
 address, port = os.environ['SERVER'].split(':')
 own = socket.create_connection((address, int(port)))
-sys.exit(subprocess.run([*sys.argv[1:], str(own.fileno())], pass_fds=[own.fileno()]).returncode)
+here, there = socket.socketpair()
+child = subprocess.Popen([*sys.argv[1:], str(there.fileno())], pass_fds=[there.fileno()])
+there.close()
+if here.recv(1):
+    rights = array.array('i', [own.fileno()])
+    here.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+sys.exit(child.wait())
 ";
-    // a scan finds the socket after a quarter of a second, and again after half a second
+    // a scan finds the socket after half a second
     let child = format!(
         "{PRELUDE}
-inherited = socket.socket(fileno=int(sys.argv[1]))
+import array
+parent = socket.socket(fileno=int(sys.argv[1]))
 with expect('connections == 1'):
     get()
+parent.send(b'x')
+received = parent.recvmsg(1, socket.CMSG_SPACE(4))
 time.sleep(1.5)
 "
     );
