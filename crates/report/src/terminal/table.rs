@@ -1,8 +1,8 @@
 //! A table in columns of letters. A narrow terminal drops the least important columns first, then
-//! shortens words.
+//! breaks cells and heads into lines, and shortens the words that are longer than their column.
 
-use super::painted::{ALARM, FAINT, PLAIN, Painted};
-use super::{Length, TerminalOptions, escape, shorten};
+use super::painted::{ALARM, FAINT, PLAIN, Painted, Style};
+use super::{Length, TerminalOptions, escape, shorten, wrap};
 use crate::page::{Column, Table, Text, text};
 use intact_units::plural::counted;
 
@@ -50,8 +50,16 @@ impl<'a> Letters<'a> {
         }
     }
 
+    /// The lines of a text in this column.
+    fn broken(&self, text: &str) -> Vec<String> {
+        if text.chars().count() <= self.width {
+            return vec![text.to_owned()];
+        }
+        let lines = wrap(text, self.width, "").into_iter();
+        lines.map(|line| shorten(&line, self.width)).collect()
+    }
+
     fn padded(&self, text: &str) -> String {
-        let text = shorten(text, self.width);
         let gap = " ".repeat(self.width.saturating_sub(text.chars().count()));
         if self.column.is_numeric() {
             format!("  {gap}{text}")
@@ -59,6 +67,46 @@ impl<'a> Letters<'a> {
             format!("  {text}{gap}")
         }
     }
+
+    /// The least width at which no cell is broken, and no word of the head.
+    fn with_broken_head(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.chars().count());
+        cells.chain([longest_word(&self.head)]).max().unwrap_or(0)
+    }
+
+    /// The least width at which no number is broken, and no word of the head.
+    fn narrowest(&self) -> usize {
+        match self.column.is_numeric() {
+            true => self.with_broken_head(),
+            false => longest_word(&self.head).max(NARROWEST),
+        }
+    }
+}
+
+fn longest_word(text: &str) -> usize {
+    let words = text.split_ascii_whitespace();
+    words.map(|word| word.chars().count()).max().unwrap_or(0)
+}
+
+/// The lines of a row, whose cells have a style each.
+fn row_lines(columns: &[Letters<'_>], cells: &[(Style, &str)]) -> Vec<Painted> {
+    let broken: Vec<Vec<String>> = columns
+        .iter()
+        .zip(cells)
+        .map(|(column, (_, text))| column.broken(text))
+        .collect();
+    let height = broken.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |nth: usize| {
+        let cells = columns.iter().zip(&broken).zip(cells);
+        let cells = cells.map(|((column, lines), (style, _))| {
+            let text = lines.get(nth).map_or("", String::as_str);
+            (*style, column.padded(text))
+        });
+        cells.fold(Painted::default(), |line, (style, cell)| {
+            line.and(style, &cell)
+        })
+    };
+    (0..height).map(line).collect()
 }
 
 /// Lays a table out.
@@ -68,19 +116,15 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
     let rows = brief.unwrap_or(usize::MAX).min(table.rows());
     let mut columns: Vec<Letters<'_>> = shown.map(|column| Letters::new(column, rows)).collect();
     let dropped = fit(&mut columns, options.width);
-    let heads = columns.iter().map(|letters| letters.padded(&letters.head));
-    let heads: String = heads.collect();
-    let mut lines = vec![Painted::new(FAINT, heads.trim_end())];
+    let heads = columns.iter().map(|letters| (FAINT, letters.head.as_str()));
+    let mut lines = row_lines(&columns, &heads.collect::<Vec<_>>());
     for row in 0..rows {
         let cells = columns.iter().map(|letters| {
             let is_alarm = letters.column.cells[row].is_alarm;
             let style = if is_alarm { ALARM } else { PLAIN };
-            (style, letters.padded(&letters.cells[row]))
+            (style, letters.cells[row].as_str())
         });
-        let line = cells.fold(Painted::default(), |line, (style, cell)| {
-            line.and(style, &cell)
-        });
-        lines.push(line);
+        lines.extend(row_lines(&columns, &cells.collect::<Vec<_>>()));
     }
     let mut notes = Vec::new();
     if table.rows() > rows {
@@ -91,6 +135,16 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
         notes.push(text!("no room for: {} (see --json)", dropped.join(", ")));
     }
     LaidOut { lines, notes }
+}
+
+/// Takes a letter from the widest column that is wider than `least`; returns whether there is one.
+fn narrow<'a>(columns: &mut [Letters<'a>], least: fn(&Letters<'a>) -> usize) -> bool {
+    let wide = columns.iter_mut().filter(|one| one.width > least(one));
+    let widest = wide.max_by_key(|one| one.width);
+    widest.is_some_and(|one| {
+        one.width -= 1;
+        true
+    })
 }
 
 /// Makes the columns fit; returns the heads of those that were dropped.
@@ -106,10 +160,8 @@ fn fit(columns: &mut Vec<Letters<'_>>, width: usize) -> Vec<String> {
             dropped.push(columns.remove(at).column.head.clone());
             continue;
         }
-        let words = columns.iter_mut().filter(|one| !one.column.is_numeric());
-        match words.max_by_key(|one| one.width) {
-            Some(widest) if widest.width > NARROWEST => widest.width -= 1,
-            _ => break,
+        if !(narrow(columns, Letters::with_broken_head) || narrow(columns, Letters::narrowest)) {
+            break;
         }
     }
     let mut room = width.saturating_sub(total(columns));
@@ -149,5 +201,29 @@ mod tests {
         assert_eq!(notes[0].to_string(), "no room for: p99 (see --json)");
         assert!(narrow[1].contains('…') && narrow[1].ends_with("1.00 ms"));
         assert!(lines(30).0.iter().all(|line| line.chars().count() <= 30));
+    }
+
+    #[test]
+    fn heads_are_broken_before_cells_and_no_word_is_lost() {
+        let table = Rows::of(&[("client, as wanted", 60e3)])
+            .column("closes first", |row| row.0)
+            .column("limit of the server", |row| Quantity::Time(row.1))
+            .table();
+        let at = |width| {
+            let options = TerminalOptions::plain(width);
+            let lines = lay_out(&table, options).lines;
+            lines.iter().map(|line| line.print(options)).collect()
+        };
+        let one: Vec<String> = at(40);
+        assert_eq!(one[1], "  client, as wanted               60.0 s");
+        let two: Vec<String> = at(28);
+        assert_eq!(two.len(), 4, "{two:?}");
+        assert_eq!(two[3], "  client, as wanted   60.0 s");
+        let words = at(22).concat();
+        for word in [
+            "closes", "first", "client,", "as", "wanted", "limit", "60.0",
+        ] {
+            assert!(words.contains(word), "{words}");
+        }
     }
 }
