@@ -80,12 +80,12 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         (Some(_), clients) if args.server_idle.is_some() => {
             clients.iter().map(|client| one(client)).collect()
         }
+        (None, clients) if !args.full => vec![documents::fix_overview(&catalogue, clients)],
         (_, clients) => vec![documents::fix_list(&catalogue, clients)],
     };
-    // a list of clients is looked through, so it is whole
-    let length = match &found.clients[..] {
-        [_] if !args.full => Length::SCREEN,
-        _ => Length::Full,
+    let length = match args.full {
+        true => Length::Full,
+        false => Length::SCREEN,
     };
     for page in &pages {
         print(page, length);

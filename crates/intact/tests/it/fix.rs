@@ -14,7 +14,7 @@ fn text(words: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn the_list_has_every_client() {
-    let (code, page, _) = text(&["fix"]);
+    let (code, page, _) = text(&["fix", "--full"]);
     assert_eq!(code, 0);
     for client in [
         "node-http",

@@ -291,7 +291,77 @@ fn by_language<'a>(clients: &[&'a Client]) -> Vec<(Language, Vec<&'a Client>)> {
     all
 }
 
-/// All clients, a row each: what the default does with the newest runtime.
+/// The clients of a language, by what their defaults do on the newest runtime.
+struct Defaults<'a> {
+    language: Language,
+    newest: Vec<Row<'a>>,
+}
+
+impl<'a> Defaults<'a> {
+    fn all(catalogue: &'a Catalogue, clients: &[&'a Client]) -> Vec<Defaults<'a>> {
+        let newest = |clients: Vec<&'a Client>| {
+            let newest = clients.into_iter().filter_map(|client| {
+                let default = client.variant(Role::Default)?;
+                rows(catalogue, client, default).pop()
+            });
+            newest.collect()
+        };
+        let all = by_language(clients).into_iter();
+        all.map(|(language, clients)| Defaults {
+            language,
+            newest: newest(clients),
+        })
+        .collect()
+    }
+
+    /// The ids of those that reuse connections for requests in turn, or of those that do not.
+    fn names(&self, reuse: bool) -> Vec<&str> {
+        let reuses = |row: &&Row<'_>| {
+            let plain = row.one.facts.plain.as_ref();
+            plain.is_some_and(|load| (load.sequential.connections < IN_TURN) == reuse)
+        };
+        let rows = self.newest.iter().filter(reuses);
+        rows.map(|row| row.client.id.as_str()).collect()
+    }
+}
+
+/// Requests in turn of a measurement.
+const IN_TURN: u64 = 10;
+
+/// Which clients of each language reuse connections by default.
+pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
+    let all = Defaults::all(catalogue, clients);
+    let without: usize = all.iter().map(|one| one.names(false).len()).sum();
+    let listed = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
+    let table = Rows::of(&all)
+        .column("language", |one| title(one.language))
+        .column("a connection for each request", |one| {
+            listed(one.names(false))
+        })
+        .column("connections are reused", |one| listed(one.names(true)))
+        .table();
+    let mut page = Page {
+        command: "fix".to_owned(),
+        subject: counted(clients.len() as u64, "client"),
+        verdict: vec![
+            text!(
+                "By default, {} of {} clients open a connection for each of 10 requests in turn.",
+                without,
+                clients.len()
+            ),
+            Text::prose(NEXT),
+        ],
+        version: own_version(),
+        ..Page::default()
+    };
+    page.section(Section::new("defaults", "What the defaults do").summary(table));
+    page
+}
+
+/// What the other pages of the catalogue have.
+const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`) prints what to set, `intact fix python` has the figures of a language, `--full` those of all.";
+
+/// The clients, a row each: what the default does with the newest runtime.
 pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
     let mut page = Page {
         command: "fix".to_owned(),
@@ -300,17 +370,13 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
         version: own_version(),
         ..Page::default()
     };
-    for (language, clients) in by_language(clients) {
-        let newest = clients.iter().filter_map(|client| {
-            let default = client.variant(Role::Default)?;
-            rows(catalogue, client, default).pop()
-        });
-        let newest: Vec<Row<'_>> = newest.collect();
+    for Defaults { language, newest } in Defaults::all(catalogue, clients) {
         let table = Rows::of(&newest)
             .column("client", |row| &row.client.id)
             .full("versions", |row| row.one.versions());
+        let of_language = clients.iter().filter(|client| client.language == language);
         let is_missing = |client: &&&Client| newest.iter().all(|row| row.client.id != client.id);
-        let missing = clients.iter().filter(is_missing);
+        let missing = of_language.filter(is_missing);
         let missing = not_measured(missing.map(|client| client.id.as_str()));
         page.section(
             Section::new(language.id(), title(language))

@@ -23,7 +23,7 @@ pub use chain::{ChainRun, chain};
 pub use check::{CheckPart, CheckRun, page as check};
 pub use compare::CompareRun;
 pub use fault::FaultCard;
-pub use fix::{FixRequest, fix_articles, fix_client, fix_list};
+pub use fix::{FixRequest, fix_articles, fix_client, fix_list, fix_overview};
 pub use fleet::{campaign, first_checks, profiles};
 pub use lambda::LambdaRun;
 pub use model::{model, sequence_of};

@@ -2,7 +2,7 @@
 
 use crate::written;
 use intact_fix::Catalogue;
-use intact_report::documents::{FixRequest, fix_client, fix_list};
+use intact_report::documents::{FixRequest, fix_client, fix_list, fix_overview};
 use std::time::Duration;
 
 #[test]
@@ -14,6 +14,18 @@ fn all_clients_of_a_language_are_in_a_table() {
     let (markdown, html) = written::files("fix-clients", &[page()]);
     for head in ["resumed", "unread", "longest life"] {
         assert!(markdown.contains(head) && html.contains(head), "{head}");
+    }
+}
+
+#[test]
+fn the_overview_names_each_client_once() {
+    let catalogue = Catalogue::embedded().unwrap();
+    let clients: Vec<_> = catalogue.clients.iter().collect();
+    let page = written::terminal(&[fix_overview(&catalogue, &clients)]);
+    assert!(page.lines().count() <= 40, "{page}");
+    let words: Vec<&str> = page.split([' ', ',', '\n']).collect();
+    for client in clients {
+        assert!(words.contains(&client.id.as_str()), "{} {page}", client.id);
     }
 }
 
