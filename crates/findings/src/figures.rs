@@ -40,7 +40,7 @@ pub struct TrafficCounts {
 impl TrafficCounts {
     /// Whether any request had a response, or connections were opened whose content cannot be read.
     pub(crate) fn any_success(&self) -> bool {
-        self.requests.ok > 0 || (self.requests.total == 0 && self.connections.opened > 0)
+        self.requests.ok > 0 || (self.requests.total == 0 && self.connections.any_usable())
     }
 
     /// Why there was no response at all, though the program wanted one: such counts pass no
@@ -49,9 +49,9 @@ impl TrafficCounts {
         let connections = &self.connections;
         match self.requests.ok {
             0 if self.requests.total > 0 => Some("no request got a complete response"),
-            0 if connections.opened == 0 && !connections.failed.is_empty() => {
-                Some("no connection could be opened")
-            }
+            0 if connections.failed.is_empty() || connections.any_usable() => None,
+            0 if connections.opened == 0 => Some("no connection could be opened"),
+            0 => Some("the TLS handshake of every connection failed"),
             _ => None,
         }
     }
@@ -193,6 +193,9 @@ impl Requests {
 pub struct Connections {
     /// Transport established, in the measured rounds.
     pub opened: u64,
+    /// Those of them whose setup failed (TLS), so that no request could use them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unusable: u64,
     /// Dials that failed, by kind.
     pub failed: BTreeMap<&'static str, u64>,
     /// Who ended them.
@@ -201,9 +204,20 @@ pub struct Connections {
     pub needed: u64,
 }
 
+/// For serde: a count that need not be written.
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Connections {
+    /// Whether a request could use one of them.
+    pub(crate) fn any_usable(&self) -> bool {
+        self.opened > self.unusable
+    }
+
     pub(crate) fn add(&mut self, other: &Connections) {
         self.opened += other.opened;
+        self.unusable += other.unusable;
         self.needed += other.needed;
         add_counts(&mut self.failed, &other.failed);
         add_counts(&mut self.ended_by, &other.ended_by);

@@ -141,6 +141,7 @@ impl MeasuredRounds {
         let ended_by = counts.ended_by.iter();
         Connections {
             opened: counts.opened,
+            unusable: counts.unusable,
             failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
             ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
             needed: self.at_once.unwrap_or(each * self.rounds.len() as u64),

@@ -234,6 +234,7 @@ fn traffic(
         avoidable: connections.opened.saturating_sub(connections.needed),
         reuse_known: variant.requests.total - unsent,
         lookups: variant.lookups,
+        lookups_in_vain: 0,
         requests_per_connection: variant.requests_per_connection,
         resumed_share: variant.resumed_share.map(|share| [share, share]),
         churn_per_s: present(variant.churn_per_s),

@@ -110,6 +110,7 @@ fn traffic(
         avoidable: program.avoidable,
         reuse_known: program.reuse_known,
         lookups: program.lookups,
+        lookups_in_vain: program.lookups_in_vain,
         requests_per_connection: (opened > 0).then(|| requests as f64 / opened as f64),
         resumed_share: resumed_range(handshakes.resumed, handshakes.unknown, handshakes.total()),
         churn_per_s: Err(ONLY_WALL_TIME),

@@ -87,6 +87,9 @@ pub struct ProgramFacts {
     pub lookups: u64,
     /// Lookups that failed.
     pub lookups_failed: u64,
+    /// Those of them that a request waited for.
+    #[serde(skip)]
+    pub(crate) lookups_in_vain: u64,
     /// What stood out, each with the rounds in which it did, in the words of the last of them.
     pub findings: Vec<Found>,
     /// Each round.
@@ -185,6 +188,7 @@ impl Program {
         ours.handshakes.unknown += handshakes.unknown;
         ours.lookups += totals.lookups.total;
         ours.lookups_failed += totals.lookups.failed;
+        ours.lookups_in_vain += totals.lookups.in_vain;
         for one in &facts.destinations {
             let known = ours.destinations.entry(one.origin.clone()).or_default();
             known.add(&one.figures.unobserved);

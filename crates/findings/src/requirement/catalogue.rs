@@ -296,7 +296,7 @@ const fn findings(selector: FindingSelector) -> MetricKey {
 pub static METRICS: &[MetricEntry] = &[
     row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges, whatever their outcome"),
     row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges that got a complete response of any status"),
-    row("failed", traffic(TrafficMetric::Failed), Count, FAILURES, "exchanges that did not, in `bench` warm-up too; under a fault, requests that got no complete response in the end"),
+    row("failed", traffic(TrafficMetric::Failed), Count, FAILURES, "exchanges that did not, and failed lookups, before which nothing was sent; in `bench` warm-up too; under a fault, requests that got no complete response in the end"),
     row("failed-share", traffic(TrafficMetric::FailedShare), Share, TRAFFIC, "exchanges that did not, as a share of all; `failed < 0.1 %` is read as this"),
     row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges that failed in this way"),
     row("status.<code>", Family(Parameter::Status), Count, TRAFFIC, "responses with this status, or of this class"),

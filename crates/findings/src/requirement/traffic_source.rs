@@ -15,6 +15,8 @@ pub(crate) struct TrafficSource<'a> {
     pub(crate) avoidable: u64,
     pub(crate) reuse_known: u64,
     pub(crate) lookups: u64,
+    /// Failed lookups before which no request was sent; 0 where they count as failed requests.
+    pub(crate) lookups_in_vain: u64,
     pub(crate) requests_per_connection: Option<f64>,
     /// The smallest and the largest share, where some handshakes are of an unknown kind.
     pub(crate) resumed_share: Option<[f64; 2]>,
@@ -49,12 +51,18 @@ impl TrafficSource<'_> {
             }
             of_requests(count)
         };
+        // of what waited for a lookup that failed, nothing was sent; that may be several requests
+        let unsent = (self.lookups_in_vain).saturating_sub(requests.failed_with(Failure::Lookup));
+        let all_failed = || match unsent {
+            0 => of_requests(requests.failures()),
+            unsent => Ok(Measured::count(requests.failures() + unsent, false)),
+        };
         let count = match metric {
             TrafficMetric::Requests => of_requests(total),
             TrafficMetric::Ok => of_requests(requests.ok),
-            TrafficMetric::Failed => of_requests(requests.failures()),
+            TrafficMetric::Failed => all_failed(),
             TrafficMetric::FailedShare => {
-                let failed = of_requests(requests.failures())?;
+                let failed = all_failed()?;
                 if total == 0 {
                     return Err(NoData::NothingHappened);
                 }
@@ -62,6 +70,9 @@ impl TrafficSource<'_> {
                     true => failed.divided_by(total as f64),
                     false => Measured::between(0.0, 1.0),
                 });
+            }
+            TrafficMetric::FailedWith(Failure::Lookup) if unsent > 0 => {
+                Ok(Measured::count(self.lookups_in_vain, false))
             }
             TrafficMetric::FailedWith(kind) => failed_with(kind),
             TrafficMetric::Stale => failed_with(Failure::Stale),

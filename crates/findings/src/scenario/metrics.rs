@@ -134,6 +134,7 @@ impl ScenarioFacts {
             avoidable: connections.opened.saturating_sub(connections.needed),
             reuse_known: part.counts.requests.total,
             lookups: 0,
+            lookups_in_vain: 0,
             requests_per_connection: part.requests_per_connection,
             resumed_share: None,
             churn_per_s: churn.ok_or(NoData::NothingHappened),

@@ -227,6 +227,7 @@ fn connections(cell: &Cell) -> Connections {
     let counts = &cell.connections;
     Connections {
         opened: counts.opened,
+        unusable: counts.unusable,
         failed: counts
             .failed
             .iter()

@@ -133,7 +133,7 @@ pub struct Counts {
     /// Connections that were open before the recording began.
     pub open_before: u64,
     /// Of the opened ones, those whose TLS handshake failed.
-    pub opened_in_vain: u64,
+    pub unusable: u64,
     /// Connections of each execution environment of a function: one cannot use another's.
     pub environments: BTreeMap<u64, u64>,
     /// Dials that failed.
@@ -224,7 +224,7 @@ impl Counts {
         if let Some(failed) = &connection.failed {
             sign.on(self.dials_failed.entry(failed.kind).or_default());
             if connection.is_opened() {
-                sign.on(&mut self.opened_in_vain);
+                sign.on(&mut self.unusable);
             }
         }
         if let Some(protocol) = connection.protocol {
@@ -375,7 +375,7 @@ impl Counts {
     pub(super) fn overlap(
         &mut self,
         exchange: &Exchange,
-        live: Option<&OpenConnection>,
+        live: Option<&mut OpenConnection>,
         time_step: Option<u64>,
     ) {
         self.is_coarse |= time_step.is_some();
@@ -387,7 +387,11 @@ impl Counts {
                 let each = live.streams();
                 self.streams_each = Some(self.streams_each.map_or(each, |least| least.min(each)));
             }
-            _ => self.single.add(span),
+            Some(live) => live
+                .occupy(span)
+                .into_iter()
+                .for_each(|one| self.single.add(one)),
+            None => self.single.add(span),
         }
     }
 
@@ -447,7 +451,7 @@ impl Counts {
         let environments = self.environments.values().filter(|opened| **opened > 0);
         // no other request can use a connection that changed to another protocol
         let upgraded = self.status.get(&UPGRADE).copied().unwrap_or_default();
-        let alone = self.opened_in_vain + upgraded;
+        let alone = self.unusable + upgraded;
         let needed = at_once * environments.count().max(1) as u64 + alone;
         needed.saturating_sub(self.open_before).min(self.opened)
     }

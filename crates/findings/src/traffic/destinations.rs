@@ -300,11 +300,11 @@ impl Destinations {
         &mut self,
         destination: usize,
         exchange: &Exchange,
-        live: Option<&OpenConnection>,
+        mut live: Option<&mut OpenConnection>,
         gap: Option<u64>,
         timed: bool,
     ) {
-        self.counts[destination].overlap(exchange, live, self.time_step);
+        self.counts[destination].overlap(exchange, live.as_deref_mut(), self.time_step);
         self.counts[destination].exchange(exchange, gap, timed);
         self.all.exchange(exchange, gap, timed);
         if let (Some(gap), Some(live), true) = (gap, live, timed) {

@@ -149,6 +149,7 @@ impl ObservedFacts {
             opaque.iter().sum(),
             books.lookups.all,
         );
+        totals.lookups.in_vain = books.lookups.in_vain();
         totals.sum_up(&destinations);
         caveats.extend(partly_known(&totals));
         let mut facts = ObservedFacts {

@@ -6,7 +6,7 @@ use super::facts::Destination;
 use super::lookups::Lookups;
 use crate::figures::{
     Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, Requests, TrafficCounts, embeds,
-    resumed_range, share,
+    is_zero, resumed_range, share,
 };
 use crate::rules::cost_ms;
 use crate::unobserved::{Evidence, Unobserved};
@@ -101,6 +101,9 @@ pub struct LookupFigures {
     pub total: u64,
     /// Those that failed.
     pub failed: u64,
+    /// Those of them that a request waited for.
+    #[serde(skip)]
+    pub(crate) in_vain: u64,
     /// Those that failed, by their error (`NXDOMAIN`, `SERVFAIL`, `no answer`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<&'static str, u64>,
@@ -260,6 +263,7 @@ impl LookupFigures {
         LookupFigures {
             total,
             failed,
+            in_vain: failed,
             errors: lookups.errors(),
             ms: (total > 0).then(|| nanos as f64 / NANOS_PER_MS),
             per_connection: (total > 0 && opened > 0).then(|| total as f64 / opened as f64),
@@ -288,11 +292,6 @@ impl Phases {
     }
 }
 
-/// For serde: a count that need not be written.
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 fn requests(counts: &Counts) -> Requests {
     let failed = counts.failed.iter();
     Requests {
@@ -308,6 +307,7 @@ fn connections(counts: &Counts, needed: u64) -> Connections {
     let ended_by = counts.ended_by.iter();
     Connections {
         opened: counts.opened,
+        unusable: counts.unusable,
         failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
         ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
         needed,

@@ -70,6 +70,20 @@ impl LookupCounts {
         sometimes.map(|one| one.failed).sum()
     }
 
+    /// Failed ones that a request waited for. A resolver with a search list asks for longer names
+    /// before or after the one that is found: these are none.
+    pub(super) fn in_vain(&self) -> u64 {
+        let is_found = |one: &Lookups| one.failed + one.without_result < one.total;
+        let is_of_search_list = |name: &str| {
+            let shorter = name.match_indices('.').map(|(dot, _)| &name[..dot]);
+            let mut known = shorter.filter_map(|shorter| self.names.get(shorter));
+            known.any(is_found)
+        };
+        let names = self.names.iter();
+        let searched = names.filter(|(name, one)| !is_found(one) && is_of_search_list(name));
+        self.all.failed - searched.map(|(_, one)| one.failed).sum::<u64>()
+    }
+
     pub(super) fn add(&mut self, lookup: &Lookup) {
         self.all.add(lookup);
         if let Some(name) = &lookup.name

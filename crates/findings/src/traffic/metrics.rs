@@ -110,6 +110,7 @@ impl Figures {
             avoidable: self.avoidable,
             reuse_known: self.reuse_known,
             lookups: self.lookups.total,
+            lookups_in_vain: self.lookups.in_vain,
             requests_per_connection: self.requests_per_connection,
             resumed_share: self.resumed_range,
             churn_per_s: self.churn_per_s.ok_or(NoData::NothingHappened),

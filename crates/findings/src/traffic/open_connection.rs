@@ -2,7 +2,7 @@
 
 use super::open_reason::OpenReason;
 use intact_ledger::{
-    Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Vantage,
+    Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Span, Vantage,
 };
 use std::net::IpAddr;
 
@@ -139,6 +139,8 @@ pub struct OpenConnection {
     /// The exchange that ended last.
     pub last: Option<Last>,
     pub(super) waiters: Vec<PendingOpen>,
+    /// The exchange that was entered last into what runs at once.
+    pub(super) busy: Option<Span>,
 }
 
 impl OpenConnection {
@@ -153,7 +155,20 @@ impl OpenConnection {
             carried_response: false,
             last: None,
             waiters: Vec::new(),
+            busy: None,
         }
+    }
+
+    /// The part of a span in which an exchange before it did not occupy the connection already.
+    /// Requests of one connection overlap where the steps of the clock are longer than they are,
+    /// or where they are pipelined; they need one connection all the same.
+    pub(super) fn occupy(&mut self, span: Span) -> Option<Span> {
+        let end = span.end.max(span.start.after(1));
+        let before = self.busy.filter(|before| before.start <= span.start);
+        let taken = before.map_or(span.start, |before| before.end);
+        self.busy = Some(Span::new(span.start, end.max(taken)));
+        let start = span.start.max(taken);
+        (start < end).then(|| Span::new(start, end))
     }
 
     /// Takes in an exchange; returns how long the connection had been idle before it, in

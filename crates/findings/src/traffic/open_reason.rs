@@ -172,6 +172,7 @@ mod tests {
             carried_response: false,
             last: None,
             waiters: Vec::new(),
+            busy: None,
         };
         if let Some(last) = last {
             live.carry(&last);

@@ -135,6 +135,7 @@ impl Tracker {
             carried_response: false,
             last: None,
             waiters: Vec::new(),
+            busy: None,
         });
         Some(connection.id)
     }
@@ -202,7 +203,7 @@ impl Tracker {
             self.pools.announce_end(&live, exchange.end, why);
         }
         self.destinations
-            .count_exchange(destination, exchange, Some(&live), gap, timed);
+            .count_exchange(destination, exchange, Some(&mut live), gap, timed);
         // the exchange shows whether the connection was idle when others were opened
         let waiters = std::mem::take(&mut live.waiters);
         self.pools.put(live);
@@ -227,11 +228,11 @@ impl Tracker {
     /// connection that closed last, or of a failed dial.
     fn late_exchange(&mut self, exchange: &Exchange) -> usize {
         let id = exchange.connection;
-        let closed = self.just_closed.as_deref();
+        let closed = self.just_closed.as_deref_mut();
         let closed = closed.filter(|live| Some(live.connection.id) == id);
         let mut dials = self.failed_dials.iter();
         let dial = dials.find(|(dial, _)| Some(*dial) == id);
-        let known = closed.map(|live| live.destination);
+        let known = closed.as_ref().map(|live| live.destination);
         let destination = match known.or(dial.map(|(_, destination)| *destination)) {
             Some(destination) => destination,
             None => self.destinations.unknown(),

@@ -95,7 +95,7 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     }
     if requests == 0 {
         let all = &books.destinations.all;
-        return without_request(totals, all.opened_in_vain, all.unused);
+        return without_request(totals, all.unusable, all.unused);
     }
     if let Some(sentence) = unsuccessful(totals) {
         return sentence;

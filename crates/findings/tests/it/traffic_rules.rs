@@ -257,10 +257,18 @@ fn failed_lookups_stand_in_the_headline() {
     );
     let mut lookups = vec![one("api.example", &found), one("b.example", &missing)];
     lookups.push(one("c.example", &json!({"Err": "a word of its own"})));
+    let failed = after_lookups(&lookups, 20);
     assert_eq!(
-        after_lookups(&lookups, 20).verdict[1],
+        failed.verdict[1],
         "2 of 3 lookups failed (NXDOMAIN 1, other 1)"
     );
+    // what waited for them was not sent
+    for metric in ["failed", "failed.lookup"] {
+        assert!(!meets(&failed, &format!("{metric} == 0")), "{metric}");
+        assert!(meets(&failed, &format!("{metric} >= 2")), "{metric}");
+        assert!(meets(&searched, &format!("{metric} == 0")), "{metric}");
+    }
+    assert!(!meets(&failed, "failed < 0.1 %"));
     // whether it failed is not known
     assert_eq!(
         after_lookups(&[one("b.example", &json!(null))], 0).verdict,
@@ -397,6 +405,65 @@ fn a_graceful_drain_is_no_request_limit() {
     // different moments are no drain
     let spread = drained(&[3, 9, 17, 40], |id| 5_000 + 3_000 * id);
     assert!(spread[0].fix.contains("keepalive_requests"), "{spread:?}");
+}
+
+#[test]
+fn a_program_whose_handshakes_all_fail_passes_no_requirement() {
+    let fails = |id: u64| {
+        let mut row = opened(id, 10 * id, Some("api.example"));
+        row["origin"]["scheme"] = json!("https");
+        row["failed"] = json!({"kind": "certificate-unknown", "phase": "ssl"});
+        row
+    };
+    let mut rows: Vec<Value> = (1..4).map(fails).collect();
+    let alone = facts(&rows);
+    assert!(!alone.any_success());
+    for metric in ["avoidable", "failed", "warnings"] {
+        assert!(!meets(&alone, &format!("{metric} == 0")), "{metric}");
+    }
+    // next to a destination that works
+    rows.push(opened(9, 100, Some("other.example")));
+    rows.push(exchange(9, 110, 120, 1));
+    let mixed = facts(&rows);
+    assert!(meets(
+        &mixed,
+        "origin=http://other.example:8080: avoidable == 0"
+    ));
+    assert!(!meets(
+        &mixed,
+        "origin=https://api.example:8080: avoidable == 0"
+    ));
+}
+
+/// A clock with steps of a millisecond, as in the logs of nginx and HAProxy.
+#[test]
+fn requests_of_one_connection_do_not_overlap_however_coarse_the_clock_is() {
+    let mut rows = vec![opened(1, 0, Some("api.example"))];
+    rows.extend((1..=40).map(|nth| {
+        let mut one = exchange(1, 50, 50, nth);
+        one["id"] = json!(1000 + nth);
+        one
+    }));
+    rows.push(closed(1, 51, "client", "after-exchange", 40));
+    for id in 2..12 {
+        rows.push(opened(id, 100 * id, Some("api.example")));
+        rows.push(exchange(id, 100 * id + 10, 100 * id + 11, 1));
+        rows.push(closed(id, 100 * id + 12, "client", "after-exchange", 1));
+    }
+    let found = facts(&rows);
+    assert_eq!(
+        (found.connections.opened, found.connections.needed),
+        (11, 1)
+    );
+    assert!(!meets(&found, "avoidable == 0"));
+    // those of two connections do
+    rows.push(opened(20, 2000, Some("api.example")));
+    rows.push(opened(21, 2000, Some("api.example")));
+    rows.push(exchange(20, 2010, 2020, 1));
+    let mut other = exchange(21, 2010, 2011, 1);
+    other["id"] = json!(9);
+    rows.push(other);
+    assert_eq!(facts(&rows).connections.needed, 2);
 }
 
 #[test]

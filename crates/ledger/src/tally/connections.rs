@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 pub struct Connections {
     /// Connections whose transport was established.
     pub opened: u64,
+    /// Those of them whose setup failed (TLS), so that no request could use them.
+    #[serde(default)]
+    pub unusable: u64,
     /// Failed dials by kind; those that failed in TLS are in `opened`, too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<Failure, u64>,
@@ -53,6 +56,7 @@ impl Connections {
         add(&mut self.other_attempts, connection.other_attempts.into());
         if let Some(failure) = &connection.failed {
             *self.failed.entry(failure.kind).or_default() += 1;
+            self.unusable += u64::from(connection.is_opened());
             return;
         }
         if let Some(tls) = &connection.tls {
@@ -116,6 +120,7 @@ impl Connections {
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Connections) {
         add(&mut self.opened, other.opened);
+        add(&mut self.unusable, other.unusable);
         for (&kind, count) in &other.failed {
             add(self.failed.entry(kind).or_default(), *count);
         }
