@@ -67,7 +67,10 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
             finding.severity = Severity::Info;
         }
         // what a client can do is not known before why the server closes
-        let is_of_client = !matches!(first, Some(OpenReason::ServerHidden | OpenReason::Unused));
+        let is_of_client = !matches!(
+            first,
+            Some(OpenReason::ServerHidden | OpenReason::Unused | OpenReason::Rejected)
+        );
         let client = client.filter(|_| is_of_client);
         if first == Some(OpenReason::Unused) {
             finding.risk = None;
@@ -175,6 +178,10 @@ fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
         OpenReason::ServerHidden => Some((
             "Find out why the server closes: decrypt the connection (`watch --keys`, `audit --keylog`), or look at the server's limits of requests, age and idle time",
             Remedy::LengthenIdle,
+        )),
+        OpenReason::Rejected => Some((
+            "Find out why the server closes connections that it has just accepted: a limit of connections or addresses, a crash, another protocol on this port",
+            Remedy::ShareClient,
         )),
         OpenReason::Broken => Some((
             "Find out why connections break before anything else",

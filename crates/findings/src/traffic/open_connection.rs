@@ -113,11 +113,14 @@ pub(super) fn announced_by(exchange: &Exchange) -> Option<Side> {
     exchange.close_sent_by.or(before)
 }
 
-/// An opening that took this connection for idle; confirmed or not by the next exchange on it.
+/// An opening next to a connection that seemed idle; the next exchange on that one confirms it, or
+/// shows that it was busy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingOpen {
     pub(super) at: Nanos,
     pub(super) connection: ConnectionId,
+    /// Its reason so far.
+    pub(super) why: OpenReason,
     pub(super) tries: u8,
 }
 

@@ -51,6 +51,7 @@ whys! {
     PoolFull "after the client had closed one that its pool had no room for",
     NotKept "after the server had closed the last one without an announcement, right after a response",
     ServerIdle "after the server had closed the last one while it was idle",
+    Rejected "after the server had closed the last one as soon as it was open",
     Stale "after a request was sent on a connection that the server had closed",
     ClientAtOnce "after the client had closed the last one right after a response",
     ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
@@ -71,6 +72,8 @@ impl OpenReason {
         if (is_stale && announced.is_none()) || last.is_some_and(|last| last.stale) {
             return OpenReason::Stale;
         }
+        let opened = live.connection.setup.ready();
+        let opened = opened.unwrap_or(live.connection.at);
         let idle = last.map_or(0, |last| close.at.since(last.end));
         let at_once = match close.moment {
             Some(ClosePoint::AfterExchange) => true,
@@ -101,6 +104,9 @@ impl OpenReason {
             (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
             (Some(Side::Server), _) if is_hidden => OpenReason::ServerHidden,
             (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
+            (Some(Side::Server), _) if last.is_none() && close.at.since(opened) < AT_ONCE => {
+                OpenReason::Rejected
+            }
             (Some(Side::Server), _) => OpenReason::ServerIdle,
             (Some(Side::Client), _) if at_once && carried >= MANY => OpenReason::ClientRenewed,
             (Some(Side::Client), _) if at_once => OpenReason::ClientAtOnce,

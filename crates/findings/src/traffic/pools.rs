@@ -4,7 +4,7 @@
 use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner};
 use super::open_reason::{AT_ONCE, OpenReason};
 use intact_ledger::{Caveat, Connection, ConnectionId, Nanos};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// Connections that are followed at the same time.
 const LIVE: usize = 32_768;
@@ -89,6 +89,17 @@ impl Pool {
         (end.after(HAND_BACK) <= at).then_some(*id)
     }
 
+    /// The connection whose response ended just before `at`, so that its client may not have it
+    /// back yet.
+    fn handed_back_at(&self, at: Nanos) -> Option<ConnectionId> {
+        let (end, id) = self.idle.iter().rev().find(|(end, _)| *end <= at)?;
+        (at < end.after(HAND_BACK)).then_some(*id)
+    }
+
+    fn has_ends_at(&self, at: Nanos) -> bool {
+        self.ended.iter().any(|&(end, _)| end <= at)
+    }
+
     /// The connection that has been idle for the shortest time at `at`: the server is least likely
     /// to have closed it.
     fn newest_idle_at(&self, at: Nanos) -> Option<ConnectionId> {
@@ -114,6 +125,8 @@ pub(super) struct Pools {
     pools: HashMap<(usize, PoolOwner), Pool>,
     /// Idle connections of each destination, of any owner.
     idle: BTreeMap<usize, BTreeSet<(Nanos, ConnectionId)>>,
+    /// Connections that ended without having carried anything.
+    spare: HashSet<ConnectionId>,
     forgotten: u64,
 }
 
@@ -209,10 +222,22 @@ impl Pools {
                 let waiter = PendingOpen {
                     at,
                     connection: connection.id,
+                    why: OpenReason::IdleExisted,
                     tries: 0,
                 };
                 self.wait(idle, waiter);
                 return OpenReason::IdleExisted;
+            }
+            // whether it takes the place of one that ended before is not known yet
+            if let Some(recent) = pool.handed_back_at(at).filter(|_| pool.has_ends_at(at)) {
+                let waiter = PendingOpen {
+                    at,
+                    connection: connection.id,
+                    why: OpenReason::Growth,
+                    tries: 0,
+                };
+                self.wait(recent, waiter);
+                return OpenReason::Growth;
             }
             return pool.reason_without_idle(at);
         }
@@ -296,6 +321,19 @@ impl Pools {
         }
         let why = pool.and_then(|pool| pool.replace(waiter.at));
         Some(why.unwrap_or(OpenReason::Growth))
+    }
+
+    /// A connection ended without having carried anything: no other one is the reason of its
+    /// opening.
+    pub(super) fn note_spare(&mut self, id: ConnectionId) {
+        if self.spare.len() >= LIVE {
+            self.spare.clear();
+        }
+        self.spare.insert(id);
+    }
+
+    pub(super) fn was_spare(&self, id: ConnectionId) -> bool {
+        self.spare.contains(&id)
     }
 
     /// An opening had another reason than it seemed.

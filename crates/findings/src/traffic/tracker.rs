@@ -6,7 +6,7 @@ use super::caveats::Caveats;
 use super::destination::Sign;
 use super::destinations::Destinations;
 use super::lookups::LookupCounts;
-use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, announced_by};
+use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner, announced_by};
 use super::open_reason::OpenReason;
 use super::pools::Pools;
 use intact_ledger::{
@@ -216,7 +216,7 @@ impl Tracker {
                 self.pools.wait(id, waiter);
             } else if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
                 let why = self.pools.look_again(destination, id, waiter);
-                self.correct(destination, waiter.connection, why);
+                self.correct(destination, waiter, why);
             } else if exchange.end <= waiter.at {
                 self.pools.wait(id, waiter);
             }
@@ -250,20 +250,22 @@ impl Tracker {
         let mut live = self.pools.take(closed.connection)?;
         self.destinations.assign_by_address(&mut live, close);
         let why = OpenReason::end_of(&live, close);
-        let mut waiters = std::mem::take(&mut live.waiters).into_iter();
+        let waiters = std::mem::take(&mut live.waiters).into_iter();
         let mut replaced = live.is_retiring();
         // a connection that ends right after its response was idle for no client: an opening in
         // between replaced it
         if why.is_at_once() {
+            // what was opened long before the end is no part of it: the connection was idle then
+            let mut waiters = waiters.filter(|waiter| close.at <= waiter.at.after(HAND_BACK));
             if let Some(first) = waiters.next().filter(|_| !replaced) {
-                self.correct(live.destination, first.connection, Some(why));
+                self.correct(live.destination, first, Some(why));
                 replaced = true;
             }
             for waiter in waiters {
                 let why = self
                     .pools
                     .look_again(live.destination, closed.connection, waiter);
-                self.correct(live.destination, waiter.connection, why);
+                self.correct(live.destination, waiter, why);
             }
         } else {
             // what was opened after the other side had closed could not use it, however late the
@@ -278,7 +280,7 @@ impl Tracker {
                     OpenReason::Growth => why,
                     other => other,
                 });
-                self.correct(live.destination, waiter.connection, again);
+                self.correct(live.destination, waiter, again);
             }
         }
         if let (Some(last), false) = (&live.last, why.is_at_once() || replaced) {
@@ -293,6 +295,7 @@ impl Tracker {
             counts.count_reason(live.destination, live.why, Sign::Remove);
             live.why = OpenReason::Unused;
             counts.count_reason(live.destination, live.why, Sign::Add);
+            self.pools.note_spare(closed.connection);
         }
         if !(replaced || is_spare) {
             self.pools
@@ -343,11 +346,12 @@ impl Tracker {
         self.pools.reason(connection, destination, owner, had_ends)
     }
 
-    /// An opening that was counted next to an idle connection had another reason.
-    fn correct(&mut self, destination: usize, opened: ConnectionId, why: Option<OpenReason>) {
-        if let Some(why) = why {
+    /// An opening that was counted next to a connection that seemed idle had another reason.
+    fn correct(&mut self, destination: usize, waiter: PendingOpen, why: Option<OpenReason>) {
+        let opened = waiter.connection;
+        if let Some(why) = why.filter(|_| !self.pools.was_spare(opened)) {
             self.destinations
-                .count_reason(destination, OpenReason::IdleExisted, Sign::Remove);
+                .count_reason(destination, waiter.why, Sign::Remove);
             self.destinations.count_reason(destination, why, Sign::Add);
             self.pools.correct(opened, why);
         }

@@ -435,6 +435,42 @@ fn a_program_whose_handshakes_all_fail_passes_no_requirement() {
     ));
 }
 
+#[test]
+fn an_end_long_ago_is_no_reason_where_a_connection_was_there_since() {
+    let mut rows = Vec::new();
+    // one is closed by the server while it is idle, and replaced by a client of its own per request
+    for (id, at) in [(1, 0), (2, 1000), (3, 1025), (4, 1050), (5, 1075)] {
+        rows.push(opened(id, at, Some("api.example")));
+        rows.push(exchange(id, at + 11, at + 23, 1));
+        if id == 1 {
+            rows.push(closed(1, 600, "server", "idle", 1));
+        }
+    }
+    let found = facts(&rows);
+    let limit = of_rule(&found, "server-closes-early");
+    let claims: Vec<String> = limit.iter().map(|one| one.claim.to_string()).collect();
+    let one = "1 connection was opened because the server closed the last one while it was idle";
+    assert_eq!(claims, [one]);
+    let others = of_rule(&found, "new-client-per-request");
+    assert_eq!(
+        *others[0].claim,
+        *"2 connections were opened though the same client had an idle one"
+    );
+}
+
+#[test]
+fn a_server_that_closes_what_it_accepts_has_no_idle_limit() {
+    let mut rows = Vec::new();
+    for id in 0..5 {
+        rows.push(opened(id, 100 * id, Some("api.example")));
+        rows.push(closed(id, 100 * id + 11, "server", "unused", 0));
+    }
+    let found = facts(&rows);
+    assert!(of_rule(&found, "server-closes-early").is_empty());
+    let fix = &of_rule(&found, "new-connection-per-request")[0].fix;
+    assert!(fix.starts_with("Find out why the server closes"), "{fix}");
+}
+
 /// A clock with steps of a millisecond, as in the logs of nginx and HAProxy.
 #[test]
 fn requests_of_one_connection_do_not_overlap_however_coarse_the_clock_is() {

@@ -22,12 +22,15 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The variable that has the path of the socket.
 const VARIABLE: &str = "INTACT_CONTROL";
 /// How long the relay may take for a mark; it waits for keys for 2 s.
 const LONGEST: Duration = Duration::from_secs(30);
+/// How long the end of a window may be on its way when the next one is asked for.
+const END_ON_ITS_WAY: Duration = Duration::from_millis(200);
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// The socket, until the run is over.
 pub(in crate::cmd::watch) struct Control {
@@ -140,10 +143,21 @@ impl Session {
         send(stream, if passed { "passed" } else { "failed" }, &text)
     }
 
-    /// Opens a window for the process at the other end; its mark.
+    /// Opens a window for the process at the other end; its mark. A test that failed a moment ago
+    /// has ended its own window, which another thread may not have read yet.
     fn begin(&self, begin: &Begin, stream: &UnixStream) -> Result<u64, String> {
         let process = credentials::peer_process(stream)
             .map_err(|error| format!("the process of the window is unknown: {error}"))?;
+        let until = Instant::now() + END_ON_ITS_WAY;
+        loop {
+            match self.begin_for(process, begin) {
+                Err(_) if Instant::now() < until => thread::sleep(BETWEEN_TRIES),
+                begun => return begun,
+            }
+        }
+    }
+
+    fn begin_for(&self, process: u32, begin: &Begin) -> Result<u64, String> {
         let (reply, begun) = mpsc::channel();
         let window = self.order(Order::Begin {
             name: begin.name.clone(),
