@@ -44,6 +44,8 @@ pub use variant::{
 use crate::likeness::{ConnectionBehaviour, Likeness};
 use intact_experiment::AxisError;
 use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
+use intact_units::number::whole_percent;
+use intact_units::plural::counted;
 use serde::Serialize;
 
 /// The ids of the findings that a bench can have.
@@ -101,6 +103,16 @@ pub struct BenchFacts {
     pub errors: ErrorResponses,
 }
 
+/// The share of failed requests of a variant from which on they are the headline.
+const MANY_FAILED: f64 = 0.1;
+
+fn many_failed(variants: &[VariantFacts], all: &Requests) -> Option<f64> {
+    let share = |requests: &Requests| requests.failures() as f64 / requests.total.max(1) as f64;
+    let mut variants = variants.iter();
+    let is_any = variants.any(|variant| share(&variant.requests) >= MANY_FAILED);
+    is_any.then(|| share(all))
+}
+
 impl BenchFacts {
     /// Computes the facts. `first` holds the first exchanges of the variants, in the order in which
     /// they ended. An axis of a variant that cannot be read is an error: a default in its place
@@ -151,6 +163,14 @@ impl BenchFacts {
                 .into_iter()
                 .chain(failed);
             sentences.splice(at..at, next);
+            if let Some(share) = many_failed(&variants, &requests) {
+                let all = counted(requests.total, "request");
+                let failed = format!("{} of {all}", whole_percent(share));
+                sentences.insert(
+                    0,
+                    format!("{failed} failed, so the other sentences are about the rest only"),
+                );
+            }
             sentences
         };
         Ok(BenchFacts {
@@ -179,6 +199,12 @@ impl BenchFacts {
         let at = self.verdict.len().min(1);
         self.verdict.splice(at..at, like.sentences());
         self.like = Some(like);
+    }
+
+    /// The share of the requests that failed, where it is so large that the latency of the others
+    /// is no headline.
+    pub fn many_failed(&self) -> Option<f64> {
+        many_failed(&self.variants, &self.requests)
     }
 
     /// The comparison that the first verdict is about.

@@ -128,6 +128,11 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
     if facts.requests.ok > 0 && !facts.any_success() {
         return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
+    if let Some(share) = facts.many_failed() {
+        let number = RoundShare(share);
+        let words = "of the requests failed: the others are no comparison";
+        return Headline::new(number, Assessment::Bad, words);
+    }
     if facts.headline_is_without_reuse() {
         return Headline::all_failed("of the requests with keep-alive needed a new connection");
     }

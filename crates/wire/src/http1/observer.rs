@@ -43,6 +43,8 @@ struct Http1Flow {
 struct Open {
     exchange: Exchange,
     kind: Kind,
+    /// The client sends the body only if the server asks for it.
+    expects_continue: bool,
 }
 
 /// Limit of requests without a response; a client with more is not followed.
@@ -167,6 +169,8 @@ impl Http1Observer {
                 return self.extend_request(at);
             }
             self.request_side.out_of_step = false;
+        } else if starts_a_request(input) && self.has_no_body_to_come() {
+            self.leave_out_body(visit);
         }
         loop {
             self.request_side.started_at.get_or_insert(at);
@@ -189,7 +193,11 @@ impl Http1Observer {
                 Some(RequestEvent::Head(head)) => {
                     let started_at = self.request_side.started_at.take().unwrap_or(at);
                     let (request, kind) = (head.seen(started_at, at), head.kind());
+                    let expects_continue = head.expects_continue;
                     self.begin_request(request, kind, visit);
+                    if let Some(open) = self.open.back_mut() {
+                        open.expects_continue = expects_continue;
+                    }
                 }
                 Some(RequestEvent::Body(bytes)) => {
                     self.request_side.started_at = None;
@@ -231,7 +239,33 @@ impl Http1Observer {
         };
         self.responses.expect(kind);
         visit(Event::Opened(&exchange));
-        self.open.push_back(Open { exchange, kind });
+        self.open.push_back(Open {
+            exchange,
+            kind,
+            expects_continue: false,
+        });
+    }
+
+    /// Whether the client need not send the body of its request: it waited for an interim response,
+    /// and received a final one (RFC 9110 section 10.1.1).
+    fn has_no_body_to_come(&self) -> bool {
+        self.open.back().is_some_and(|open| {
+            let exchange = &open.exchange;
+            let request = exchange.request.as_ref();
+            let is_unsent = request.is_some_and(|one| one.ended_at.is_none() && one.body_len == 0);
+            open.expects_continue && exchange.interims == 0 && exchange.is_answered() && is_unsent
+        })
+    }
+
+    /// Ends a request without its body.
+    fn leave_out_body(&mut self, visit: &mut impl FnMut(Event<'_>)) {
+        self.requests = RequestParser::default();
+        self.request_side.started_at = None;
+        if let Some(exchange) = self.under_way(Side::Client) {
+            let head_at = exchange.request.as_ref().map(|request| request.head_at);
+            exchange.end(Side::Client, head_at.unwrap_or_default());
+        }
+        report(self.open.pop_back(), Outcome::Complete, visit);
     }
 
     /// Returns the bytes after a switch of protocols.
@@ -310,6 +344,7 @@ impl Http1Observer {
                 self.open.push_front(Open {
                     exchange,
                     kind: Kind::Plain,
+                    expects_continue: false,
                 });
             }
         }

@@ -38,6 +38,49 @@ fn exchanges_follow_each_other_on_a_kept_connection() {
     );
 }
 
+/// A client that waits for `100 Continue` and receives a final response sends no body (RFC 9110
+/// section 10.1.1).
+#[test]
+fn a_body_that_the_server_did_not_want_is_not_the_next_request() {
+    let expecting =
+        "POST /up HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
+    let refusal = "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
+    let left_out = [(Client, expecting), (Server, refusal), GET, OK];
+    assert_eq!(
+        observe(&left_out),
+        ["POST /up+0 -> 417+0 Complete", "GET /a+0 -> 200+2 Complete"]
+    );
+    // one that is sent all the same is no request, whatever it begins with
+    let sent = [
+        (Client, expecting),
+        (Server, refusal),
+        (Client, "GE"),
+        (Client, "T /a234"),
+        GET,
+        OK,
+    ];
+    assert_eq!(
+        observe(&sent),
+        ["POST /up+9 -> 417+0 Complete", "GET /a+0 -> 200+2 Complete"]
+    );
+    let asked = "HTTP/1.1 100 Continue\r\n\r\n";
+    let wanted = [
+        (Client, expecting),
+        (Server, asked),
+        (Server, refusal),
+        (Client, "GET /a234"),
+        GET,
+        OK,
+    ];
+    assert_eq!(
+        observe(&wanted),
+        [
+            "POST /up+9 -> 417+0 interims 1 Complete",
+            "GET /a+0 -> 200+2 Complete"
+        ]
+    );
+}
+
 #[test]
 fn times_are_those_of_the_first_and_last_bytes() {
     let pieces = [
