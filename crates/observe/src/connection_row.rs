@@ -1,7 +1,7 @@
 //! The row of a connection: the facts that its exchanges and its handshakes show. Knows no
 //! exchange.
 
-use crate::authority::{host_of, of_absolute_form, split_authority};
+use crate::authority::{host_of, is_absolute_form, split_authority};
 use crate::run_context::RunContext;
 use crate::server_product;
 use crate::user_agent::product;
@@ -115,10 +115,15 @@ impl ConnectionRow {
         }
     }
 
-    /// Sets the origin by a request.
+    /// Sets the origin by a request. One with a target in absolute form goes to a proxy, which takes
+    /// requests for any origin: so the proxy is the origin.
     pub(crate) fn note_authority(&mut self, request: &Request) {
-        let named = of_absolute_form(&request.target).or(request.authority.as_deref());
-        self.note_origin(named);
+        if is_absolute_form(&request.target) {
+            self.note_origin(None);
+            self.has_authority = true;
+        } else {
+            self.note_origin(request.authority.as_deref());
+        }
     }
 
     /// Records the terms of a response. The connection keeps the first ones.

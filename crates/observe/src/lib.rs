@@ -10,10 +10,11 @@
 //!
 //! * **Protocol**: the first bytes decide. An HTTP/1 request is recognised by its whole first line.
 //!   A named protocol without HTTP is counted and not read. TLS within TLS is not read.
-//! * **Origin**: the authority of the first request that has one, from a target in absolute form,
-//!   `Host` or `:authority`. A missing port is the default port of the scheme (RFC 9110 section
-//!   4.2). Before such a request, the host is the TLS server name, else the name that the client
-//!   looked up, else the peer's address. The port is then the peer's.
+//! * **Origin**: the authority of the first request that has one, from `Host` or `:authority`. A
+//!   missing port is the default port of the scheme (RFC 9110 section 4.2). Before such a request,
+//!   the host is the TLS server name, else the name that the client looked up, else the peer's
+//!   address. The port is then the peer's. So it is for a first request with a target in absolute
+//!   form: that goes to a proxy, which takes requests for any origin.
 //! * **Tunnel**: a granted CONNECT is part of the setup. It extends `connect`, and its target is
 //!   the origin. Later bytes are read as the same connection. A refused CONNECT is an exchange with
 //!   the proxy. After a 101 the reader continues only with HTTP/2.

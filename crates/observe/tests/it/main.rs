@@ -435,8 +435,9 @@ fn the_origin_is_the_authority_of_the_first_request() {
             "http://a.example:81",
         ),
         (
+            // to a proxy, which takes requests for any origin
             b"GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n",
-            "http://b.example",
+            "http://192.0.2.1:8080",
         ),
         (
             b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
