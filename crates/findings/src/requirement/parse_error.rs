@@ -20,7 +20,7 @@ pub struct ParseError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ParseErrorKind {
     /// There is no metric of this name.
-    #[error("unknown metric `{name}`; {}", metric_suggestion(nearest.as_deref()))]
+    #[error("unknown metric `{name}`; {}", metric_suggestion(name, nearest.as_deref()))]
     UnknownMetric {
         /// What was written.
         name: String,
@@ -142,7 +142,10 @@ impl fmt::Display for ParseError {
     }
 }
 
-fn metric_suggestion(nearest: Option<&str>) -> String {
+fn metric_suggestion(name: &str, nearest: Option<&str>) -> String {
+    if SELECTORS.iter().any(|entry| entry.key == name) {
+        return format!("it selects, and a colon ends a selector: `{name}=VALUE: METRIC ...`");
+    }
     nearest.map_or_else(
         || "`--require help` lists all metrics".to_owned(),
         |name| format!("did you mean `{name}`?"),

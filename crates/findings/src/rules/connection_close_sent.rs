@@ -2,7 +2,7 @@
 
 use super::{Attribution, Doc, Remedy, ServerLimit};
 use crate::finding::Finding;
-use crate::statement::{Value, statement, text};
+use crate::statement::{Value, statement};
 use crate::traffic::OpenReason;
 use crate::unobserved::Evidence;
 
@@ -61,11 +61,17 @@ fn announced(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let found = sides.into_iter().flat_map(|(why, side)| {
         let claims = bill.claim_by(why, 1).into_iter();
         claims.map(move |one| {
-            let said = statement!(
-                "the {side} ends connections after one request: {announcements} (`Connection: close`, HTTP/1.0, or a response without a length) led to a new connection",
-                side = text(side),
-                announcements = Value::Count(one.openings, "announcement")
-            );
+            let announcements = Value::Count(one.openings, "announcement");
+            let said = match side {
+                "server" => statement!(
+                    "the server ends connections after one request: {announcements} (`Connection: close`, HTTP/1.0, or a response without a length) led to a new connection",
+                    announcements = announcements
+                ),
+                _ => statement!(
+                    "the client asks for the end of connections: {announcements} (`Connection: close` or HTTP/1.0) led to a new connection",
+                    announcements = announcements
+                ),
+            };
             let client = one.client.filter(|_| side == "client");
             let is_known = client.is_some_and(|one| one.advice(Remedy::StopClosing).is_some());
             let mut finding = one.finding(&DOC, said, one.claim.statement());

@@ -174,6 +174,10 @@ fn a_caret_stands_under_the_fault_and_the_nearest_name_next_to_it() {
             "unknown metric `p98`; did you mean `p90`?\n  keepalive=on: p98 < 50ms\n                ^^^",
         ),
         (
+            "keepalive=on p99 < 50ms",
+            "unknown metric `keepalive`; it selects, and a colon ends a selector: `keepalive=VALUE: METRIC ...`\n  keepalive=on p99 < 50ms\n  ^^^^^^^^^",
+        ),
+        (
             "keepalve=on: p99 < 50ms",
             "unknown selector `keepalve`; did you mean `keepalive`?\n  keepalve=on: p99 < 50ms\n  ^^^^^^^^",
         ),

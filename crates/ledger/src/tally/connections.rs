@@ -151,7 +151,12 @@ impl Connections {
 
     /// See [`super::Tally::sum_of_counts`].
     pub(super) fn sum_of_counts(&self) -> u64 {
-        let counts = [self.opened, self.other_attempts, self.exchanges.count()];
+        let counts = [
+            self.opened,
+            self.unusable,
+            self.other_attempts,
+            self.exchanges.count(),
+        ];
         let bytes = [self.sent_bytes, self.received_bytes];
         let maps = self.failed.values().chain(self.ended_by.values());
         maps.copied()
