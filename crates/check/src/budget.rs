@@ -12,8 +12,9 @@ const FIRST: u32 = 11;
 const CAP: u32 = 110;
 /// Requests of the request-limit probe under `--thorough`.
 const CAP_THOROUGH: u32 = 1_100;
-/// Requests for the idle waits and the race.
-const IDLE: u32 = 15;
+/// Requests for the idle waits and the race: one on each of five connections (one of them HTTP/3),
+/// two on others meanwhile, one on each of six after the wait, and four in the race.
+const IDLE: u32 = 17;
 /// Requests that keep a connection in use while its age is measured.
 pub(crate) const AGE: u32 = 5;
 /// The same under `--thorough`.
@@ -69,7 +70,8 @@ impl Budget {
                 before: 0,
             };
         }
-        let held = if config.hold > 0 { config.hold + 1 } else { 0 };
+        // one on each, and another on the one that is measured
+        let held = if config.hold > 0 { config.hold + 2 } else { 0 };
         Budget {
             // the request, and another on the same connection
             card: CARD + 2 * config.tries.len() as u32,

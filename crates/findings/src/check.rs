@@ -64,6 +64,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("idle-timeout-shrinks", "idle limit next to others"),
     ("lost-in-drain", DRAIN),
     ("max-requests-low", "requests per connection"),
+    ("no-response-after-idle", "idle limits"),
     ("not-2xx", FIRST),
     ("old-tls-accepted", "versions"),
     ("redirect", FIRST),
@@ -230,10 +231,16 @@ impl CheckFacts {
 
     /// The idle time that a client can count on, in seconds. It is the shortest of three: the
     /// earliest possible end, the announced time, and the idle time before a request that was
-    /// lost on a connection that still stood.
+    /// lost on a connection that still stood. Without an end, where a request was lost, it is the
+    /// idle time before one that was not.
     pub fn safe_idle_s(&self) -> Option<f64> {
         let idle = self.idle_timeout.as_ref()?;
-        let earliest = idle.earliest_s.filter(|_| self.keeps() != Some(false))?;
+        let confirmed = idle.at_least_s.filter(|_| idle.no_response_s.is_some());
+        let earliest = match idle.silent_s() {
+            Some(_) => confirmed,
+            None => idle.earliest_s,
+        };
+        let earliest = earliest.filter(|_| self.keeps() != Some(false))?;
         let announced = idle.announced_s.map(f64::from);
         let lost = self
             .race

@@ -432,6 +432,19 @@ pub struct IdleWait {
     pub span: Span,
     /// How it ended; absent: it did not, and the span is a lower bound.
     pub ended: Option<Ended>,
+    /// The request that followed an observation without an end; absent if none was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextRequest>,
+}
+
+/// A request on a connection that was idle and seemed open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NextRequest {
+    /// Its outcome. Only a response shows that the connection was open.
+    pub outcome: Outcome,
+    /// Whether its response announced the end of the connection.
+    pub is_last: bool,
 }
 
 /// The idle limit of one connection while others are idle, too.

@@ -7,11 +7,11 @@
 //! several connections start to idle at slightly different times. Their idle times show this
 //! spread.
 
-use super::{Ended, ProbeContext, close_all, http3};
+use super::{Ended, ProbeContext, close_all, http3, next_request};
 use crate::line::{Answered, Line};
 use crate::prober::StopReason;
-use intact_ledger::Span;
 use intact_ledger::server_profile::{IdleLimits, IdleWait};
+use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
 
 /// How long a request on another connection may take before the server counts as blocked.
@@ -162,29 +162,26 @@ fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
     Ok(answered?)
 }
 
-/// Waits until all connections have ended or the limit is reached. Records the result, also after
-/// Ctrl-C.
+/// Waits until all connections have ended or the limit is reached. Then it sends a request on those
+/// that are left. Records the result, also after Ctrl-C.
 fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     let limit = bench.config.idle_limit.as_nanos() as u64;
     let own = lines.iter().filter(|line| !line.is_beside);
     let Some(latest) = own.map(|line| line.active_at).max() else {
         return Ok(());
     };
-    let done: Result<(), StopReason> = bench.caller.listen(lines, latest.after(limit));
+    let mut done: Result<(), StopReason> = bench.caller.listen(lines, latest.after(limit));
     let now = bench.caller.clock.now();
-    for line in lines {
-        let (end, ended) = match line.ended() {
-            Some((at, ended)) => (at, Some(ended)),
-            None => (now, None),
-        };
-        let waited = IdleWait {
-            span: Span::new(line.active_at, end),
-            ended,
-        };
+    let used: Vec<bool> = lines.iter().map(|line| line.http.exchanges() > 0).collect();
+    let mut waits: Vec<IdleWait> = lines.iter().map(|line| waited(line, now)).collect();
+    if done.is_ok() {
+        done = confirm(bench, lines, &mut waits);
+    }
+    for ((line, waited), is_used) in lines.iter().zip(waits).zip(used) {
         if line.is_beside {
             http3::note_idle(bench, waited);
         } else if let Some(idle) = card(bench) {
-            if line.http.exchanges() > 0 {
+            if is_used {
                 idle.samples.push(waited);
             } else {
                 idle.before_first = Some(waited);
@@ -200,4 +197,38 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
         idle.between = first.or_else(longest).copied();
     }
     Ok(done?)
+}
+
+/// How long a connection was idle until now, or until its end.
+pub(super) fn waited(line: &Line, now: Nanos) -> IdleWait {
+    let ended = line.ended();
+    IdleWait {
+        span: Span::new(line.active_at, ended.map_or(now, |(at, _)| at)),
+        ended: ended.map(|(_, ended)| ended),
+        next: None,
+    }
+}
+
+/// Sends a request on each connection without an end, and adds the results.
+pub(super) fn confirm(
+    bench: &mut ProbeContext<'_>,
+    lines: &mut [Line],
+    waits: &mut [IdleWait],
+) -> Result<(), StopReason> {
+    let results = next_request::ask_all(bench, lines)?;
+    for ((line, waited), next) in lines.iter().zip(waits).zip(results) {
+        let crossed = |outcome| {
+            let by_end = [Failure::Stale, Failure::Refusal];
+            by_end.map(Outcome::Failed).contains(&outcome)
+        };
+        match (next, line.ended()) {
+            // the server's end and the request crossed: an end like the others
+            (Some(next), Some((at, ended))) if crossed(next.outcome) => {
+                waited.span = Span::new(waited.span.start, at);
+                waited.ended = Some(ended);
+            }
+            (next, _) => waited.next = next,
+        }
+    }
+    Ok(())
 }

@@ -1,10 +1,9 @@
 //! The idle timeout while many other connections idle: some servers close idle connections sooner
 //! under load.
 
-use super::{Ended, ProbeContext, close_all};
+use super::{Ended, ProbeContext, close_all, idle};
 use crate::line::Line;
-use intact_ledger::Span;
-use intact_ledger::server_profile::{IdleUnderLoad, IdleWait};
+use intact_ledger::server_profile::IdleUnderLoad;
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let mut lines = Vec::new();
@@ -36,17 +35,16 @@ fn hold(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended
     let Some(watched) = lines.last_mut().filter(|line| line.is_usable()) else {
         return Ok(());
     };
-    let from = watched.active_at;
-    let until = from.after(bench.config.idle_limit.as_nanos() as u64);
-    let done = bench.caller.listen(std::slice::from_mut(watched), until);
-    let ended = watched.ended();
-    let now = bench.caller.clock.now();
+    let until = (watched.active_at).after(bench.config.idle_limit.as_nanos() as u64);
+    let watched = std::slice::from_mut(watched);
+    let mut done = bench.caller.listen(watched, until);
+    let mut waited = idle::waited(&watched[0], bench.caller.clock.now());
+    if done.is_ok() {
+        done = idle::confirm(bench, watched, std::slice::from_mut(&mut waited));
+    }
     bench.card.idle_under_load = Some(IdleUnderLoad {
         connections,
-        waited: Some(IdleWait {
-            span: Span::new(from, ended.map_or(now, |(at, _)| at)),
-            ended: ended.map(|(_, ended)| ended),
-        }),
+        waited: Some(waited),
     });
     Ok(done?)
 }

@@ -19,9 +19,16 @@ pub(super) fn is_likely(card: &ServerProfile) -> bool {
     const FEW: u32 = 2 * AGE;
     let limit = card.requests.as_ref();
     limit.is_some_and(|limit| {
-        let is_announced = limit.announced.is_some();
-        !is_announced && limit.answered > FEW && limit.ended_after().is_some()
+        let is_over = limit.announced.is_none() && limit.ended_after().is_some();
+        limit.answered > FEW && (is_over || last_after_idle(card).is_some())
     })
+}
+
+/// The idle time after which the server responded and announced the end, in nanoseconds.
+fn last_after_idle(card: &ServerProfile) -> Option<u64> {
+    let samples = card.idle.iter().flat_map(|idle| &idle.samples);
+    let last = samples.filter(|one| one.next.is_some_and(|next| next.is_last));
+    last.map(|one| one.span.nanos()).max()
 }
 
 pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
@@ -75,8 +82,10 @@ fn use_now_and_then(
 fn plan(bench: &ProbeContext<'_>) -> (u64, u32) {
     let limit = bench.card.requests.as_ref();
     let ended = limit.and_then(|limit| limit.ended_after());
+    let ended = ended.map(|span| span.nanos());
     // a quarter longer than the connection whose end has to be explained
-    let suspected = ended.map_or(0, |span| span.nanos() / 4 * 5);
+    let suspected = ended.max(last_after_idle(&bench.card));
+    let suspected = suspected.map_or(0, |nanos| nanos / 4 * 5);
     let asked = match bench.config.thorough {
         true => bench.config.idle_limit.as_nanos() as u64,
         false => 0,

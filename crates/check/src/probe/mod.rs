@@ -8,6 +8,7 @@ mod idle_under_load;
 mod max_age;
 mod methods;
 mod names;
+mod next_request;
 mod old_versions;
 mod packets;
 mod race;

@@ -33,7 +33,7 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
 
 /// The measured idle timeout, in nanoseconds, and how the connection ended.
 fn limit(bench: &ProbeContext<'_>) -> Option<(u64, CloseKind)> {
-    let IdleWait { span, ended } = bench.card.idle.as_ref()?.between?;
+    let IdleWait { span, ended, .. } = bench.card.idle.as_ref()?.between?;
     ended.map(|ended| (span.nanos(), ended.how))
 }
 

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-struct NullObserver;
+pub(crate) struct NullObserver;
 
 impl CheckProgress for NullObserver {
     fn event(&mut self, _: Event<'_>) {}
@@ -22,7 +22,7 @@ impl CheckProgress for NullObserver {
 }
 
 /// A server with a thread per connection.
-fn server(serve: fn(TcpStream)) -> String {
+pub(crate) fn server(serve: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -34,7 +34,7 @@ fn server(serve: fn(TcpStream)) -> String {
 }
 
 /// Reads a header section. Returns `false` at the end of the stream.
-fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
+pub(crate) fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
     let mut line = String::new();
     while line != "\r\n" {
         line.clear();
@@ -45,7 +45,7 @@ fn read_head(reader: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
     Ok(true)
 }
 
-fn respond(reader: &mut BufReader<TcpStream>) -> std::io::Result<()> {
+pub(crate) fn respond(reader: &mut BufReader<TcpStream>) -> std::io::Result<()> {
     let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     reader.get_mut().write_all(response)
 }

@@ -4,4 +4,5 @@ mod drain;
 mod hostile;
 mod http3;
 mod limits;
+mod next_request;
 mod scripted;

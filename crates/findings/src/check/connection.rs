@@ -1,7 +1,7 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the
 //! summary of a check in sentences.
 
-use super::{CheckFacts, Target, drain, finding};
+use super::{CheckFacts, IdleTimeout, Target, drain, finding};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::finding::{Finding, Severity};
 use crate::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
@@ -88,7 +88,10 @@ fn unmeasured(target: &Target, failure: Failure) -> String {
 
 /// For how long and how much.
 fn kept(facts: &CheckFacts) -> String {
-    let idle = facts.idle_timeout.as_ref().and_then(|idle| {
+    let idle = facts.idle_timeout.as_ref();
+    let silent = idle.and_then(IdleTimeout::silent_s);
+    let age = aged_idle(facts);
+    let waited = idle.filter(|_| silent.is_none()).and_then(|idle| {
         let announced = match idle.announced_s {
             Some(announced) => format!(" (announces {announced} s)"),
             None => String::new(),
@@ -97,6 +100,11 @@ fn kept(facts: &CheckFacts) -> String {
             (Some(measured), _) => Some(format!(
                 "an idle one for {}{announced}",
                 timer(measured * 1e3)
+            )),
+            // without its age, this is all that is known
+            (None, Some(least)) if idle.last_announced && age.is_none() => Some(format!(
+                "an idle one for {} and one more request{announced}",
+                timer(least * 1e3)
             )),
             (None, Some(least)) => Some(format!(
                 "an idle one for {} and longer{announced}",
@@ -115,12 +123,27 @@ fn kept(facts: &CheckFacts) -> String {
             }
             (None, None) => None,
         });
-    let parts: Vec<String> = idle.into_iter().chain(most).collect();
-    if parts.is_empty() {
-        "Keeps connections.".to_owned()
+    let age = age.map(|age| format!("to an age of {} at most", timer(age * 1e3)));
+    let parts: Vec<String> = waited.into_iter().chain(most).chain(age).collect();
+    let kept = if parts.is_empty() {
+        "Keeps connections".to_owned()
     } else {
-        format!("Keeps connections: {}.", parts.join(", "))
+        format!("Keeps connections: {}", parts.join(", "))
+    };
+    match silent {
+        Some(silent) => format!(
+            "{kept}. But an idle one got no response after {}.",
+            timer(silent * 1e3)
+        ),
+        None => format!("{kept}."),
     }
+}
+
+/// The age that ended a connection after an idle time, in seconds.
+fn aged_idle(facts: &CheckFacts) -> Option<f64> {
+    let idle = facts.idle_timeout.as_ref()?;
+    let age = facts.max_age.as_ref().filter(|_| idle.last_announced)?;
+    age.measured_s
 }
 
 pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use super::{CheckFacts, CloseFacts, IdleTimeout, RaceAttempt, RaceFacts, clients
 use crate::finding::{Finding, Severity};
 use crate::rules::ServerLimit;
 use crate::statement::{Statement, Value, list, statement, text, timer_s};
-use intact_ledger::CloseKind;
+use intact_ledger::{CloseKind, Failure};
 use intact_units::number::{tick, timer};
 
 /// Idle limits of balancers and routers towards the servers behind them, in seconds, as their
@@ -28,6 +28,7 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     };
     let mut found = Vec::new();
     if facts.keeps() != Some(false) {
+        found.extend(no_response(facts, idle));
         found.extend(broken_promise(facts, idle));
         found.extend(balancers(facts, idle));
         found.extend(race(facts, idle));
@@ -36,6 +37,55 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     }
     found.extend(blocks(facts, idle));
     found
+}
+
+/// An idle connection that shows no end, and responds no more.
+fn no_response(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
+    let silent = timer_s(idle.no_response_s?);
+    let is_silent = idle.no_response == Some(Failure::Timeout.id());
+    let claim = statement!(
+        "an idle connection got no response after {silent}",
+        silent = silent.clone()
+    );
+    let cause = match is_silent {
+        true => ": something between (NAT, firewall) forgets it, or the server does",
+        false => ": the server, or something between, ended it with the request",
+    };
+    let evidence = statement!(
+        "{connections} showed no end, and a request then failed: {failed}",
+        connections = Value::Count(idle.no_responses.into(), "idle connection"),
+        failed = text(idle.no_response.unwrap_or_default())
+    );
+    let confirmed = idle.at_least_s.map(|least| {
+        statement!(
+            "after {at_least} there was a response",
+            at_least = timer_s(least)
+        )
+    });
+    let limit = match idle.at_least_s {
+        Some(least) => statement!(
+            "set the client's idle limit to {client_limit}",
+            client_limit = timer_s(clients::below(least) as f64 / 1e3)
+        ),
+        None => statement!(
+            "set the client's idle limit below {silent}; a shorter `--idle-limit` finds a time with a response",
+            silent = silent
+        ),
+    };
+    Some(Finding {
+        evidence: confirmed.into_iter().fold(evidence, Statement::and),
+        fix: limit.then(
+            "; ",
+            "TCP keep-alive at shorter intervals also helps where a NAT or a firewall forgets, not where the server does",
+        ),
+        risk: Some("each request on such a connection waits for the client's timeout or fails, and may have been executed".into()),
+        ..finding(
+            facts,
+            "no-response-after-idle",
+            if is_silent { Severity::Error } else { Severity::Warning },
+            claim.then("", cause),
+        )
+    })
 }
 
 /// It closes earlier than it says.

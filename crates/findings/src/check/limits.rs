@@ -4,7 +4,7 @@
 use intact_ledger::server_profile::{
     Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
 };
-use intact_ledger::{CloseKind, Outcome, Protocol, Side};
+use intact_ledger::{CloseKind, Failure, Outcome, Protocol, Side, Span};
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;
@@ -65,14 +65,27 @@ pub struct IdleTimeout {
     pub earliest_s: Option<f64>,
     /// Every end of an idle connection that was seen, in seconds.
     pub samples_s: Vec<f64>,
-    /// So long the server did not end it, in seconds, where it never did while we watched.
+    /// The longest idle time after which a request on the connection got a response, in seconds,
+    /// where the server ended none. If no request was sent after it, the time that it was watched.
     pub at_least_s: Option<f64>,
+    /// The shortest idle time after which a request got no response, in seconds, although the
+    /// connection showed no end.
+    pub no_response_s: Option<f64>,
+    /// How that request failed.
+    pub no_response: Option<&'static str>,
+    /// Connections that showed no end and got no response.
+    pub no_responses: u32,
+    /// Whether the response after the idle time announced the end of the connection.
+    pub last_announced: bool,
     /// `Keep-Alive: timeout=`, or `max_idle_timeout` of QUIC, in seconds.
     pub announced_s: Option<u32>,
     /// From the end of the setup to the server's end, without any request, in seconds.
     pub before_first_request_s: Option<f64>,
     /// The same as a lower bound.
     pub before_first_request_at_least_s: Option<f64>,
+    /// The idle time after which the first request got no response, in seconds, although the
+    /// connection showed no end.
+    pub before_first_request_no_response_s: Option<f64>,
     /// What was spoken.
     pub http: &'static str,
     /// How it was ended.
@@ -90,12 +103,18 @@ impl IdleTimeout {
     }
 
     pub(super) fn of(seen: &IdleLimits, race: Option<&Race>) -> IdleTimeout {
-        let (first_s, at_least_s) = split(seen.between);
-        let samples = seen.samples.iter().filter_map(|one| split(Some(*one)).0);
-        let mut samples_s: Vec<f64> = samples.collect();
-        if samples_s.is_empty() {
-            samples_s.extend(first_s);
-        }
+        let waits = match seen.samples.as_slice() {
+            [] => seen.between.as_slice(),
+            samples => samples,
+        };
+        let mut samples_s: Vec<f64> = waits.iter().filter_map(|one| split(Some(*one)).0).collect();
+        let silent = || waits.iter().filter(|one| failure(one).is_some());
+        let silent_first = silent().min_by_key(|one| one.span.nanos());
+        let no_response_s = silent_first.map(|one| seconds(one.span));
+        let is_before = |least: &f64| no_response_s.is_none_or(|limit| *least < limit);
+        let at_least = waits.iter().filter_map(|one| split(Some(*one)).1);
+        let at_least_s = at_least.filter(is_before).reduce(f64::max);
+        let at_least_s = at_least_s.filter(|_| samples_s.is_empty());
         let early = race.iter().flat_map(|race| &race.attempts);
         samples_s.extend(early.filter_map(|one| Some(one.ended_ns? as f64 / NANOS_PER_S)));
         let measured_s = samples_s.iter().copied().reduce(f64::min);
@@ -107,14 +126,27 @@ impl IdleTimeout {
             earliest_s: measured_s.map(|first| earliest(first, &samples_s, announced)),
             samples_s,
             at_least_s,
+            no_response_s,
+            no_response: silent_first.and_then(failure).map(|kind| kind.id()),
+            no_responses: silent().count() as u32,
+            last_announced: waits
+                .iter()
+                .any(|one| one.next.is_some_and(|next| next.is_last)),
             announced_s: seen.announced_s,
             before_first_request_s,
             before_first_request_at_least_s,
+            before_first_request_no_response_s: seen.before_first.and_then(silent_s),
             http: seen.http.as_str(),
             ended: ended(seen.between).map(CloseFacts::of),
             before_first_request_ended: ended(seen.before_first).map(CloseFacts::of),
             answers_others: seen.answers_others,
         }
+    }
+
+    /// The idle time after which there was no response, in seconds, if no end was seen before it.
+    pub fn silent_s(&self) -> Option<f64> {
+        let is_first = |silent: &f64| self.measured_s.is_none_or(|measured| *silent < measured);
+        self.no_response_s.filter(is_first)
     }
 }
 
@@ -132,16 +164,30 @@ fn earliest(first: f64, samples: &[f64], announced: Option<f64>) -> f64 {
     kept.map_or(possible, |announced| possible.max(announced))
 }
 
-/// Measured, or a lower bound.
+fn seconds(span: Span) -> f64 {
+    span.nanos() as f64 / NANOS_PER_S
+}
+
+/// How the request after an idle time failed, where the connection had shown no end.
+fn failure(waited: &IdleWait) -> Option<Failure> {
+    waited.next?.outcome.failure()
+}
+
+/// The idle time after which the next request got no response, in seconds.
+pub(super) fn silent_s(waited: IdleWait) -> Option<f64> {
+    failure(&waited).map(|_| seconds(waited.span))
+}
+
+/// Measured, or a lower bound; neither where the next request got no response.
 pub(super) fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
     let Some(waited) = waited else {
         return (None, None);
     };
-    let seconds = waited.span.nanos() as f64 / NANOS_PER_S;
-    if waited.ended.is_some() {
-        (Some(seconds), None)
-    } else {
-        (None, Some(seconds))
+    let idle_s = seconds(waited.span);
+    match (waited.ended, failure(&waited)) {
+        (Some(_), _) => (Some(idle_s), None),
+        (None, None) => (None, Some(idle_s)),
+        (None, Some(_)) => (None, None),
     }
 }
 
@@ -155,6 +201,9 @@ pub struct HeldFacts {
     pub measured_s: Option<f64>,
     /// So long the server did not end it, in seconds.
     pub at_least_s: Option<f64>,
+    /// The idle time after which a request got no response, in seconds, although the connection
+    /// showed no end.
+    pub no_response_s: Option<f64>,
     /// How it was ended.
     pub ended: Option<CloseFacts>,
 }
@@ -166,6 +215,7 @@ impl HeldFacts {
             connections: held.connections,
             measured_s,
             at_least_s,
+            no_response_s: held.waited.and_then(silent_s),
             ended: held
                 .waited
                 .and_then(|waited| waited.ended)
@@ -192,11 +242,11 @@ pub struct MaxAgeFacts {
 
 impl MaxAgeFacts {
     pub(super) fn of(aged: &MaxAge) -> MaxAgeFacts {
-        let seconds = aged.span.nanos() as f64 / NANOS_PER_S;
+        let age_s = seconds(aged.span);
         let is_over = aged.is_over();
         MaxAgeFacts {
-            measured_s: is_over.then_some(seconds),
-            at_least_s: (!is_over).then_some(seconds),
+            measured_s: is_over.then_some(age_s),
+            at_least_s: (!is_over).then_some(age_s),
             answered: aged.answered,
             last_announced: aged.last_announced,
             ended: aged.ended.map(CloseFacts::of),

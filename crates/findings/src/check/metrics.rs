@@ -151,6 +151,11 @@ impl CheckFacts {
             .idle_timeout
             .as_ref()
             .ok_or(NoData::NotMeasured(WATCH_IDLE))?;
+        if let Some(silent) = idle.silent_s() {
+            // the limit lies between the last idle time with a response and the first without
+            let low = idle.at_least_s.unwrap_or(0.0);
+            return Ok(Measured::between(low * NANOS_PER_S, silent * NANOS_PER_S));
+        }
         match (idle.measured_s, idle.at_least_s) {
             (Some(first), _) => {
                 // the range of the samples: a requirement has to hold for all of it

@@ -1,6 +1,6 @@
 //! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
 
-use super::limits::{CloseFacts, split};
+use super::limits::{CloseFacts, silent_s, split};
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen, IdleWait,
     MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult, VersionResult,
@@ -408,6 +408,9 @@ pub struct Http3Idle {
     pub measured_s: Option<f64>,
     /// So long it did not end, in seconds; absent where none was watched.
     pub at_least_s: Option<f64>,
+    /// The idle time after which a request got no response, in seconds, although the connection
+    /// showed no end.
+    pub no_response_s: Option<f64>,
     /// How it ended; `silent`: by the idle timeout of both sides.
     pub ended: Option<CloseFacts>,
 }
@@ -423,6 +426,7 @@ impl Http3Idle {
             announced_s: (limit_ms > 0).then(|| limit_ms as f64 / 1e3),
             measured_s,
             at_least_s,
+            no_response_s: waited.and_then(silent_s),
             ended: waited.and_then(|waited| waited.ended).map(CloseFacts::of),
         })
     }

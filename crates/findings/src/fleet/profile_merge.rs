@@ -211,6 +211,7 @@ mod tests {
                 between: Some(IdleWait {
                     span: Span::new(Nanos(0), Nanos(idle_s * 1_000_000_000)),
                     ended,
+                    next: None,
                 }),
                 samples: Vec::new(),
                 before_first: None,

@@ -1,6 +1,7 @@
 //! What `findings` promises, seen from outside.
 
 mod bench_rules;
+mod check_limits;
 mod compare;
 mod coverage;
 mod faults;

@@ -509,8 +509,8 @@ fn a_check_that_does_not_fit_the_plan_is_refused_with_the_key_that_is_too_small(
         .replace("duration = \"10m\"", "duration = \"100ms\"")
         .replace("slice = \"5m\"\n", "");
     let plan = parse(Path::new("p.toml"), &with_bench).unwrap();
-    // 196 requests at 10/s, an idle limit of 90 s, the race, the card
-    let needed = 19_600 + 90_000 + 30_000 + 30_000;
+    // 198 requests at 10/s, an idle limit of 90 s, the race, the card
+    let needed = 19_800 + 90_000 + 30_000 + 30_000;
     assert!(plan.messages().all(|message| message.recipe.ms == needed));
     assert_eq!(
         plan.estimate().duration.as_millis(),

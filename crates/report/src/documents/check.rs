@@ -120,6 +120,7 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
 fn totals(facts: &CheckFacts) -> Vec<Fact> {
     let idle = facts.idle_timeout.as_ref();
     let limit = idle.and_then(|idle| match (idle.measured_s, idle.at_least_s) {
+        _ if idle.silent_s().is_some() => idle.silent_s().map(below),
         (Some(limit), _) => Some(Timer(limit * 1e3).to_string()),
         (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
     });
@@ -140,6 +141,11 @@ fn totals(facts: &CheckFacts) -> Vec<Fact> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// A limit that is shorter than this idle time, after which there was no response.
+fn below(idle_s: f64) -> String {
+    format!("< {}", Timer(idle_s * 1e3))
 }
 
 /// The circumstances of the first request.
@@ -585,6 +591,9 @@ fn state(facts: &CheckFacts) -> Option<Section> {
     )
 }
 
+/// How a connection ended that showed no end, and on which a request got no response.
+const NO_RESPONSE: &str = "no response";
+
 /// What is limited, announced, measured, and how the connection ended.
 type Limit = (String, Cell, Cell, String);
 
@@ -592,14 +601,22 @@ fn limits(facts: &CheckFacts) -> Section {
     let none = Cell::default;
     let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
     let measured = |value, least| Cell::measured(seconds(value), seconds(least));
+    let limit = |value, least, silent: Option<f64>| match silent {
+        Some(silent) => Cell::from(below(silent)),
+        None => measured(value, least),
+    };
     let mut rows: Vec<Limit> = Vec::new();
     if let Some(idle) = &facts.idle_timeout {
         let announced = idle.announced_s.map(|limit| Timer(f64::from(limit) * 1e3));
+        let silent = idle.silent_s().filter(|_| facts.keeps() != Some(false));
         let between = match facts.keeps() {
             Some(false) => "not kept".into(),
-            _ => measured(idle.measured_s, idle.at_least_s),
+            _ => limit(idle.measured_s, idle.at_least_s, silent),
         };
-        let end = ended(idle.ended.as_ref(), false);
+        let end = match silent {
+            Some(_) => NO_RESPONSE.to_owned(),
+            None => ended(idle.ended.as_ref(), false),
+        };
         rows.push((
             "idle between requests".to_owned(),
             announced.into(),
@@ -607,16 +624,24 @@ fn limits(facts: &CheckFacts) -> Section {
             end,
         ));
         let least = idle.before_first_request_at_least_s;
-        let before = measured(idle.before_first_request_s, least);
+        let silent = idle.before_first_request_no_response_s;
+        let before = limit(idle.before_first_request_s, least, silent);
         if !before.is_absent() {
-            let end = ended(idle.before_first_request_ended.as_ref(), false);
+            let end = match silent {
+                Some(_) => NO_RESPONSE.to_owned(),
+                None => ended(idle.before_first_request_ended.as_ref(), false),
+            };
             rows.push(("idle before the first".to_owned(), none(), before, end));
         }
     }
     if let Some(load) = &facts.idle_under_load {
         let name = format!("idle with {} others", load.connections);
-        let limit = measured(load.measured_s, load.at_least_s);
-        rows.push((name, none(), limit, ended(load.ended.as_ref(), false)));
+        let measured = limit(load.measured_s, load.at_least_s, load.no_response_s);
+        let end = match load.no_response_s {
+            Some(_) => NO_RESPONSE.to_owned(),
+            None => ended(load.ended.as_ref(), false),
+        };
+        rows.push((name, none(), measured, end));
     }
     if let Some(max) = &facts.max_requests {
         let count = |count: Option<u32>| count.map(|count| Count(u64::from(count)));
@@ -673,12 +698,11 @@ fn http3_limits(seen: &Http3Facts, is_shown: bool) -> Vec<Limit> {
             None => Cell::from("none"),
         };
         let measured = Cell::measured(seconds(idle.measured_s), seconds(idle.at_least_s));
-        let measured = if measured.is_absent() {
-            Cell::from("not observed")
-        } else {
-            measured
+        let (measured, end) = match idle.no_response_s {
+            Some(silent) => (Cell::from(below(silent)), NO_RESPONSE.to_owned()),
+            None if measured.is_absent() => (Cell::from("not observed"), String::new()),
+            None => (measured, ended(idle.ended.as_ref(), false)),
         };
-        let end = ended(idle.ended.as_ref(), false);
         rows.push(("idle, HTTP/3".to_owned(), announced, measured, end));
     }
     if let Some(streams) = seen.max_request_streams {

@@ -83,6 +83,7 @@ fn http3() -> Http3Result {
         idle: Some(IdleWait {
             span: span(0, 30_000),
             ended: Some(ended(CloseKind::Silent, false)),
+            next: None,
         }),
     }
 }
@@ -100,6 +101,7 @@ pub(crate) fn card() -> ServerProfile {
     let idle = |seconds: u64| IdleWait {
         span: span(0, seconds * 1_000 + 20),
         ended: Some(ended(CloseKind::CloseNotify, false)),
+        next: None,
     };
     let attempt = |idle_ms: u64, outcome: Option<Outcome>| RaceAttempt {
         idle_ns: idle_ms * MS,
