@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::line::{Answered, Line};
 use crate::probe::CheckProgress;
 use intact_client::{Clock, EventLoop, RequestSpec};
+use intact_ledger::server_profile::Outage;
 use intact_ledger::{Event, Failure, Nanos};
 use std::io;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub(crate) enum StopReason {
     Spent,
     /// The time limit of the check is reached.
     OutOfTime,
+    /// The server refuses connections, after it has responded.
+    Gone,
     /// The event loop failed.
     Own(io::Error),
     /// The server's process cannot be signalled or observed.
@@ -61,6 +64,12 @@ pub(crate) struct Prober<'a> {
     request_spacing: u64,
     /// The deadline of the check. Idle waits extend it.
     over_at: Nanos,
+    /// The transport in which the server has responded (`true`: QUIC); absent before that.
+    listener: Option<bool>,
+    /// The time of the last accepted connection in that transport.
+    accepted_at: Nanos,
+    /// Times in which the server refused dials.
+    pub(crate) outages: Vec<Outage>,
 }
 
 impl<'a> Prober<'a> {
@@ -82,6 +91,9 @@ impl<'a> Prober<'a> {
             next_request: Nanos(0),
             request_spacing: 0,
             over_at: Nanos(u64::MAX),
+            listener: None,
+            accepted_at: Nanos(0),
+            outages: Vec::new(),
         })
     }
 

@@ -12,6 +12,7 @@ mod fresh_vs_reused;
 mod idle;
 mod limits;
 mod metrics;
+mod outage;
 mod security;
 mod state;
 mod versions;
@@ -24,6 +25,7 @@ pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};
 pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
 };
+pub use outage::OutageFacts;
 pub use versions::{
     Address, Http2Facts, Http3ConnectionFacts, Http3Facts, Http3Idle, MethodFacts, NamesFacts,
     OldTls, Resumption, Target, TlsFacts, VersionFacts,
@@ -36,12 +38,16 @@ use crate::rules::{Server, ServerLimit};
 use crate::statement::Statement;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
+use outage::WithoutOutages;
 use serde::Serialize;
 
 /// The probe of the end of the server's process, which runs without the others.
 const DRAIN: &str = "drain";
 /// The probe that every check has.
 const FIRST: &str = "first request";
+
+/// Why a check whose server stopped has no success.
+const STOPPED: &str = "the server stopped accepting connections";
 
 /// The findings that a check can have, and the probe that each rests on.
 pub const RULES: &[(&str, &str)] = &[
@@ -72,6 +78,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("shorter-before-first-request", "idle limits"),
     ("slower-when-reused", "fresh against reused"),
     ("state-carried-over", "fresh against reused"),
+    ("stopped-accepting", FIRST),
     ("tls-never-resumed", "TLS"),
     ("unreachable", FIRST),
 ];
@@ -106,6 +113,9 @@ pub struct CheckFacts {
     pub idle_under_load: Option<HeldFacts>,
     /// How old a connection gets that is used now and then.
     pub max_age: Option<MaxAgeFacts>,
+    /// Times in which the server refused connections, after it had responded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageFacts>,
     /// The end of the server's process under kept connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainFacts>,
@@ -150,6 +160,8 @@ impl CheckFacts {
     /// Works the facts out where counts were kept apart: of the rows only those of the waterfall
     /// are needed then.
     pub fn of(card: &ServerProfile, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
+        let without = WithoutOutages::of(card);
+        let card = &without.card;
         let mut facts = CheckFacts {
             verdict: Vec::new(),
             target: card.contact.as_ref().map(Target::of),
@@ -167,6 +179,7 @@ impl CheckFacts {
             race: card.race.as_ref().map(RaceFacts::of),
             idle_under_load: card.idle_under_load.as_ref().map(HeldFacts::of),
             max_age: card.age.as_ref().map(MaxAgeFacts::of),
+            outages: card.outages.iter().map(OutageFacts::of).collect(),
             drain: card.drain.as_ref().map(DrainFacts::of),
             methods: card.methods.iter().map(MethodFacts::of).collect(),
             http2: card.h2.as_ref().map(Http2Facts::of),
@@ -179,6 +192,12 @@ impl CheckFacts {
             caveats: tally.caveats.clone(),
             errors: ErrorResponses::default(),
         };
+        if let Some(idle) = &mut facts.idle_timeout {
+            idle.server_stopped = without.idle;
+        }
+        if let Some(max) = &mut facts.max_requests {
+            max.server_stopped = without.requests;
+        }
         facts.errors = errors(card, &facts.requests);
         facts.settings = facts
             .safe_idle_s()
@@ -191,8 +210,8 @@ impl CheckFacts {
         facts
     }
 
-    /// Whether the server was measured: the first request had a response, and not every response
-    /// was an error.
+    /// Whether the server was measured: the first request had a response, not every response was an
+    /// error, and the server accepted connections to the end.
     pub fn any_success(&self) -> bool {
         self.no_success().is_none()
     }
@@ -202,8 +221,15 @@ impl CheckFacts {
         match &self.target {
             None => Some("the first request was not sent"),
             Some(target) if target.failure.is_some() => Some("the first request failed"),
+            Some(_) if self.has_stopped() => Some(STOPPED),
             Some(_) => self.errors.is_all().then_some(ONLY_ERRORS),
         }
+    }
+
+    /// Whether the server accepted no connections any more.
+    pub fn has_stopped(&self) -> bool {
+        let last = self.outages.last();
+        last.is_some_and(|outage| outage.lasted_ms.is_none())
     }
 
     /// The line of configuration against that limit, where the server names a product that is
@@ -292,6 +318,7 @@ fn errors(card: &ServerProfile, requests: &Requests) -> ErrorResponses {
 
 fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let mut found = connection::findings(facts);
+    found.extend(outage::findings(facts));
     found.extend(idle::findings(facts));
     found.extend(drain::findings(facts));
     found.extend(fresh_vs_reused::findings(facts));

@@ -8,7 +8,7 @@
 use crate::connection::{CloseKind, Handshake, Protocol, Side, TlsVersion};
 use crate::expected::ExpectedStatus;
 use crate::failure::{Failure, Outcome};
-use crate::time::Span;
+use crate::time::{Nanos, Span};
 pub use drain::{Drain, DrainConnection, DrainRequest, DrainRole, ServerEnd};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,6 +56,9 @@ pub struct ServerProfile {
     /// The end of the server's process while connections are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<Drain>,
+    /// Times in which the server accepted no connection, after the first request had a response.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// Probes that did not run, with the reasons.
     pub skipped: Vec<Skipped>,
     /// Number of requests that the probes sent.
@@ -502,6 +505,30 @@ pub struct RaceAttempt {
     pub ended_ns: Option<u64>,
     /// How the connection ended, if it did.
     pub ended: Option<Ended>,
+}
+
+/// A time in which dials were refused by a server that had responded before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Outage {
+    /// Number of requests that the probes had sent before.
+    pub requests: u32,
+    /// How the first dial failed.
+    pub failure: Failure,
+    /// The message of the library or the kernel for it.
+    pub detail: Option<String>,
+    /// From the last connection that the server accepted to the first dial that it refused.
+    pub began: Span,
+    /// When the server accepted a connection again; absent: not while the check tried.
+    pub over_at: Option<Nanos>,
+}
+
+impl Outage {
+    /// Whether what happened at this time may be an effect of the outage.
+    pub fn covers(&self, at: Nanos) -> bool {
+        let until = self.over_at.unwrap_or(Nanos(u64::MAX));
+        self.began.start < at && at <= until
+    }
 }
 
 /// A probe that did not run.

@@ -7,7 +7,7 @@
 //! several connections start to idle at slightly different times. Their idle times show this
 //! spread.
 
-use super::{Ended, ProbeContext, close_all, http3, next_request};
+use super::{Ended, ProbeContext, close_all, http3, next_request, race};
 use crate::line::{Answered, Line};
 use crate::prober::StopReason;
 use intact_ledger::server_profile::{IdleLimits, IdleWait};
@@ -38,7 +38,15 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let mut lines = Vec::new();
     let done = measure(bench, &mut lines);
     close_all(bench, &mut lines);
-    done
+    done?;
+    let samples = bench.card.idle.iter().flat_map(|idle| &idle.samples);
+    let is_ended = samples.filter_map(|one| one.ended).next().is_some();
+    match race::reason_to_skip(bench) {
+        _ if !is_ended => Ok(()),
+        Some(_) => bench.look_for_outage(),
+        // the race opens connections
+        None => bench.let_end(),
+    }
 }
 
 fn card<'a>(bench: &'a mut ProbeContext<'_>) -> Option<&'a mut IdleLimits> {
@@ -86,22 +94,23 @@ fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), En
     if let Some(over) = lines.pop_if(|line| !line.is_usable() && line.ended().is_none()) {
         bench.caller.close(over);
     }
-    if !answers_another(bench)? {
-        note_blocked(bench, true);
+    let others = answers_another(bench)?;
+    note_others(bench, others);
+    if others != Some(true) {
         wait(bench, lines)?;
         close_all(bench, lines);
         lines.extend(open_unused(bench)?);
         return wait(bench, lines);
     }
     lines.extend(open_unused(bench)?);
-    let blocked = !answers_another(bench)?;
-    note_blocked(bench, blocked);
-    if !blocked {
+    let others = answers_another(bench)?;
+    note_others(bench, others);
+    if others == Some(true) {
         lines.extend(http3::open_idle(bench)?);
         open_samples(bench, lines)?;
         return wait(bench, lines);
     }
-    // while the silent connection blocks the server, it cannot close the other one
+    // while the silent connection may block the server, it cannot close the other one
     let unused = lines.pop();
     close_all(bench, lines);
     lines.extend(unused);
@@ -131,9 +140,9 @@ fn open_samples(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(
     Ok(())
 }
 
-fn note_blocked(bench: &mut ProbeContext<'_>, blocked: bool) {
+fn note_others(bench: &mut ProbeContext<'_>, others: Option<bool>) {
     if let Some(idle) = card(bench) {
-        idle.answers_others = Some(!blocked);
+        idle.answers_others = others;
     }
 }
 
@@ -143,23 +152,28 @@ fn open_unused(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
     Ok(bench.caller.open(&plan)?.ok())
 }
 
-/// Whether the server responds now on a further connection.
-fn answers_another(bench: &mut ProbeContext<'_>) -> Result<bool, Ended> {
+/// Whether the server responds now on a further connection. Only silence shows that it is blocked:
+/// after any other failure it is unknown.
+fn answers_another(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     let plan = bench.plans.plan(bench.http, None, false)?;
     let request = bench.keeping_request();
     let usual = bench.caller.patience();
     bench.caller.be_patient_for(usual.min(BLOCKED));
-    let answered = match bench.caller.open(&plan) {
+    let failure = match bench.caller.open(&plan) {
         Ok(Ok(mut line)) => {
             let answered = bench.caller.ask(&mut line, &request, None);
             bench.caller.close(line);
-            answered.map(|answered| answered.is_ok())
+            answered.map(|answered| answered.exchange.outcome.failure())
         }
-        Ok(Err(_)) => Ok(false),
+        Ok(Err(refused)) => Ok(refused.failed.map(|failed| failed.kind)),
         Err(halt) => Err(halt),
     };
     bench.caller.be_patient_for(usual);
-    Ok(answered?)
+    Ok(match failure? {
+        None => Some(true),
+        Some(Failure::Timeout | Failure::ConnectTimeout) => Some(false),
+        Some(_) => None,
+    })
 }
 
 /// Waits until all connections have ended or the limit is reached. Then it sends a request on those

@@ -38,6 +38,13 @@ use std::time::Duration;
 /// Why probes are skipped after the time limit.
 const OUT_OF_TIME: &str = "the limit of the whole check was reached (--max-time)";
 
+/// A process that ends closes its connections before its listener, or after it. A dial in between
+/// is accepted and then reset.
+const ENDING: Duration = Duration::from_millis(100);
+
+/// Why probes are skipped after the end of the server.
+const GONE: &str = "the server stopped accepting connections";
+
 /// The body of an additional request whose method has a body.
 const EXTRA_BODY: &str = "{}";
 
@@ -270,7 +277,10 @@ impl Check {
             let ProbeContext { caller, card, .. } = &mut bench;
             caller.budget.turn_to(stage.part());
             caller.observer.stage(stage, card);
-            match bench.probe(stage) {
+            let done = bench.probe(stage);
+            bench.card.outages.clone_from(&bench.caller.outages);
+            match done {
+                Ok(()) if stage == ProbeKind::Contact => bench.expect_listener(),
                 Ok(()) => {}
                 Err(Ended::Halt(StopReason::Stopped)) => halted = Some("stopped"),
                 Err(Ended::Halt(StopReason::OutOfTime)) => {
@@ -280,6 +290,10 @@ impl Check {
                         "cut off by the limit of the whole check (--max-time)",
                         true,
                     );
+                }
+                Err(Ended::Halt(StopReason::Gone)) => {
+                    halted = Some(GONE);
+                    bench.skip(stage, &format!("cut off: {GONE}"), true);
                 }
                 Err(Ended::Halt(StopReason::Spent)) => {
                     bench.skip(stage, "the budget is spent", true);
@@ -355,17 +369,48 @@ impl ProbeContext<'_> {
         }
     }
 
+    /// Whether the first request had a response that counts.
+    fn has_responded(&self) -> bool {
+        let contact = self.card.contact.as_ref();
+        contact.is_some_and(|contact| contact.outcome.is_ok())
+    }
+
+    /// After the first response a refused dial is an outage. A drain ends the server itself.
+    fn expect_listener(&mut self) {
+        if self.has_responded() && self.config.drain.is_none() {
+            self.caller.expect_listener(self.http);
+        }
+    }
+
+    /// Sends a request on a new connection, where an end without an announcement may be the end of
+    /// the server: a refused dial shows that.
+    fn look_for_outage(&mut self) -> Result<(), Ended> {
+        self.let_end()?;
+        let plan = self.plans.plan(self.http, None, false)?;
+        let Ok(mut line) = self.caller.open(&plan)? else {
+            return Ok(());
+        };
+        let asked = self.caller.ask(&mut line, &self.light_request(), None);
+        self.caller.close(line);
+        match asked {
+            // the dial was accepted, and that is enough
+            Ok(_) | Err(StopReason::Spent) => Ok(()),
+            Err(stopped) => Err(stopped.into()),
+        }
+    }
+
+    /// Waits for [`ENDING`].
+    fn let_end(&mut self) -> Result<(), Ended> {
+        let until = self.caller.clock.now().after(ENDING.as_nanos() as u64);
+        Ok(self.caller.pause(&mut [], until)?)
+    }
+
     /// Why a probe is skipped here.
     fn reason_to_skip(&self, stage: ProbeKind) -> Option<&'static str> {
         if matches!(stage, ProbeKind::Names | ProbeKind::Contact) {
             return None;
         }
-        let answered = self
-            .card
-            .contact
-            .as_ref()
-            .is_some_and(|contact| contact.outcome.is_ok());
-        if !answered {
+        if !self.has_responded() {
             return Some("the first request failed");
         }
         match stage {

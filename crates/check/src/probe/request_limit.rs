@@ -30,8 +30,13 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     tried.lasted = Some(Span::new(from, bench.caller.clock.now()));
     tried.ended = line.ended().map(|(_, ended)| ended);
     bench.caller.close(line);
+    let is_unannounced = !tried.last_announced && (tried.ended.is_some() || tried.failed.is_some());
     bench.card.requests = Some(tried);
-    done
+    done?;
+    if is_unannounced {
+        bench.look_for_outage()?;
+    }
+    Ok(())
 }
 
 fn ask_all(

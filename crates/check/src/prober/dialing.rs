@@ -5,8 +5,15 @@ use super::{Prober, StopReason};
 use crate::line::Line;
 use crate::plans::is_local;
 use intact_client::{Plan, Progress};
-use intact_ledger::{Connection, Event, Failure, Nanos, Protocol};
+use intact_ledger::server_profile::Outage;
+use intact_ledger::{Connection, DialFailure, Event, Failure, Nanos, Protocol, SetupPhase, Span};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server that refuses a dial is tried again. A supervisor restarts most within that.
+const RETURN: Duration = Duration::from_secs(2);
+/// The interval between these dials.
+const REDIAL: Duration = Duration::from_millis(250);
 
 /// An open connection, or the record of a dial that failed.
 pub(crate) type Opened = Result<Line, Box<Connection>>;
@@ -20,8 +27,67 @@ pub(crate) struct PendingDial {
 }
 
 impl Prober<'_> {
-    /// Opens a connection. The inner error is a failed dial.
+    /// Opens a connection. The inner error is a failed dial. If a server that has responded refuses
+    /// the dial, it is tried again for [`RETURN`], and then the check ends.
     pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Opened, StopReason> {
+        let opened = self.open_once(plan)?;
+        if self.listener != Some(is_quic(plan)) {
+            return Ok(opened);
+        }
+        match opened {
+            Err(refused) if refusal(&refused).is_some() => self.open_again(plan, &refused),
+            opened => {
+                self.note_accepted(&opened);
+                Ok(opened)
+            }
+        }
+    }
+
+    /// From now on a refused dial in the transport of this version is an outage.
+    pub(crate) fn expect_listener(&mut self, http: Protocol) {
+        self.listener = Some(http == Protocol::Http3);
+        self.accepted_at = self.clock.now();
+    }
+
+    fn note_accepted(&mut self, opened: &Opened) {
+        if opened.is_ok() {
+            self.accepted_at = self.clock.now();
+        }
+    }
+
+    /// Dials again after a refusal, and records the outage.
+    fn open_again(&mut self, plan: &Arc<Plan>, refused: &Connection) -> Result<Opened, StopReason> {
+        let now = self.clock.now();
+        if let Some(failed) = refusal(refused) {
+            self.outages.push(Outage {
+                requests: self.budget.spent(),
+                failure: failed.kind,
+                detail: failed.detail.as_deref().map(str::to_owned),
+                began: Span::new(self.accepted_at, now),
+                over_at: None,
+            });
+        }
+        let until = now.after(RETURN.as_nanos() as u64);
+        while self.clock.now() < until {
+            self.wait_until(self.clock.now().after(REDIAL.as_nanos() as u64))?;
+            let opened = self.open_once(plan)?;
+            if opened
+                .as_ref()
+                .is_err_and(|failed| refusal(failed).is_some())
+            {
+                continue;
+            }
+            let now = self.clock.now();
+            if let Some(outage) = self.outages.last_mut() {
+                outage.over_at = Some(now);
+            }
+            self.note_accepted(&opened);
+            return Ok(opened);
+        }
+        Err(StopReason::Gone)
+    }
+
+    fn open_once(&mut self, plan: &Arc<Plan>) -> Result<Opened, StopReason> {
         self.wait_for_turn(is_local(&plan.endpoint))?;
         let mut pending = self.dial(plan);
         loop {
@@ -86,4 +152,22 @@ impl Prober<'_> {
         self.observer.event(Event::Opened(&connection));
         connection
     }
+}
+
+fn is_quic(plan: &Plan) -> bool {
+    plan.protocol == Protocol::Http3
+}
+
+/// The failure of a dial that the server's machine, or its network, refused. A timeout is none: a
+/// server that is busy accepts late.
+fn refusal(connection: &Connection) -> Option<&DialFailure> {
+    let is_refused = |failed: &&DialFailure| {
+        let is_kind = matches!(
+            failed.kind,
+            Failure::Refused | Failure::Unreachable | Failure::ConnectReset
+        );
+        // a server may reset a handshake of TLS that it does not support
+        is_kind && failed.phase == SetupPhase::Connect
+    };
+    connection.failed.as_ref().filter(is_refused)
 }

@@ -5,4 +5,5 @@ mod hostile;
 mod http3;
 mod limits;
 mod next_request;
+mod outage;
 mod scripted;

@@ -1,7 +1,7 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the
 //! summary of a check in sentences.
 
-use super::{CheckFacts, IdleTimeout, Target, drain, finding};
+use super::{CheckFacts, IdleTimeout, OutageFacts, Target, drain, finding};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::finding::{Finding, Severity};
 use crate::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
@@ -32,7 +32,9 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     if let Some(drain) = &facts.drain {
         return drain::verdict(drain);
     }
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = facts.outages.iter().map(OutageFacts::sentence).collect();
+    // a server that stopped for good matters more than one that came back
+    parts.reverse();
     match facts.keeps() {
         Some(true) => parts.push(kept(facts)),
         Some(false) => parts.push(

@@ -77,6 +77,8 @@ pub struct IdleTimeout {
     pub no_responses: u32,
     /// Whether the response after the idle time announced the end of the connection.
     pub last_announced: bool,
+    /// Whether the server stopped then: its end is no limit.
+    pub server_stopped: bool,
     /// `Keep-Alive: timeout=`, or `max_idle_timeout` of QUIC, in seconds.
     pub announced_s: Option<u32>,
     /// From the end of the setup to the server's end, without any request, in seconds.
@@ -132,6 +134,7 @@ impl IdleTimeout {
             last_announced: waits
                 .iter()
                 .any(|one| one.next.is_some_and(|next| next.is_last)),
+            server_stopped: false,
             announced_s: seen.announced_s,
             before_first_request_s,
             before_first_request_at_least_s,
@@ -260,8 +263,11 @@ impl MaxAgeFacts {
 pub struct MaxRequests {
     /// Answers until the server ended the connection.
     pub measured: Option<u32>,
-    /// The server responded to this number of requests and the connection stayed open.
+    /// The server responded to this number of requests, and the connection stayed open or the
+    /// server stopped.
     pub at_least: Option<u32>,
+    /// Whether the server stopped then: its end is no limit.
+    pub server_stopped: bool,
     /// `Keep-Alive: max=` of the first response.
     pub announced: Option<u32>,
     /// What was spoken.
@@ -280,6 +286,7 @@ impl MaxRequests {
         MaxRequests {
             measured: over.then_some(tried.answered),
             at_least: (!over).then_some(tried.answered),
+            server_stopped: false,
             announced: tried.announced,
             http: tried.http.as_str(),
             last_announced: tried.last_announced,

@@ -11,6 +11,8 @@ const NANOS_PER_S: f64 = 1e9;
 const IDLE_UNDER_LOAD: &str = "idle limit next to others";
 /// The rule that also rests on HTTP/3, where that is announced.
 const EARLY_DATA: &str = "early-data-accepted";
+/// Why nothing is concluded from a figure that an outage cut short.
+const OUTAGE: &str = "the server accepted no connections for a time";
 /// How to have the idle limit measured.
 const WATCH_IDLE: &str = "leave --no-idle out";
 
@@ -59,6 +61,9 @@ impl MetricSource for CheckFacts {
             return Unobserved::because(why);
         }
         let mut all = Unobserved::by_caveats(&self.caveats);
+        if !self.outages.is_empty() {
+            all.add(&Unobserved::because(OUTAGE));
+        }
         let mut skipped = self.skipped.iter();
         if let Some(one) = skipped.find(|one| one.cut_off) {
             all.add(&Unobserved::because(&format!("{}: {}", one.probe, one.why)));
@@ -151,6 +156,9 @@ impl CheckFacts {
             .idle_timeout
             .as_ref()
             .ok_or(NoData::NotMeasured(WATCH_IDLE))?;
+        if idle.server_stopped {
+            return Err(NoData::CannotSee(OUTAGE));
+        }
         if let Some(silent) = idle.silent_s() {
             // the limit lies between the last idle time with a response and the first without
             let low = idle.at_least_s.unwrap_or(0.0);
@@ -174,6 +182,9 @@ impl CheckFacts {
 
     fn max_value(&self) -> Result<Measured, NoData> {
         let max = self.max_requests.as_ref().ok_or(NoData::NothingHappened)?;
+        if max.server_stopped {
+            return Err(NoData::CannotSee(OUTAGE));
+        }
         match (max.measured, max.at_least) {
             (Some(measured), _) => Ok(Measured::exactly(f64::from(measured))),
             (None, Some(least)) => Ok(Measured::at_least(f64::from(least))),

@@ -11,12 +11,12 @@ use intact_ledger::{Failure, Nanos, Outcome, Protocol, Span};
 
 const S: u64 = 1_000_000_000;
 
-fn at(seconds: f64) -> Nanos {
+pub(crate) fn at(seconds: f64) -> Nanos {
     Nanos((seconds * S as f64) as u64)
 }
 
 /// A connection that was idle from the start of second 10 on, and the request after that.
-fn idle(seconds: f64, outcome: Outcome) -> IdleWait {
+pub(crate) fn idle(seconds: f64, outcome: Outcome) -> IdleWait {
     IdleWait {
         span: Span::new(at(10.0), at(10.0 + seconds)),
         ended: None,
@@ -27,7 +27,7 @@ fn idle(seconds: f64, outcome: Outcome) -> IdleWait {
     }
 }
 
-fn limits(samples: &[IdleWait]) -> IdleLimits {
+pub(crate) fn limits(samples: &[IdleWait]) -> IdleLimits {
     IdleLimits {
         http: Protocol::Http11,
         announced_s: None,
@@ -39,14 +39,14 @@ fn limits(samples: &[IdleWait]) -> IdleLimits {
 }
 
 /// A server that keeps connections, and took 110 requests on one from second 1 to 2.
-fn card() -> ServerProfile {
+pub(crate) fn card(server: Option<&str>) -> ServerProfile {
     ServerProfile {
         contact: Some(FirstRequest {
             url: "http://localhost/".to_owned(),
             outcome: Outcome::Ok,
             detail: None,
             status: Some(200),
-            server: None,
+            server: server.map(str::to_owned),
             body: 2,
             by_head: false,
             followed: Vec::new(),
@@ -84,24 +84,24 @@ fn card() -> ServerProfile {
     }
 }
 
-fn passes(facts: &CheckFacts, expression: &str) -> bool {
+pub(crate) fn passes(facts: &CheckFacts, expression: &str) -> bool {
     let requirement: Requirement = expression.parse().unwrap();
     requirement.evaluate(facts).passed()
 }
 
-fn found<'a>(facts: &'a CheckFacts, rule: &str) -> Option<&'a Finding> {
+pub(crate) fn found<'a>(facts: &'a CheckFacts, rule: &str) -> Option<&'a Finding> {
     facts.findings.iter().find(|one| one.rule == rule)
 }
 
 fn with_idle(samples: &[IdleWait]) -> CheckFacts {
     let card = ServerProfile {
         idle: Some(limits(samples)),
-        ..card()
+        ..card(None)
     };
     CheckFacts::new(&card, &[])
 }
 
-const OK: Outcome = Outcome::Ok;
+pub(crate) const OK: Outcome = Outcome::Ok;
 const TIMEOUT: Outcome = Outcome::Failed(Failure::Timeout);
 
 #[test]
@@ -166,7 +166,7 @@ fn an_age_that_ends_idle_connections_is_named() {
             last_announced: true,
             ended: None,
         }),
-        ..card()
+        ..card(None)
     };
     let facts = CheckFacts::new(&card, &[]);
     assert!(facts.idle_timeout.as_ref().unwrap().last_announced);

@@ -2,6 +2,7 @@
 
 mod bench_rules;
 mod check_limits;
+mod check_outage;
 mod compare;
 mod coverage;
 mod faults;

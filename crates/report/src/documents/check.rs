@@ -107,6 +107,11 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
         _ if facts.errors.is_all() => {
             Headline::all_failed(text!("of the responses: {}", facts.errors.names()))
         }
+        (false, _) if facts.has_stopped() => Headline::new(
+            "stopped",
+            Assessment::Bad,
+            "the server accepts no connections any more",
+        ),
         (false, _) => Headline::all_failed("of the requests: the first had no response"),
         (true, Some(false)) => Headline::all_failed("of the requests needed a new connection"),
         (true, _) => {

@@ -217,6 +217,7 @@ pub(crate) fn card() -> ServerProfile {
         idle_under_load: None,
         age: None,
         drain: None,
+        outages: Vec::new(),
         skipped: vec![Skipped {
             probe: "nothing".to_owned(),
             cut_off: false,

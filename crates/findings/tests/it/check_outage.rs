@@ -1,0 +1,109 @@
+//! What the limits of a connection mean where the server stopped accepting connections.
+
+use crate::check_limits::{OK, at, card, found, idle, limits, passes};
+use intact_findings::check::CheckFacts;
+use intact_ledger::server_profile::{Ended, Outage, ServerProfile};
+use intact_ledger::{CloseKind, Failure, Side, Span};
+
+fn closed(how: CloseKind) -> Ended {
+    Ended {
+        by: Some(Side::Server),
+        how,
+        announced: false,
+        unsolicited_status: None,
+    }
+}
+
+/// A server that stopped at a request on the connection of the request limit.
+fn stopped(over_at: Option<f64>) -> CheckFacts {
+    let mut card = card(None);
+    if let Some(tried) = &mut card.requests {
+        tried.answered = 34;
+        tried.failed = Some(Failure::Closed);
+        tried.ended = Some(closed(CloseKind::Fin));
+    }
+    card.outages.push(Outage {
+        requests: 61,
+        failure: Failure::Refused,
+        detail: Some("Connection refused".to_owned()),
+        began: Span::new(at(1.0), at(2.1)),
+        over_at: over_at.map(at),
+    });
+    CheckFacts::new(&card, &[])
+}
+
+#[test]
+fn a_server_that_stopped_comes_first_and_passes_no_gate() {
+    let facts = stopped(None);
+    let first = &facts.verdict[0];
+    assert!(
+        first.starts_with("The server stopped accepting connections after 61 requests ("),
+        "{first}"
+    );
+    let max = facts.max_requests.as_ref().unwrap();
+    assert_eq!((max.measured, max.at_least), (None, Some(34)));
+    assert!(max.server_stopped && !facts.any_success());
+    for gate in [
+        "max-requests >= 30",
+        "max-requests <= 40",
+        "idle-timeout > 1s",
+        "errors == 0",
+    ] {
+        assert!(!passes(&facts, gate), "{gate}");
+    }
+    assert!(found(&facts, "stopped-accepting").is_some());
+    assert!(found(&facts, "max-requests-low").is_none());
+    assert!(found(&facts, "idle-connection-blocks").is_none());
+}
+
+#[test]
+fn a_figure_that_an_outage_cut_short_passes_no_gate() {
+    let facts = stopped(Some(3.0));
+    assert!(facts.verdict[0].starts_with("The server accepted no connections for 900 ms after"));
+    assert!(facts.any_success() && !passes(&facts, "max-requests >= 30"));
+    // one that was measured before stays
+    let mut card = card(None);
+    card.requests
+        .iter_mut()
+        .for_each(|tried| tried.answered = 34);
+    card.requests
+        .iter_mut()
+        .for_each(|tried| tried.failed = Some(Failure::Closed));
+    card.outages.push(Outage {
+        requests: 61,
+        failure: Failure::Refused,
+        detail: None,
+        began: Span::new(at(2.5), at(2.6)),
+        over_at: Some(at(3.0)),
+    });
+    let facts = CheckFacts::new(&card, &[]);
+    assert_eq!(facts.max_requests.as_ref().unwrap().measured, Some(34));
+    assert!(passes(&facts, "max-requests >= 30"));
+}
+
+#[test]
+fn the_end_of_a_server_is_no_idle_limit() {
+    let mut ended = idle(3.0, OK);
+    ended.ended = Some(closed(CloseKind::Rst));
+    ended.next = None;
+    let mut card = ServerProfile {
+        idle: Some(limits(&[ended])),
+        ..card(None)
+    };
+    assert_eq!(
+        CheckFacts::new(&card, &[]).idle_timeout.unwrap().measured_s,
+        Some(3.0)
+    );
+    card.outages.push(Outage {
+        requests: 120,
+        failure: Failure::Refused,
+        detail: None,
+        began: Span::new(at(9.0), at(14.0)),
+        over_at: Some(at(15.0)),
+    });
+    let facts = CheckFacts::new(&card, &[]);
+    let idle = facts.idle_timeout.as_ref().unwrap();
+    assert_eq!((idle.measured_s, idle.at_least_s), (None, Some(3.0)));
+    assert!(idle.server_stopped && !passes(&facts, "idle-timeout >= 1s"));
+    assert!(found(&facts, "idle-timeout-below-balancer").is_none());
+}
