@@ -36,7 +36,9 @@ static SERVERS: [Server; 19] = [
     Server {
         name: "nginx",
         products: &["nginx", "openresty", "tengine"],
-        every_response: Some("`keepalive_timeout 75s;` (0 switches keep-alive off)"),
+        every_response: Some(
+            "`keepalive_timeout 75s;` (0 switches keep-alive off) and `keepalive_requests 1000;` (1 ends each connection with its first response)",
+        ),
         requests: Some("`keepalive_requests 100000;` (1,000 by default, 100 before 1.19.10)"),
         idle: Some("`keepalive_timeout 75s;`, the default, or more"),
         drain: Some(

@@ -176,3 +176,19 @@ fn an_age_that_ends_idle_connections_is_named() {
         "{first}"
     );
 }
+
+#[test]
+fn nginx_that_closes_after_each_response_has_two_causes() {
+    let mut card = card(Some("nginx/1.22.1"));
+    for version in &mut card.versions {
+        version.reused = Some(false);
+        version.connection = Some("close".to_owned());
+    }
+    let facts = CheckFacts::new(&card, &[]);
+    let advice = found(&facts, "connection-not-kept")
+        .unwrap()
+        .fix
+        .to_string();
+    assert!(advice.contains("`keepalive_timeout 75s;`"), "{advice}");
+    assert!(advice.contains("`keepalive_requests 1000;`"), "{advice}");
+}
