@@ -115,8 +115,8 @@ impl ConnectionRow {
         }
     }
 
-    /// Sets the origin by a request. One with a target in absolute form goes to a proxy, which takes
-    /// requests for any origin: so the proxy is the origin.
+    /// Sets the origin by a request. One with a target in absolute form goes to a proxy, which is
+    /// the origin then: it takes requests for any.
     pub(crate) fn note_authority(&mut self, request: &Request) {
         if is_absolute_form(&request.target) {
             self.note_origin(None);

@@ -185,7 +185,7 @@ fn a_window_that_passed_fails_the_run_where_a_connection_was_unseen() {
     let server = Server::start(&[]);
     let kit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kits/pytest/src");
     let host = format!("127.0.0.1:{}", server.plain_port());
-    // the parent hands its connection over once the window has passed, so no scan can find it before
+    // the parent hands its connection over once the window has passed, so no scan finds it before
     let parent = "
 import array, os, socket, subprocess, sys
 address, port = os.environ['SERVER'].split(':')
