@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 #[test]
 fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
@@ -37,7 +38,7 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
     assert!(next.contains("watched for 90 s at most"), "{next}");
     // what is said of the wait comes after the card, which a pipe has taken by then; a second later
     // the first probe of the limits has begun, and the wait takes 90
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    thread::sleep(Duration::from_secs(1));
     let sent = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()
