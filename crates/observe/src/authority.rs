@@ -1,5 +1,4 @@
-//! The names in `Host`, `:authority` and TLS server names, as host and
-//! port.
+//! The names in `Host`, `:authority` and TLS server names, as host and port.
 
 use std::sync::Arc;
 

@@ -29,13 +29,14 @@ pub struct OutageFacts {
 
 impl OutageFacts {
     pub(super) fn of(outage: &Outage) -> OutageFacts {
-        let lasted = |over_at| (outage.began.end, over_at);
-        let lasted = outage.over_at.map(lasted);
+        let lasted = outage
+            .over_at
+            .map(|over_at| over_at.since(outage.began.end));
         OutageFacts {
             requests: outage.requests,
             failed: outage.failure.id(),
             cause: failure_words(outage.failure, outage.detail.as_deref()),
-            lasted_ms: lasted.map(|(from, over_at)| over_at.since(from) as f64 / 1e6),
+            lasted_ms: lasted.map(|nanos| nanos as f64 / 1e6),
         }
     }
 

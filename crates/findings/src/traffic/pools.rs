@@ -218,28 +218,22 @@ impl Pools {
             if pool.has_streams_at(at) {
                 return OpenReason::StreamsFree;
             }
-            if let Some(idle) = pool.idle_at(at) {
-                let waiter = PendingOpen {
-                    at,
-                    connection: connection.id,
-                    why: OpenReason::IdleExisted,
-                    tries: 0,
-                };
-                self.wait(idle, waiter);
-                return OpenReason::IdleExisted;
-            }
-            // whether it takes the place of one that ended before is not known yet
-            if let Some(recent) = pool.handed_back_at(at).filter(|_| pool.has_ends_at(at)) {
-                let waiter = PendingOpen {
-                    at,
-                    connection: connection.id,
-                    why: OpenReason::Growth,
-                    tries: 0,
-                };
-                self.wait(recent, waiter);
-                return OpenReason::Growth;
-            }
-            return pool.reason_without_idle(at);
+            let (near, why) = match pool.idle_at(at) {
+                Some(idle) => (idle, OpenReason::IdleExisted),
+                // whether it takes the place of one that ended before is not known yet
+                None => match pool.handed_back_at(at).filter(|_| pool.has_ends_at(at)) {
+                    Some(recent) => (recent, OpenReason::Growth),
+                    None => return pool.reason_without_idle(at),
+                },
+            };
+            let waiter = PendingOpen {
+                at,
+                connection: connection.id,
+                why,
+                tries: 0,
+            };
+            self.wait(near, waiter);
+            return why;
         }
         // without processes (a capture, an access log) there is one owner
         if !matches!(owner, PoolOwner::Process(_)) {
