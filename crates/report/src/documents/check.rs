@@ -596,6 +596,14 @@ fn state(facts: &CheckFacts) -> Option<Section> {
     )
 }
 
+/// How an idle connection ended; without a response after `silent` it showed no end.
+fn end_of_wait(silent: Option<f64>, seen: Option<&CloseFacts>) -> String {
+    match silent {
+        Some(_) => NO_RESPONSE.to_owned(),
+        None => ended(seen, false),
+    }
+}
+
 /// How a connection ended that showed no end, and on which a request got no response.
 const NO_RESPONSE: &str = "no response";
 
@@ -618,10 +626,7 @@ fn limits(facts: &CheckFacts) -> Section {
             Some(false) => "not kept".into(),
             _ => limit(idle.measured_s, idle.at_least_s, silent),
         };
-        let end = match silent {
-            Some(_) => NO_RESPONSE.to_owned(),
-            None => ended(idle.ended.as_ref(), false),
-        };
+        let end = end_of_wait(silent, idle.ended.as_ref());
         rows.push((
             "idle between requests".to_owned(),
             announced.into(),
@@ -632,20 +637,14 @@ fn limits(facts: &CheckFacts) -> Section {
         let silent = idle.before_first_request_no_response_s;
         let before = limit(idle.before_first_request_s, least, silent);
         if !before.is_absent() {
-            let end = match silent {
-                Some(_) => NO_RESPONSE.to_owned(),
-                None => ended(idle.before_first_request_ended.as_ref(), false),
-            };
+            let end = end_of_wait(silent, idle.before_first_request_ended.as_ref());
             rows.push(("idle before the first".to_owned(), none(), before, end));
         }
     }
     if let Some(load) = &facts.idle_under_load {
         let name = format!("idle with {} others", load.connections);
         let measured = limit(load.measured_s, load.at_least_s, load.no_response_s);
-        let end = match load.no_response_s {
-            Some(_) => NO_RESPONSE.to_owned(),
-            None => ended(load.ended.as_ref(), false),
-        };
+        let end = end_of_wait(load.no_response_s, load.ended.as_ref());
         rows.push((name, none(), measured, end));
     }
     if let Some(max) = &facts.max_requests {
