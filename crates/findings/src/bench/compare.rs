@@ -209,7 +209,7 @@ pub(super) fn verdicts(
 
 /// Of several numbers of connections, the comparison with the highest has the sentence; a table and
 /// a chart have the others.
-fn keep_widest_loads(variants: &[VariantFacts], compared: &mut Vec<&TimeDifference>) {
+pub(super) fn keep_widest_loads(variants: &[VariantFacts], compared: &mut Vec<&TimeDifference>) {
     let concurrency = |one: &TimeDifference| variants[one.indices.1].concurrency;
     let loads: Vec<(usize, u64)> = compared
         .iter()

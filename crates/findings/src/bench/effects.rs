@@ -1,7 +1,9 @@
 //! What each setting of a bench saves per request, ordered by effect: the verdict of a run with
 //! many variants. Must not compare.
 
-use super::compare::{by_weight, is_about_load, other_settings, setting, without_reuse};
+use super::compare::{
+    by_weight, is_about_load, keep_widest_loads, other_settings, setting, without_reuse,
+};
 use super::remedies;
 use super::variant::VariantFacts;
 use crate::stats::Interval;
@@ -71,9 +73,11 @@ pub(super) fn effects(
     if !of_remedies.is_empty() {
         return order(of_remedies);
     }
+    keep_widest_loads(variants, &mut compared);
+    let has_sentences_only = compared.len() <= SENTENCES;
     // the number of connections is a load, no setting to choose
     compared.retain(|one| !is_about_load(one));
-    if compared.len() <= SENTENCES {
+    if has_sentences_only {
         return Vec::new();
     }
     let compared = compared.into_iter();
