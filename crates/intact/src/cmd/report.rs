@@ -62,7 +62,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         if args.json {
             json::print(&facts.json(run).context("--json")?);
         } else {
-            print(&page, args.report.length());
+            print(&page, args.report.length().among(stored.len()));
         }
         pages.push(page);
         kept &= args.gates.hold(&verdicts, run, facts);

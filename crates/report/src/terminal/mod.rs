@@ -27,6 +27,8 @@ const CASES: usize = 4;
 const MESSAGES: usize = 60;
 /// Columns that are used at least.
 const NARROWEST: usize = 40;
+/// Lines of each of many pages at least.
+const FEWEST: usize = 12;
 
 /// What the page is written on.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +77,16 @@ impl Length {
                 (Length::Lines(first), Length::Lines(lines - first))
             }
             Length::Full => (Length::Full, Length::Full),
+        }
+    }
+
+    /// The part of each of `pages` that are written one below the other: the same for each, and
+    /// enough for a verdict.
+    #[must_use]
+    pub fn among(self, pages: usize) -> Length {
+        match self {
+            Length::Lines(lines) => Length::Lines((lines / pages.max(1)).max(FEWEST)),
+            Length::Full => Length::Full,
         }
     }
 
