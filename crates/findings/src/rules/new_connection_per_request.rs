@@ -66,10 +66,16 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         if first.is_some_and(|first| is_deliberate(first, counts)) {
             finding.severity = Severity::Info;
         }
-        // what a client can do is not known before why the server closes
+        // what a client can do is not known before why its connections end
         let is_of_client = !matches!(
             first,
-            Some(OpenReason::ServerHidden | OpenReason::Unused | OpenReason::Rejected)
+            Some(
+                OpenReason::ServerHidden
+                    | OpenReason::Unused
+                    | OpenReason::Rejected
+                    | OpenReason::GaveUp
+                    | OpenReason::Broken
+            )
         );
         let client = client.filter(|_| is_of_client);
         if first == Some(OpenReason::Unused) {
@@ -181,6 +187,10 @@ fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
         )),
         OpenReason::Rejected => Some((
             "Find out why the server closes connections that it has just accepted: a limit of connections or addresses, a crash, another protocol on this port",
+            Remedy::ShareClient,
+        )),
+        OpenReason::GaveUp => Some((
+            "Find out why responses are late, or let the client wait for longer: in HTTP/1.1 a request that it gives up costs the connection",
             Remedy::ShareClient,
         )),
         OpenReason::Broken => Some((

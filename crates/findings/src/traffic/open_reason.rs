@@ -56,6 +56,7 @@ whys! {
     ClientAtOnce "after the client had closed the last one right after a response",
     ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
     ClientIdle "after the client had closed the last one while it was idle",
+    GaveUp "after the client had closed the last one before its response was complete",
     Broken "after the last one had broken",
 }
 
@@ -95,8 +96,15 @@ impl OpenReason {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried),
-            _ if close.moment == Some(ClosePoint::MidExchange) => OpenReason::Broken,
-            _ if last.is_some_and(|last| !last.ok) => OpenReason::Broken,
+            (by, _)
+                if close.moment == Some(ClosePoint::MidExchange)
+                    || last.is_some_and(|last| !last.ok) =>
+            {
+                match by {
+                    Some(Side::Client) => OpenReason::GaveUp,
+                    _ => OpenReason::Broken,
+                }
+            }
             (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
                 OpenReason::Broken
             }
@@ -135,7 +143,7 @@ impl OpenReason {
     /// Whether the connection was never idle in the sense that something else could have used it.
     pub(super) fn is_at_once(self) -> bool {
         use OpenReason::{
-            AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, NotKept,
+            AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, GaveUp, NotKept,
             ServerAnnouncedAtOnce, Undrained, Upgraded,
         };
         matches!(
@@ -148,6 +156,7 @@ impl OpenReason {
                 | AfterError
                 | Upgraded
                 | NotKept
+                | GaveUp
                 | Broken
         )
     }
@@ -164,7 +173,9 @@ fn is_old(live: &OpenConnection) -> bool {
 mod tests {
     use super::*;
     use crate::traffic::open_connection::PoolOwner;
-    use intact_ledger::{Connection, ConnectionBytes, ConnectionId, Exchange, Nanos, Probes, Tls};
+    use intact_ledger::{
+        Connection, ConnectionBytes, ConnectionId, Exchange, Failure, Nanos, Outcome, Probes, Tls,
+    };
 
     fn live(last: Option<Exchange>, is_tls: bool) -> OpenConnection {
         let mut connection = Connection::new(ConnectionId(1), Nanos(0));
@@ -248,5 +259,15 @@ mod tests {
         assert_eq!(why(None, Some(ClosePoint::Unused)), OpenReason::Unseen);
         assert_eq!(why(Some(CloseKind::Rst), None), OpenReason::Broken);
         assert_eq!(why(None, Some(ClosePoint::MidExchange)), OpenReason::Broken);
+    }
+
+    #[test]
+    fn a_request_that_the_client_gives_up_breaks_nothing() {
+        let mut late = Exchange::new(1, Nanos(0));
+        late.outcome = Outcome::Failed(Failure::ClientClosed);
+        let live = live(Some(late), false);
+        let why = |by| OpenReason::end_of(&live, &close(Some(by), Some(CloseKind::Fin), None));
+        assert_eq!(why(Side::Client), OpenReason::GaveUp);
+        assert_eq!(why(Side::Server), OpenReason::Broken);
     }
 }

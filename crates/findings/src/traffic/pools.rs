@@ -27,6 +27,8 @@ struct Pool {
     open: u64,
     /// Open ones that were reused.
     reused: u64,
+    /// The newest one, and when it was opened.
+    newest: Option<(Nanos, ConnectionId)>,
     /// Open ones that multiplex and are not retiring, by the end of their setup.
     multiplexing: BTreeSet<(Nanos, ConnectionId)>,
     /// Why the first of those that are set up at the same time was opened.
@@ -142,8 +144,29 @@ impl Pools {
     /// Adds a connection that was just opened.
     pub(super) fn add(&mut self, live: OpenConnection) {
         self.make_room();
-        self.order.push_back(live.connection.id);
+        let (at, id) = (live.connection.at, live.connection.id);
+        let owner = (live.destination, live.party);
+        self.order.push_back(id);
         self.put(live);
+        self.pools.entry(owner).or_default().newest = Some((at, id));
+    }
+
+    /// The connection that took the place of one that its client closed at `end` as the observer
+    /// saw it: the newest one, if it was opened a little earlier because all were busy.
+    pub(super) fn opened_just_before(
+        &self,
+        owner: (usize, PoolOwner),
+        end: Nanos,
+    ) -> Option<PendingOpen> {
+        let (at, connection) = self.pools.get(&owner)?.newest?;
+        let why = self.live.get(&connection)?.why;
+        let is_one = why == OpenReason::Growth && at <= end && end <= at.after(HAND_BACK);
+        is_one.then_some(PendingOpen {
+            at,
+            connection,
+            why,
+            tries: 0,
+        })
     }
 
     /// Takes a connection out of its pool.

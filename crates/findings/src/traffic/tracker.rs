@@ -267,6 +267,12 @@ impl Tracker {
                     .look_again(live.destination, closed.connection, waiter);
                 self.correct(live.destination, waiter, why);
             }
+            let owner = (live.destination, live.party);
+            let newest = self.pools.opened_just_before(owner, close.at);
+            if let Some(newest) = newest.filter(|_| !replaced && why == OpenReason::GaveUp) {
+                self.correct(live.destination, newest, Some(why));
+                replaced = true;
+            }
         } else {
             // what was opened after the other side had closed could not use it, however late the
             // client closed its own end

@@ -459,6 +459,29 @@ fn an_end_long_ago_is_no_reason_where_a_connection_was_there_since() {
 }
 
 #[test]
+fn a_client_that_gives_up_requests_one_after_the_other_needs_one_connection() {
+    // each request is given up after 300 ms, and the close is seen 1 ms after the next opening
+    let mut rows = vec![opened(0, 0, Some("api.example"))];
+    for id in 0..5 {
+        let next = 300 * (id + 1);
+        rows.push(opened(id + 1, next, Some("api.example")));
+        let mut late = exchange(id, next - 290, next + 1, 1);
+        late["outcome"] = json!({"failed": "client-closed"});
+        rows.extend([late, closed(id, next + 1, "client", "mid-exchange", 1)]);
+    }
+    rows.push(exchange(5, 1510, 1520, 1));
+    let found = facts(&rows);
+    assert_eq!(found.connections.needed, 1);
+    let one = &of_rule(&found, "new-connection-per-request")[0];
+    assert_eq!(
+        *one.evidence,
+        *"5 opened after the client had closed the last one before its response was complete"
+    );
+    assert!(one.fix.starts_with("Find out why responses are late"));
+    assert!(!one.fix.contains("Session"), "{}", one.fix);
+}
+
+#[test]
 fn a_server_that_closes_what_it_accepts_has_no_idle_limit() {
     let mut rows = Vec::new();
     for id in 0..5 {
