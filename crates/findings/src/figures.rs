@@ -263,6 +263,9 @@ impl Latency {
         };
         value.map(|ms| ms * NANOS_PER_MS).ok_or(match had {
             0 => NoData::NothingHappened,
+            had if had >= needed && self.p50.is_some() => NoData::CannotSee(
+                "the longest requests were given up before their response was complete",
+            ),
             had if had >= needed => NoData::CannotSee("how long these requests took is unknown"),
             had => NoData::TooFew { had, needed },
         })

@@ -28,6 +28,18 @@ const BEFORE_BODY: &str = "between header section and body";
 /// The remedy.
 pub(crate) const FIX: &str = "Set TCP_NODELAY at the server, and let it write header section and body with one call. A server that writes a response in small parts waits for an acknowledgement, which the client's kernel delays by about 40 ms. Requests in several parts suffer the same: set TCP_NODELAY at the client too";
 
+/// How the requests that are compared followed each other. The first ones of many at once find a
+/// shorter queue than the later ones, and a queue is no delay of a reused connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrivals {
+    /// One after the other.
+    OneByOne,
+    /// Several at once, each after the response before it.
+    Several,
+    /// By a schedule, so that the latency contains all waits.
+    Scheduled,
+}
+
 /// Response times: a value in nanoseconds, and how often it occurred.
 pub(crate) type Times = Vec<(u64, u64)>;
 
@@ -93,8 +105,19 @@ impl ReuseDelay {
 
     /// The same of two groups of complete exchanges: of the whole times without setup, else of the
     /// time after the first byte, in which no server works on the response any more.
-    pub(crate) fn of_groups(fresh: &Group, reused: &Group) -> Option<ReuseDelay> {
+    ///
+    /// Of requests at once, a queue that fills explains less than the median on new connections.
+    pub(crate) fn of_groups(
+        fresh: &Group,
+        reused: &Group,
+        arrivals: Arrivals,
+    ) -> Option<ReuseDelay> {
         let whole = ReuseDelay::of(times(&fresh.without_setup), times(&reused.without_setup));
+        let whole = whole.filter(|delay| match arrivals {
+            Arrivals::OneByOne => true,
+            Arrivals::Several => delay.is_acknowledgement(),
+            Arrivals::Scheduled => false,
+        });
         let of_phase = |(phase, of)| {
             let delay = ReuseDelay::of(times(fresh.phase(phase)), times(reused.phase(phase)))?;
             Some(ReuseDelay { of, ..delay })
@@ -232,13 +255,43 @@ mod tests {
             }
             cell.merged(|_| true).unwrap()
         };
-        let found = ReuseDelay::of_groups(&group(13, 0, 1), &group(0, 44, 19)).unwrap();
+        let one_by_one = |fresh: &Group, reused: &Group| {
+            ReuseDelay::of_groups(fresh, reused, Arrivals::OneByOne)
+        };
+        let found = one_by_one(&group(13, 0, 1), &group(0, 44, 19)).unwrap();
         assert!(
             found
                 .claim()
                 .ends_with("0 of 1 (from the first byte to the last)")
         );
-        assert!(ReuseDelay::of_groups(&group(13, 44, 1), &group(0, 44, 19)).is_none());
+        assert!(one_by_one(&group(13, 44, 1), &group(0, 44, 19)).is_none());
+    }
+
+    #[test]
+    fn a_queue_that_fills_is_no_delay_of_reused_connections() {
+        // a server that works 8 ms on one request at a time, and 12 callers: the first of each
+        // finds 0 to 11 others, the later ones always 11
+        let filling: Vec<u64> = (1..=12).map(|nth| 8 * nth).collect();
+        let group = |waits: &[u64]| {
+            let mut cell = Cell::new(None, None);
+            for (id, wait) in (0..).zip(waits) {
+                let mut one = Exchange::new(id, Nanos(0));
+                one.end = Nanos(wait * MS);
+                one.spans.wait = Some(Span::new(Nanos(0), one.end));
+                cell.exchange(&one);
+            }
+            cell.merged(|_| true).unwrap()
+        };
+        let (fresh, full) = (group(&filling), group(&[96; 200]));
+        let found = |fresh: &Group, reused: &Group, arrivals| {
+            ReuseDelay::of_groups(fresh, reused, arrivals).is_some()
+        };
+        assert!(!found(&fresh, &full, Arrivals::Several));
+        assert!(!found(&fresh, &full, Arrivals::Scheduled));
+        // a delayed acknowledgement is seen among several too
+        let (quick, late) = (group(&[1; 12]), group(&[44; 200]));
+        assert!(found(&quick, &late, Arrivals::Several));
+        assert!(!found(&quick, &late, Arrivals::Scheduled));
     }
 
     #[test]

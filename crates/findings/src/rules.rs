@@ -46,6 +46,7 @@ mod waits;
 pub(crate) use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
 pub use client::{Client, Remedy};
+pub(crate) use connection_close_sent::OF_ERRORS;
 pub(crate) use server::{Server, ServerLimit};
 pub(crate) use server_closes_early::{AGE_LIMIT, WHY_RESET};
 

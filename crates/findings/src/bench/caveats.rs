@@ -5,6 +5,7 @@ use super::saturation::{Saturation, slowdown};
 use super::variant::VariantFacts;
 use intact_ledger::Caveat;
 use intact_units::number::{per_second, time, whole_percent};
+use intact_units::plural::counted;
 
 /// The share of client delay in the latency from which it distorts the throughput.
 const LATE: f64 = 0.25;
@@ -27,7 +28,7 @@ type Rule = (
     &'static str,
 );
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     (
         "client-saturated",
         |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
@@ -123,6 +124,11 @@ const RULES: [Rule; 13] = [
         "limit-unreached",
         |variant| variant.unreached_limit.clone(),
         "no connection got that far in a round, so the setting had no effect (raise -n or -z, or lower --rounds)",
+    ),
+    (
+        "streams-refused",
+        |variant| Some(counted(variant.streams_allowed?.into(), "stream")),
+        "at once is the most that the server allows on a connection, so --streams had no effect beyond it (SETTINGS_MAX_CONCURRENT_STREAMS; nginx `http2_max_concurrent_streams`)",
     ),
     (
         "closed-loop",

@@ -7,9 +7,10 @@ use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
-use crate::reuse_delay::{FIX, ReuseDelay};
+use crate::reuse_delay::{Arrivals, FIX, ReuseDelay};
+use crate::rules::OF_ERRORS;
 use crate::rules::WHY_RESET;
-use crate::statement::{Statement, Value, connections, counts, requests, statement};
+use crate::statement::{Statement, Value, connections, counts, nanos, requests, statement};
 use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection
 
 /// The remedy where the connections carried very different numbers of requests.
 const NO_REQUEST_LIMIT: &str = "look for a maximum age at the server (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`), for an idle limit below the pauses of this run, or for restarts";
+
+/// The remedy where each request comes after a pause.
+const IDLE_LIMIT: &str = "compare with a run without --idle: if the server keeps connections there, its idle limit is shorter than the pause (nginx `keepalive_timeout`, Node `server.keepAliveTimeout`)";
 
 /// The remedy where other connections lived longer.
 const SINGLE_CLOSES: &str = "look for a restart, a limit of time or of memory at the server at that moment, and have the client retry requests that are safe to repeat";
@@ -57,7 +61,12 @@ fn slower_when_reused(variants: &[VariantFacts], tally: &Tally) -> Vec<Finding> 
         let mut fresh = same.filter_map(|(other, _)| group(other, Reuse::Fresh));
         let mut all = fresh.next()?;
         fresh.for_each(|one| all.merge(&one));
-        let delay = ReuseDelay::of_groups(&all, &reused)?;
+        let arrivals = match variant.concurrency * variant.streams {
+            _ if variant.open_loop.is_some() => Arrivals::Scheduled,
+            0 | 1 => Arrivals::OneByOne,
+            _ => Arrivals::Several,
+        };
+        let delay = ReuseDelay::of_groups(&all, &reused, arrivals)?;
         Some(Finding {
             evidence: delay.evidence(),
             fix: FIX.into(),
@@ -125,7 +134,19 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     let different = between.filter(|(least, most)| {
         after >= ONE_REQUEST && most.saturating_sub(*least) > (least / 2).max(2)
     });
+    let of_errors = variant.ended_with_errors;
+    let are_errors = of_errors * 2 > closed;
+    let pause = variant.pause.filter(|_| after < ONE_REQUEST);
     let (severity, claim, fix) = match (variant.carried_beyond_closes, different) {
+        _ if are_errors => (
+            Severity::Warning,
+            statement!(
+                "the server ended {of_errors} of {closed} with an error or within a response: no limit explains that",
+                of_errors = Value::Number(of_errors),
+                closed = connections(closed)
+            ),
+            OF_ERRORS,
+        ),
         _ if are_resets => (
             Severity::Warning,
             statement!(
@@ -133,6 +154,14 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 carried = carried
             ),
             WHY_RESET,
+        ),
+        _ if pause.is_some() => (
+            Severity::Warning,
+            statement!(
+                "the server closes connections after one request or within the pause of {pause} (--idle)",
+                pause = nanos(pause.map_or(0.0, |pause| pause.as_nanos() as f64))
+            ),
+            IDLE_LIMIT,
         ),
         (Some(most), _) => (
             Severity::Info,
@@ -217,12 +246,7 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
         );
         evidence = evidence.then("; ", words);
     }
-    let fix = match variant.open_loop {
-        Some(_) => {
-            "a percentile counts timeouts as longer than all other requests; the other failures are in no latency"
-        }
-        None => "the latency leaves out their time: look at them before the figures",
-    };
+    let fix = "Look at them before the figures: a percentile counts timeouts as longer than all other requests, and the other failures are in no latency";
     Some(Finding {
         evidence,
         fix: fix.into(),

@@ -16,6 +16,7 @@ use intact_ledger::{
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Why a variant has no success: see [`VariantFacts::no_success`].
 const NO_RESPONSE: &str = "no measured request succeeded";
@@ -203,6 +204,16 @@ pub struct VariantFacts {
     /// ended none.
     #[serde(skip)]
     pub server_closed_between: Option<(u64, u64)>,
+    /// Connections that the server ended within a response or with an error response.
+    #[serde(skip)]
+    pub ended_with_errors: u64,
+    /// The streams at once that the server allowed on a connection, where these are fewer than
+    /// `streams`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams_allowed: Option<u32>,
+    /// The pause between the requests of a connection, where there is one.
+    #[serde(skip)]
+    pub pause: Option<Duration>,
     /// The most exchanges on a connection, where that is more than on any that the server ended:
     /// it has no limit of requests that explains their end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,9 +221,9 @@ pub struct VariantFacts {
     /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants
     /// are compared by it.
     pub typical_ms: Option<f64>,
-    /// Latency of complete exchanges, setup included. In an open loop it counts from the moment a
-    /// request was due, and a percentile counts requests that were not over in time as longer
-    /// than all others.
+    /// Latency of complete exchanges, setup included. A percentile counts requests that timed out
+    /// as longer than all others; mean and maximum are absent then. In an open loop it counts from
+    /// the moment a request was due.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
@@ -315,10 +326,7 @@ impl VariantFacts {
         let open_loop = axes
             .open_loop
             .map(|open| OpenLoopFacts::new(&open, &measured, &requests));
-        let unfinished = match &open_loop {
-            Some(_) => requests.failed_with(Failure::Timeout),
-            None => 0,
-        };
+        let unfinished = requests.failed_with(Failure::Timeout);
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
         let evidence = calls.iter().map(|call| CallEvidence::of(call));
@@ -354,6 +362,12 @@ impl VariantFacts {
                 let carried = &all.connections.exchanges_until_server_closed;
                 carried.min().zip(carried.max())
             },
+            ended_with_errors: all.connections.ended_with_errors,
+            streams_allowed: all
+                .connections
+                .max_streams
+                .filter(|&allowed| allowed < axes.streams),
+            pause: axes.connection.idle,
             carried_beyond_closes: carried_beyond_closes(all),
             typical_ms: measured.typical_ms(),
             latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),

@@ -29,7 +29,7 @@ const OF_SERVER: &str = "Let the server keep connections: look for responses wit
 const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
 
 /// What helps where the error responses announce the end.
-const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
+pub(crate) const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
 
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let mut found = after_errors(bill);

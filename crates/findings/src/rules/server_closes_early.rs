@@ -56,6 +56,9 @@ const IDLE: &str = "Raise the server's idle limit (nginx `keepalive_timeout`, Ap
 const IDLE_OF_KNOWN: &str =
     "Raise the server's idle limit above the client's pauses, or set the client's below it";
 
+/// The remedy where the client does not reuse what the server keeps either.
+const NEVER_REUSED: &str = "Let the client reuse its connections first (`new-client-per-request`): no request did, so a longer idle limit alone changes nothing";
+
 /// Least and most of what a limit would count.
 #[derive(Clone, Copy)]
 struct Extent {
@@ -278,6 +281,12 @@ impl ServerClosesEarly {
             };
             let said = one.opened("because the server closed the last one while it was idle");
             let mut finding = one.finding(&DOC, said, evidence);
+            let beside_idle = one.counts.why.get(&OpenReason::IdleExisted);
+            if one.counts.reused == 0 && beside_idle.is_some_and(|openings| *openings > 0) {
+                finding.severity = Severity::Info;
+                finding.fix = NEVER_REUSED.into();
+                return finding;
+            }
             finding.fix = one.server_fix(ServerLimit::Idle, IDLE, IDLE_OF_KNOWN);
             finding.in_words_of(one.client, Remedy::ShortenIdle)
         });

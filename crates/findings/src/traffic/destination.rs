@@ -437,6 +437,11 @@ impl Counts {
         (self.timed > 0).then(|| self.outbound.saturating_add(ahead))
     }
 
+    /// Whether requests overlapped, or may have.
+    pub(crate) fn has_overlaps(&self) -> bool {
+        self.is_coarse || self.single.peak() + self.streams.peak() > 1
+    }
+
     /// The connections that the peak overlap needs next to those that were open before the
     /// recording, `open` being those inside which nothing was seen so far.
     pub(super) fn needed<'a>(

@@ -10,7 +10,7 @@ use crate::figures::{
 };
 use crate::rules::cost_ms;
 use crate::unobserved::{Evidence, Unobserved};
-use intact_ledger::{Group, Handshake, Histogram, Phase, Reuse};
+use intact_ledger::{Failure, Group, Handshake, Histogram, Phase, Reuse};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -146,9 +146,14 @@ impl Figures {
         let readable = (counts.opened + counts.open_before).saturating_sub(opaque);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
+        // what the client did not wait for to the end took longer
+        let given_up = [Failure::Timeout, Failure::ClientClosed];
+        let given_up = given_up.iter().filter_map(|kind| counts.failed.get(kind));
+        let given_up: u64 = given_up.sum();
         let latency = |of: fn(&Group) -> &Histogram| {
             let histogram = ok.as_ref().map(of);
-            histogram.map(Latency::of).unwrap_or_default()
+            let latency = histogram.map(|all| Latency::beyond(all, given_up));
+            latency.unwrap_or_default()
         };
         let setup = counts.setup_total;
         let (resumed_share, resumed_range) = resumed(counts);

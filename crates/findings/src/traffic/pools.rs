@@ -144,11 +144,16 @@ impl Pools {
     /// Adds a connection that was just opened.
     pub(super) fn add(&mut self, live: OpenConnection) {
         self.make_room();
-        let (at, id) = (live.connection.at, live.connection.id);
+        self.order.push_back(live.connection.id);
+        self.put_first(live);
+    }
+
+    /// Puts a connection into the pool that it is opened in.
+    pub(super) fn put_first(&mut self, live: OpenConnection) {
+        let newest = (live.connection.at, live.connection.id);
         let owner = (live.destination, live.party);
-        self.order.push_back(id);
         self.put(live);
-        self.pools.entry(owner).or_default().newest = Some((at, id));
+        self.pools.entry(owner).or_default().newest = Some(newest);
     }
 
     /// The connection that took the place of one that its client closed at `end` as the observer

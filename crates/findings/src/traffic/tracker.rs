@@ -156,7 +156,8 @@ impl Tracker {
                 .count_reason(live.destination, live.why, Sign::Remove);
             return None;
         }
-        if destination != live.destination {
+        let is_moved = destination != live.destination;
+        if is_moved {
             self.destinations
                 .count_reason(live.destination, live.why, Sign::Remove);
             live.destination = destination;
@@ -166,7 +167,10 @@ impl Tracker {
                 .count_reason(destination, live.why, Sign::Add);
         }
         *live.connection = connection.clone();
-        self.pools.put(live);
+        match is_moved {
+            true => self.pools.put_first(live),
+            false => self.pools.put(live),
+        }
         Some(connection.id)
     }
 
@@ -269,7 +273,8 @@ impl Tracker {
             }
             let owner = (live.destination, live.party);
             let newest = self.pools.opened_just_before(owner, close.at);
-            if let Some(newest) = newest.filter(|_| !replaced && why == OpenReason::GaveUp) {
+            let is_early = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
+            if let Some(newest) = newest.filter(|_| !replaced && is_early) {
                 self.correct(live.destination, newest, Some(why));
                 replaced = true;
             }

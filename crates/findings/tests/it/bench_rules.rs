@@ -76,7 +76,11 @@ fn ended(how: CloseKind, carried: u64) -> Finding {
 /// The finding about connections: how many, how the server ended them, and after how many requests
 /// each. The client ended the others.
 fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
-    let run = run(&[true]);
+    closed_at(&run(&[true]), ClosePoint::AfterExchange, kinds)
+}
+
+/// The same in a run, with connections that end at this point.
+fn closed_at(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
     let mut tally = Tally::new();
     let each = kinds
         .iter()
@@ -103,7 +107,7 @@ fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
                 how: Some(how.unwrap_or(CloseKind::Fin)),
                 other_end: None,
                 announced_by: None,
-                moment: Some(ClosePoint::AfterExchange),
+                moment: Some(point),
                 exchanges: Some(carried),
                 bytes: ConnectionBytes::default(),
                 probes: Probes::default(),
@@ -113,8 +117,68 @@ fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
     // a run without a measured request has no findings
     exchange(&mut tally, 0, Reuse::Reused, 1);
     round(&mut tally, 0);
-    let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
+    let facts = BenchFacts::new(run, &tally, &[]).unwrap();
     of_rule(&facts, "server-closes-early").unwrap()
+}
+
+#[test]
+fn ends_that_come_with_errors_are_no_limit() {
+    let fin = Some(CloseKind::Fin);
+    let cut = closed_at(&run(&[true]), ClosePoint::MidExchange, &[(20, fin, 5)]);
+    assert_eq!(
+        &*cut.claim,
+        "the server ended 20 of 20 connections with an error or within a response: no limit explains that"
+    );
+    assert!(cut.fix.starts_with("Remove the errors first"));
+    // error responses that announce the end
+    let mut tally = Tally::new();
+    for status in [200, 503] {
+        let mut one = Exchange::new(1, Nanos(0));
+        (one.variant, one.round, one.status) = (Some(0), Some(1), Some(status));
+        one.close_sent_by = Some(Side::Server);
+        tally.record(Event::Exchange(&one));
+    }
+    let cell = tally.of_variant(0).next().unwrap();
+    assert_eq!(cell.connections.ended_with_errors, 1);
+}
+
+#[test]
+fn a_server_that_closes_within_each_pause_may_have_an_idle_limit() {
+    let mut paused = run(&[true]);
+    let axes = &mut paused.variants[0].axes;
+    axes.insert("idle".to_owned(), "1.2s".to_owned());
+    let found = closed_at(&paused, ClosePoint::Idle, &[(20, Some(CloseKind::Fin), 1)]);
+    assert_eq!(
+        &*found.claim,
+        "the server closes connections after one request or within the pause of 1.20 s (--idle)"
+    );
+    assert!(found.fix.contains("without --idle"), "{}", found.fix);
+}
+
+#[test]
+fn streams_that_the_server_does_not_allow_are_named() {
+    let mut streams = run(&[true]);
+    let axes = &mut streams.variants[0].axes;
+    axes.insert("http".to_owned(), "2".to_owned());
+    axes.insert("streams".to_owned(), "16".to_owned());
+    let caveats = |allowed: Option<u32>| {
+        let mut tally = Tally::new();
+        let mut one = Exchange::new(1, Nanos(0));
+        (one.variant, one.round, one.status) = (Some(0), Some(1), Some(200));
+        one.terms.max_streams = allowed;
+        one.end = Nanos(MS);
+        tally.record(Event::Exchange(&one));
+        round(&mut tally, 0);
+        let facts = BenchFacts::new(&streams, &tally, &[]).unwrap();
+        let caveats = facts
+            .caveats
+            .iter()
+            .filter(|one| one.id == "streams-refused");
+        caveats.map(|one| one.message.clone()).collect::<Vec<_>>()
+    };
+    assert!(caveats(None).is_empty() && caveats(Some(16)).is_empty());
+    let limited = caveats(Some(4));
+    assert!(limited[0].contains("4 streams"), "{limited:?}");
 }
 
 #[test]

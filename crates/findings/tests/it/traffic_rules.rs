@@ -451,6 +451,9 @@ fn an_end_long_ago_is_no_reason_where_a_connection_was_there_since() {
     let claims: Vec<String> = limit.iter().map(|one| one.claim.to_string()).collect();
     let one = "1 connection was opened because the server closed the last one while it was idle";
     assert_eq!(claims, [one]);
+    // no request reused one of those that the server kept
+    assert_eq!(limit[0].severity, Severity::Info);
+    assert!(limit[0].fix.starts_with("Let the client reuse"));
     let others = of_rule(&found, "new-client-per-request");
     assert_eq!(
         *others[0].claim,
@@ -479,6 +482,23 @@ fn a_client_that_gives_up_requests_one_after_the_other_needs_one_connection() {
     );
     assert!(one.fix.starts_with("Find out why responses are late"));
     assert!(!one.fix.contains("Session"), "{}", one.fix);
+}
+
+#[test]
+fn a_percentile_counts_what_the_client_gave_up() {
+    let mut rows = vec![opened(0, 0, Some("api.example"))];
+    for nth in 1..=300 {
+        rows.push(exchange(0, 20 * nth, 20 * nth + 5, nth));
+    }
+    let complete = facts(&rows);
+    assert!(meets(&complete, "max < 200ms") && meets(&complete, "p90 < 200ms"));
+    rows.push(opened(1, 7_000, Some("api.example")));
+    let mut late = exchange(1, 7_010, 7_410, 1);
+    late["outcome"] = json!({"failed": "client-closed"});
+    rows.push(late);
+    let given_up = facts(&rows);
+    assert!(!meets(&given_up, "max < 200ms") && !meets(&given_up, "mean < 200ms"));
+    assert!(meets(&given_up, "p90 < 200ms"));
 }
 
 #[test]

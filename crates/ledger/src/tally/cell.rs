@@ -82,6 +82,7 @@ impl Cell {
             };
             *counts.entry(status).or_default() += 1;
         }
+        self.connections.exchange(exchange);
         tagged::record(&mut self.tags, exchange);
     }
 

@@ -1,8 +1,9 @@
 //! The connections of one cell.
 
 use super::add;
-use crate::connection::{Connection, EndedBy, Handshake, TlsVersion};
+use crate::connection::{ClosePoint, Connection, EndedBy, Handshake, Side, TlsVersion};
 use crate::event::Closed;
+use crate::exchange::Exchange;
 use crate::failure::Failure;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,14 @@ pub struct Connections {
     /// Exchanges per connection that the server ended.
     #[serde(default)]
     pub exchanges_until_server_closed: Histogram,
+    /// Connections that the server ended within a response, or announced to end with an error
+    /// response: no limit of the server explains these ends.
+    #[serde(default)]
+    pub ended_with_errors: u64,
+    /// The fewest streams at once that a server allowed on a connection
+    /// (`SETTINGS_MAX_CONCURRENT_STREAMS`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_streams: Option<u32>,
     /// Duration of setup steps: dns, connect, ssl.
     #[serde(default)]
     pub setup: [Histogram; 3],
@@ -85,6 +94,24 @@ impl Connections {
         }
     }
 
+    /// Notes what an exchange shows of its connection.
+    #[inline]
+    pub(super) fn exchange(&mut self, exchange: &Exchange) {
+        let is_error = exchange.status.is_some_and(|status| status >= 400);
+        if is_error && exchange.close_sent_by == Some(Side::Server) {
+            add(&mut self.ended_with_errors, 1);
+        }
+        self.allow_streams(exchange.terms.max_streams);
+    }
+
+    #[inline]
+    fn allow_streams(&mut self, allowed: Option<u32>) {
+        if let Some(allowed) = allowed {
+            let least = self.max_streams.map_or(allowed, |least| least.min(allowed));
+            self.max_streams = Some(least);
+        }
+    }
+
     pub(super) fn close(&mut self, closed: &Closed) {
         let close = &closed.close;
         let ended_by = close.ended_by();
@@ -96,6 +123,8 @@ impl Connections {
                 EndedBy::Server | EndedBy::ServerAnnounced | EndedBy::ServerReset
             ) {
                 self.exchanges_until_server_closed.record(exchanges);
+                let is_within = close.moment == Some(ClosePoint::MidExchange);
+                add(&mut self.ended_with_errors, is_within.into());
             }
         }
         add(&mut self.sent_bytes, close.bytes.sent);
@@ -141,6 +170,8 @@ impl Connections {
         self.exchanges.merge(&other.exchanges);
         self.exchanges_until_server_closed
             .merge(&other.exchanges_until_server_closed);
+        add(&mut self.ended_with_errors, other.ended_with_errors);
+        self.allow_streams(other.max_streams);
         for (ours, theirs) in self.setup.iter_mut().zip(&other.setup) {
             ours.merge(theirs);
         }
@@ -155,6 +186,7 @@ impl Connections {
             self.opened,
             self.unusable,
             self.other_attempts,
+            self.ended_with_errors,
             self.exchanges.count(),
         ];
         let bytes = [self.sent_bytes, self.received_bytes];
