@@ -4,6 +4,7 @@
 use crate::catalogue::{Catalogue, Client, Language, Variant};
 use crate::facts::Measurement;
 use intact_units::suggest;
+use std::collections::BTreeSet;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -106,23 +107,24 @@ impl Catalogue {
         }
     }
 
-    /// Up to three ids that a misspelt name is near to.
+    /// Up to three languages or ids that a misspelt name is near to.
     fn nearest(&self, wanted: &str) -> Vec<String> {
-        let mut near: Vec<(usize, &str)> = self
-            .clients
-            .iter()
-            .filter_map(|client| {
-                let inside = |name: &str| wanted.len() > 2 && name.contains(wanted);
-                let edits = client.names().filter_map(|name| {
-                    if inside(&name) {
-                        Some(0)
-                    } else {
-                        suggest::edits(wanted, &name)
-                    }
-                });
-                Some((edits.min()?, client.id.as_str()))
-            })
-            .collect();
+        let languages: BTreeSet<&str> = self.clients.iter().map(|one| one.language.id()).collect();
+        let languages = languages
+            .into_iter()
+            .filter_map(|language| Some((suggest::edits(wanted, language)?, language)));
+        let clients = self.clients.iter().filter_map(|client| {
+            let inside = |name: &str| wanted.len() > 2 && name.contains(wanted);
+            let edits = client.names().filter_map(|name| {
+                if inside(&name) {
+                    Some(0)
+                } else {
+                    suggest::edits(wanted, &name)
+                }
+            });
+            Some((edits.min()?, client.id.as_str()))
+        });
+        let mut near: Vec<(usize, &str)> = languages.chain(clients).collect();
         near.sort_by_key(|&(edits, _)| edits);
         near.iter().take(3).map(|&(_, id)| id.to_owned()).collect()
     }
@@ -219,6 +221,7 @@ mod tests {
             ("axois", "axios"),
             ("reqests", "requests"),
             ("boto", "boto3"),
+            ("pyhton", "python"),
         ] {
             match embedded().find(wrong).unwrap_err() {
                 FindError::Unknown { nearest, .. } => assert_eq!(nearest[0], right, "{wrong}"),

@@ -242,10 +242,11 @@ fn waits(totals: &Figures) -> Vec<String> {
     if let (Some(setup), Some(share)) = (totals.setup_wait_ms, totals.setup_wait_share)
         && share - needless >= NOTEWORTHY
     {
+        let needed = setup - totals.wasted_ms.unwrap_or(0.0);
         said.push(format!(
-            "{} of {outbound} ({}) was setup that requests waited for. For needed connections, only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
-            time(setup),
-            whole_percent(share)
+            "{} of {outbound} ({}) was setup of needed connections that requests waited for. Only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
+            time(needed),
+            whole_percent(share - needless)
         ));
     }
     said

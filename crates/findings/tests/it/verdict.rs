@@ -117,7 +117,7 @@ fn a_cold_pool_is_no_all_clear() {
     let facts = facts(Protocol::Http11, 60, &requests);
     assert_eq!(facts.totals.avoidable, 0);
     assert!(!facts.verdict[0].contains(CLEAR), "{:?}", facts.verdict);
-    let setup = "480 ms of 880 ms (55 %) was setup that requests waited for";
+    let setup = "480 ms of 880 ms (55 %) was setup of needed connections that requests waited for";
     assert!(facts.verdict[1].starts_with(setup), "{:?}", facts.verdict);
 }
 

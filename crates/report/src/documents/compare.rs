@@ -68,7 +68,11 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
             "not-tested",
             "Findings that were not tested again",
         ),
-        (FindingState::Unchanged, "unchanged", "Findings that stay"),
+        (
+            FindingState::Unchanged,
+            "unchanged",
+            "Findings without a shown change",
+        ),
     ] {
         page.section(changes(facts, state, Section::new(id, title)));
     }
