@@ -273,8 +273,11 @@ impl Tracker {
             }
             let owner = (live.destination, live.party);
             let newest = self.pools.opened_just_before(owner, close.at);
-            let is_early = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
-            if let Some(newest) = newest.filter(|_| !replaced && is_early) {
+            // its response was over by then, or the client did not wait for the end of it
+            let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
+            let was_over = |at| live.last.as_ref().is_some_and(|last| last.end <= at);
+            let newest = newest.filter(|newest| is_given_up || was_over(newest.at));
+            if let Some(newest) = newest.filter(|_| !replaced) {
                 self.correct(live.destination, newest, Some(why));
                 replaced = true;
             }

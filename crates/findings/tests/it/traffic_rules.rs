@@ -485,6 +485,25 @@ fn a_client_that_gives_up_requests_one_after_the_other_needs_one_connection() {
 }
 
 #[test]
+fn the_first_close_explains_an_opening_like_the_later_ones() {
+    // a client per request; each close is seen 1 ms after the next opening
+    let mut rows = vec![opened(0, 0, Some("api.example"))];
+    for id in 0..5 {
+        let next = 100 * (id + 1);
+        rows.push(exchange(id, next - 90, next - 1, 1));
+        rows.push(opened(id + 1, next, Some("api.example")));
+        rows.push(closed(id, next + 1, "client", "after-exchange", 1));
+    }
+    rows.push(exchange(5, 510, 520, 1));
+    let found = facts(&rows);
+    let one = &of_rule(&found, "new-connection-per-request")[0];
+    assert_eq!(
+        *one.evidence,
+        *"5 opened after the client had closed the last one right after a response"
+    );
+}
+
+#[test]
 fn a_percentile_counts_what_the_client_gave_up() {
     let mut rows = vec![opened(0, 0, Some("api.example"))];
     for nth in 1..=300 {

@@ -163,12 +163,9 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     let mut tally = bench
         .run(Clock::start(), &mut recording)
         .map_err(usage_or_own)?;
-    let recorded = recording.finish();
+    let caveats = near.as_mut().map(Near::caveats).transpose()?;
+    let recorded = recording.finish(&mut tally, caveats.unwrap_or_default());
     let run = &recorded.run;
-    tally.caveats.extend(recorded.caveats);
-    if let Some(near) = &mut near {
-        tally.caveats.extend(near.caveats()?);
-    }
     let mut facts =
         BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
     if let Some(then) = baseline {

@@ -44,8 +44,6 @@ pub(crate) struct Recorded {
     pub(crate) first: Vec<Exchange>,
     /// The first connections of each variant; empty when no rows of connections were kept.
     pub(crate) timeline: Timeline,
-    /// What could not be written.
-    pub(crate) caveats: Vec<Caveat>,
 }
 
 impl Recording {
@@ -82,18 +80,21 @@ impl Recording {
         self.step = Some(step);
     }
 
-    /// Ends the recording.
-    pub(crate) fn finish(mut self) -> Recorded {
+    /// Ends the recording. `tally` gets these caveats, which are stored with it, and those about
+    /// files that could not be written.
+    pub(crate) fn finish(mut self, tally: &mut Tally, caveats: Vec<Caveat>) -> Recorded {
+        tally.caveats.extend(caveats);
+        self.kept.replace_tally(tally);
         self.view.end();
         self.bar.finish_and_clear();
         if let Some(flame) = self.flame.take() {
             flame.finish(&self.run);
         }
+        tally.caveats.extend(self.kept.finish());
         Recorded {
             run: self.run,
             first: self.first.into_values().flatten().collect(),
             timeline: self.timeline,
-            caveats: self.kept.finish(),
         }
     }
 

@@ -126,6 +126,14 @@ fn what_cannot_be_searched_is_refused_with_the_remedy() {
         "before the colon",
     );
     refused(
+        &["bench", url, "--find-max", "p99 < 1s", "-z", "5s"],
+        "takes 10.2 s",
+    );
+    refused(
+        &["bench", url, "--find-max", "p99 < 1s", "-n", "500"],
+        "sends up to 122",
+    );
+    refused(
         &["bench", url, "--find-max", "p99 < 1s", "--rate", "5/s"],
         "--rate",
     );

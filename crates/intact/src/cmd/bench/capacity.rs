@@ -22,6 +22,7 @@ use intact_ledger::{Caveat, LoadPurpose, Producer, Row, Run, Tally, Vantage};
 use intact_report::documents::{CapacityRun, Source};
 use intact_units::duration;
 use intact_units::number::per_second;
+use intact_units::plural::counted;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -78,21 +79,20 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         .run_steps(Clock::start(), &mut director)
         .map_err(usage_or_own)?;
     let Director {
-        recording, caveats, ..
+        recording,
+        mut caveats,
+        ..
     } = director;
-    let recorded = recording.finish();
-    let run = &recorded.run;
-    tally.caveats.extend(caveats);
-    tally.caveats.extend(recorded.caveats);
     if let Some(near) = &mut near {
-        tally.caveats.extend(near.caveats()?);
-    }
-    if is_local && near.is_none() {
-        tally.caveats.push(Caveat::new(
+        caveats.extend(near.caveats()?);
+    } else if is_local {
+        caveats.push(Caveat::new(
             "same-machine",
             "client and server share this machine's processors: the server alone may carry more",
         ));
     }
+    let recorded = recording.finish(&mut tally, caveats);
+    let run = &recorded.run;
     let facts = CapacityFacts::new(run, &tally);
     let conclusion = Conclusion {
         output: &args.output,
@@ -115,10 +115,11 @@ fn announce(plan: &CapacityPlan, variants: usize) {
             most => format!(" and {most} requests"),
         };
         console::note(&format!(
-            "searching from {} up to {} requests/s, at most {}{requests} for each of {variants} variants; Ctrl-C keeps what was found",
+            "searching from {} up to {} requests/s, at most {}{requests} for each of {}; Ctrl-C keeps what was found",
             per_second(search.start),
             per_second(search.most),
             duration::write(plan.limit),
+            counted(variants as u64, "variant"),
         ));
     }
     if let Some(overload) = plan.terms.overload {
@@ -232,8 +233,7 @@ impl<'a> Director<'a> {
     fn affordable(&self, index: usize) -> Option<SearchStep> {
         let variant = &self.variants[index];
         let step = variant.search.as_ref()?.next()?;
-        let length = self.plan.step_at(step.rate);
-        let requests = (step.rate * length.as_secs_f64() * 1.2) as u64;
+        let (length, requests) = self.plan.size_of_step(step.rate);
         let has_time = variant.took + length <= self.plan.limit;
         (has_time && variant.sent + requests <= self.plan.most).then_some(step)
     }

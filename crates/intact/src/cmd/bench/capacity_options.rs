@@ -6,6 +6,8 @@ use anyhow::anyhow;
 use intact_experiment::{RequestRate, WhenBusy};
 use intact_findings::capacity::Conditions;
 use intact_ledger::{CapacityTerms, Nanos, OverloadTerms, SearchTerms};
+use intact_units::duration;
+use intact_units::number;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -148,7 +150,7 @@ impl CapacityPlan {
             follows: nanos(options.recover_within),
         });
         let lower = named.unwrap_or(least) * SHARE;
-        Ok(CapacityPlan {
+        let plan = CapacityPlan {
             terms: CapacityTerms {
                 conditions: conditions.expressions(),
                 search,
@@ -162,7 +164,37 @@ impl CapacityPlan {
             step: options.step,
             limit: args.time.unwrap_or(LIMIT),
             most: args.requests.unwrap_or(u64::MAX),
-        })
+        };
+        plan.check_first_step().map_err(usage)?;
+        Ok(plan)
+    }
+
+    /// A search in whose limits no step fits would find nothing.
+    fn check_first_step(&self) -> Result<(), String> {
+        let Some(search) = self.terms.search else {
+            return Ok(());
+        };
+        let (length, requests) = self.size_of_step(search.start);
+        if length > self.limit {
+            return Err(format!(
+                "-z {}: the first step of --find-max takes {}; a search takes minutes (3m by default)",
+                duration::write(self.limit),
+                number::time(length.as_secs_f64() * 1e3)
+            ));
+        }
+        if requests > self.most {
+            return Err(format!(
+                "-n {}: the first step of --find-max sends up to {requests} requests",
+                self.most
+            ));
+        }
+        Ok(())
+    }
+
+    /// The time of a step at this rate, and the most requests in it.
+    pub(super) fn size_of_step(&self, rate: f64) -> (Duration, u64) {
+        let length = self.step_at(rate);
+        (length, (rate * length.as_secs_f64() * 1.2) as u64)
     }
 
     /// The time of a step at this rate: long enough to decide the conditions.

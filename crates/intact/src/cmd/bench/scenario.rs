@@ -79,12 +79,9 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     let mut tally = scenario
         .run(Clock::start(), &mut recording)
         .map_err(super::usage_or_own)?;
-    let recorded = recording.finish();
+    let caveats = near.as_mut().map(Near::caveats).transpose()?;
+    let recorded = recording.finish(&mut tally, caveats.unwrap_or_default());
     let run = &recorded.run;
-    tally.caveats.extend(recorded.caveats);
-    if let Some(near) = &mut near {
-        tally.caveats.extend(near.caveats()?);
-    }
     let facts = ScenarioFacts::new(run, &tally, &recorded.first);
     let conclusion = Conclusion {
         output: &args.output,

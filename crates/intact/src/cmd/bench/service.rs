@@ -125,9 +125,8 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
         outgoing,
         ..
     } = run;
-    let recorded = recording.finish();
+    let recorded = recording.finish(&mut tally, Vec::new());
     let run = &recorded.run;
-    tally.caveats.extend(recorded.caveats);
     let mut facts =
         BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
     facts.add_services(&outgoing);
