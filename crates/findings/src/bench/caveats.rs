@@ -54,7 +54,7 @@ const RULES: [Rule; 14] = [
             let at_once = variant.concurrency * variant.streams;
             (share > LATE && at_once > 1).then(|| whole_percent(share))
         },
-        "client delay as a share of the latency: requests/s would be higher, latency leaves it out (--threads, or a smaller -c)",
+        "client delay as a share of the latency: responses waited that long in the client after their arrival. Latency leaves it out, and requests/s would be higher (--threads, or a smaller -c)",
     ),
     (
         "slow-warm-up",
