@@ -44,6 +44,12 @@ impl SocketSettings {
 /// Why a socket option cannot be used here. Each message names the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SocketOptionError {
+    /// This system has no such option.
+    #[error("{what} needs Linux: run intact in a Linux container")]
+    LinuxOnly {
+        /// What was to be set.
+        what: &'static str,
+    },
     /// The kernel has no such congestion control, or did not load it.
     #[error(
         "this kernel has no congestion control {name:?}, only {available}; try `modprobe tcp_{name}`"
@@ -92,6 +98,7 @@ pub enum TcpEnd {
 /// # Errors
 /// If not; the message lists what the kernel has.
 pub fn check_congestion(name: &str) -> Result<(), SocketOptionError> {
+    only_on_linux("a choice of the congestion control")?;
     let list = |which: &str| {
         let listed = std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}"));
         let listed = listed.unwrap_or_default().trim().replace(' ', ", ");
@@ -121,9 +128,18 @@ pub fn check_congestion(name: &str) -> Result<(), SocketOptionError> {
 /// # Errors
 /// If not.
 pub fn check_fast_open(end: TcpEnd) -> Result<(), SocketOptionError> {
+    only_on_linux("TCP Fast Open")?;
     let value = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen");
     let value = value.map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned());
     fast_open_allows(&value, end)
+}
+
+/// Sysctls and kernel modules are no remedy elsewhere.
+fn only_on_linux(what: &'static str) -> Result<(), SocketOptionError> {
+    match cfg!(target_os = "linux") {
+        true => Ok(()),
+        false => Err(SocketOptionError::LinuxOnly { what }),
+    }
 }
 
 fn fast_open_allows(value: &str, end: TcpEnd) -> Result<(), SocketOptionError> {
@@ -201,6 +217,19 @@ mod tests {
             "net.ipv4.tcp_fastopen is 1 here, but a server needs bit 2: run `sysctl -w net.ipv4.tcp_fastopen=3`, or use --link, whose namespaces set it"
         );
         assert!(fast_open_allows("unknown", TcpEnd::Client).is_err());
+    }
+
+    #[test]
+    #[cfg(not(target_os = "linux"))]
+    fn options_of_linux_have_a_container_as_their_remedy() {
+        let ends = [TcpEnd::Client, TcpEnd::Server].map(check_fast_open);
+        for refused in ends.into_iter().chain([check_congestion("reno")]) {
+            let words = refused.unwrap_err().to_string();
+            assert!(
+                words.ends_with("needs Linux: run intact in a Linux container"),
+                "{words}"
+            );
+        }
     }
 
     #[test]

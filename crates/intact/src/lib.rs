@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Finds, measures and fixes HTTP connections that are not reused.
 #[derive(Parser)]
-#[command(version, about, after_help = AFTER, disable_help_subcommand = true)]
+#[command(bin_name = "intact", version, about, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -97,7 +97,7 @@ enum OwnProcess {
 
 /// `intact URL`: a short check of a server, then a short bench
 #[derive(Parser)]
-#[command(name = "intact", version)]
+#[command(name = "intact", bin_name = "intact", version)]
 struct OfUrl {
     #[command(flatten)]
     args: cmd::url::Args,

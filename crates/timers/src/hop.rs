@@ -170,7 +170,11 @@ pub(crate) fn after(time: Duration) -> Idle {
 }
 
 fn file(name: &str, value: &str) -> Option<HopSource> {
-    if let Some((product, path)) = value.split_once(':') {
+    // one letter is a drive of Windows
+    let named = value
+        .split_once(':')
+        .filter(|(product, _)| product.len() > 1);
+    if let Some((product, path)) = named {
         let product = Product::named(product).filter(|product| product.has_files())?;
         return (!path.is_empty()).then(|| HopSource::File(product, path.into()));
     }
@@ -265,6 +269,7 @@ mod tests {
         assert!(error("gateway").contains("write gateway=LIMIT"));
         assert!(error("app=60").contains("app=nginx:60"));
         assert!(error("app=alb:/x").contains("not a limit"));
+        assert!(error("app=c:/x").contains("app=nginx:c:/x"));
     }
 
     proptest! {

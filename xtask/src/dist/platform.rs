@@ -140,6 +140,11 @@ impl Platform {
         self.npm[0] == "darwin"
     }
 
+    /// Whether npm installs it here: a program of musl runs on glibc, but npm refuses it.
+    pub(super) fn suits_npm(&self) -> bool {
+        self.npm[2] != "musl" || cfg!(target_env = "musl")
+    }
+
     /// Whether programs of it need no emulator on this machine.
     pub(super) fn runs_here(&self) -> bool {
         let system = match std::env::consts::OS {

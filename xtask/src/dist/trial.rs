@@ -65,7 +65,7 @@ fn attempt(artefact: &Artefact, all: &[Artefact], room: &Path, tools: &Tools) ->
         (Kind::Npm, None) => match all
             .iter()
             .filter_map(|one| one.platform)
-            .find(|one| one.runs_here())
+            .find(|one| one.runs_here() && one.suits_npm())
         {
             Some(platform) => platform,
             None => {

@@ -163,7 +163,10 @@ const ALLOWED: &[(Protocol, bool, bool, f64)] = &[
 
 #[test]
 fn no_exchange_allocates_more_than_is_allowed() {
-    for &(http, tls, keepalive, allowed) in ALLOWED {
+    // on Windows mio allocates for each socket that it watches
+    let is_counted = |keepalive: bool| keepalive || !cfg!(windows);
+    let table = ALLOWED.iter().filter(|row| is_counted(row.2));
+    for &(http, tls, keepalive, allowed) in table {
         let trial = Trial {
             http,
             tls,

@@ -186,6 +186,15 @@ fn many_connections_share_few_buffers() {
     });
 }
 
+/// The name of `--io epoll` on this system.
+const READINESS: &str = if cfg!(target_os = "linux") {
+    "epoll"
+} else if cfg!(unix) {
+    "kqueue"
+} else {
+    "poll"
+};
+
 /// The back end that the header of a run names, and the reason.
 fn recorded(change: impl Fn(&mut Config)) -> (String, Option<String>) {
     let mut config = config("http://127.0.0.1:9/");
@@ -205,7 +214,7 @@ fn recorded(change: impl Fn(&mut Config)) -> (String, Option<String>) {
 #[test]
 fn auto_is_io_uring_only_where_it_pays_and_the_run_says_why_not() {
     let epoll = recorded(|config| config.io = IoChoice::Epoll);
-    assert_eq!(epoll, (String::from("epoll"), None));
+    assert_eq!(epoll, (String::from(READINESS), None));
     let without_gain: [fn(&mut Config); 5] = [
         |config| config.axes.concurrency = vec![1, 31],
         |config| config.axes.concurrency = vec![64, 1_001],
@@ -218,7 +227,7 @@ fn auto_is_io_uring_only_where_it_pays_and_the_run_says_why_not() {
             config.axes.http = vec![Protocol::Http2];
             change(config);
         });
-        assert_eq!(backend, "epoll");
+        assert_eq!(backend, READINESS);
         assert!(reason.unwrap().contains("from -c 32"));
     }
     for coalesce in [Coalesce::Auto, Coalesce::Always] {
@@ -242,7 +251,7 @@ fn many_of_http3(config: &mut Config) {
 #[test]
 fn http3_uses_epoll_with_a_reason_and_refuses_io_uring() {
     let (backend, reason) = recorded(many_of_http3);
-    assert_eq!(backend, "epoll");
+    assert_eq!(backend, READINESS);
     assert!(reason.unwrap().contains("HTTP/3 uses UDP"));
     let mut named = config("http://127.0.0.1:9/");
     many_of_http3(&mut named);
@@ -274,7 +283,7 @@ fn a_scenario_uses_epoll_with_a_reason_and_refuses_io_uring() {
         let scenario = made(io).unwrap_or_else(|error| panic!("{error}"));
         scenario.describe(&mut head);
         let io = head.io.unwrap();
-        assert_eq!(io.backend, "epoll");
+        assert_eq!(io.backend, READINESS);
         io.reason
     };
     assert_eq!(reason(IoChoice::Epoll), None);

@@ -3,7 +3,10 @@
 use crate::rig::{Counts, HELLO, config, request, run, send, server};
 use intact_bench::Bench;
 use intact_client::Family;
-use intact_ledger::{Protocol, Row};
+use intact_ledger::Protocol;
+#[cfg(unix)]
+use intact_ledger::Row;
+#[cfg(unix)]
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 #[cfg(unix)]

@@ -21,6 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// No hang: three first requests time out, and the machine may be busy.
 const HANG: Duration = Duration::from_secs(30);
 /// The most memory that the process may have taken after all peers, in kilobytes.
+#[cfg(target_os = "linux")]
 const MOST_MEMORY: u64 = 512 * 1024;
 
 /// A peer, and whether it is reached over TLS.

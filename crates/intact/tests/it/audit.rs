@@ -188,7 +188,7 @@ fn exit_codes_name_what_happened() {
         (&[&text], 5, "no format that audit reads"),
         (&[&bomb], 5, "compressed"),
         (&[folder], 5, "is empty"),
-        (&[&missing], 5, "No such file"),
+        (&[&missing], 5, "(os error 2)"),
         (&[&capture, &missing], 0, ""),
         (&[&capture, &har], 2, "one at a time"),
         (&[&capture, "--require", "requests == 1"], 0, "met"),

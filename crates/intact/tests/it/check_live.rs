@@ -1,17 +1,23 @@
 //! What a person gets of a check while it runs, of one that a hostile server spoils, and of
 //! packets.
 
-use crate::peers::program;
+use crate::peers::{is_root, program};
 use crate::program::{Server, intact};
 use intact_serve::TestServer;
 use intact_serve::hostile::Hostile;
+#[cfg(unix)]
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+#[cfg(unix)]
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::thread;
+#[cfg(unix)]
 use std::time::Duration;
 
+// a signal interrupts it
+#[cfg(unix)]
 #[test]
 fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
     let server = Server::start(&[]);
@@ -86,6 +92,8 @@ fn a_hostile_server_gets_a_page_and_the_exit_code_that_fits() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+// elsewhere `check` captures nothing
+#[cfg(target_os = "linux")]
 #[test]
 fn packets_of_each_version_are_shown_and_kept_with_the_keys_inside() {
     let server = Server::start(&["--split-h2"]);
@@ -181,9 +189,8 @@ fn without_the_right_to_capture_the_remedy_is_printed_and_nothing_sent() {
     let server = Server::start(&[]);
     let without = ["--bounding-set", "-net_raw", "--inh-caps", "-net_raw"];
     // who is not root has no such right to begin with
-    let is_root = rustix::process::geteuid().is_root();
     let out = Command::new("setpriv")
-        .args(if is_root { &without[..] } else { &[] })
+        .args(if is_root() { &without[..] } else { &[] })
         .args([
             env!("CARGO_BIN_EXE_intact"),
             "check",

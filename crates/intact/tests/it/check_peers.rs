@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+#[cfg(unix)]
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -348,6 +349,8 @@ fn requirements_hold_lower_bounds_only_where_those_settle_them() {
     assert_eq!(held("p99 < 1s").0, Some(2), "check has no latency to hold");
 }
 
+// a signal interrupts it
+#[cfg(unix)]
 #[test]
 fn an_interrupted_wait_keeps_the_card_and_a_stored_card_reads_back() {
     let server = Server::start(&[]);

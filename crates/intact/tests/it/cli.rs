@@ -423,6 +423,8 @@ fn options_of_features_that_were_left_out_say_which_build_has_them() {
     }
 }
 
+// a program is watched on Linux only
+#[cfg(target_os = "linux")]
 #[test]
 fn a_program_needs_no_dashes_before_it_and_keeps_its_own() {
     for before in [&["watch", "--quiet"][..], &["watch", "--quiet", "--"]] {

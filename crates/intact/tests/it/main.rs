@@ -2,13 +2,18 @@
 
 #[cfg(target_os = "linux")]
 mod action;
+// reads `cargo metadata`, which is the same on every system
+#[cfg(unix)]
 mod architecture;
 mod audit;
 mod audit_tiers;
 #[cfg(target_os = "linux")]
 mod bench_io;
 mod bench_like;
+#[cfg(target_os = "linux")]
 mod bench_service;
+// the live view draws on Unix terminals
+#[cfg(unix)]
 mod bench_view;
 mod capacity;
 mod captured;
@@ -60,6 +65,8 @@ mod schemas;
 #[cfg(target_os = "linux")]
 mod secrets;
 mod serve;
+#[cfg(unix)]
+mod serve_signals;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
 mod transcript;

@@ -3,7 +3,9 @@
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+#[cfg(target_os = "linux")]
+use std::process::ChildStdin;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 /// Runs `intact` to its end.
 pub(crate) fn intact(words: &[&str]) -> Output {
@@ -110,11 +112,13 @@ pub(crate) fn exchanges(cell: &Value) -> u64 {
 }
 
 /// A program that prints `ready` and then runs until its standard input ends.
+#[cfg(target_os = "linux")]
 pub(crate) struct ReadyProgram {
     child: Child,
     input: Option<ChildStdin>,
 }
 
+#[cfg(target_os = "linux")]
 impl ReadyProgram {
     /// Starts it, and waits until it is ready.
     pub(crate) fn start(words: &[&str]) -> ReadyProgram {
@@ -147,6 +151,7 @@ impl ReadyProgram {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl Drop for ReadyProgram {
     fn drop(&mut self) {
         drop(self.input.take());

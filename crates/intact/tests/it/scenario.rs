@@ -1,6 +1,7 @@
 //! `intact bench --scenario`: the plan that it prints, the counts that it shares with the server,
 //! and what it refuses.
 
+#[cfg(target_os = "linux")]
 use crate::link::on_link;
 use crate::program::{Schema, Server, intact};
 use intact_ledger::Row;
@@ -162,6 +163,8 @@ fn the_counts_by_tag_are_those_of_the_servers_own_ledger() {
     assert_eq!(connections, expected);
 }
 
+// a link is made of namespaces
+#[cfg(target_os = "linux")]
 #[test]
 fn over_a_link_the_latency_has_two_modes_that_are_named_with_their_shares() {
     let definition = SHORT.replace("definition.setTarget('testapp.example');", "");
@@ -420,7 +423,9 @@ fn options_that_contradict_a_scenario_are_refused() {
     let out = intact(&["bench", "--dry-run"]);
     assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
     let (_folder, named) = file("x.js", SHORT);
-    for further in [&["http://127.0.0.1/"][..], &["--link", "rtt=1ms"]] {
+    // without links, `--link` is refused before the definition is read
+    let link = cfg!(target_os = "linux").then_some(&["--link", "rtt=1ms"][..]);
+    for further in [&["http://127.0.0.1/"][..]].into_iter().chain(link) {
         let out = intact(&[&["bench", "--scenario", &named][..], further].concat());
         let said = text(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{said}");

@@ -2,9 +2,9 @@
 //! is bounded, and it serves others meanwhile.
 
 use crate::http2::{Client, GOAWAY, KIND_HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE};
-use crate::rig::{Rig, answer, get, rest, secure};
+use crate::rig::{Rig, answer, get, is_timeout, rest, secure};
 use intact_serve::Config;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -284,8 +284,7 @@ fn flood(stream: &mut impl Write, bytes: &[u8]) -> usize {
         match stream.write(bytes) {
             Ok(count) => taken += count,
             Err(error) => {
-                let waits = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-                assert!(waits, "{error}");
+                assert!(is_timeout(&error), "{error}");
                 break;
             }
         }

@@ -1,9 +1,9 @@
 //! The name server on the wire: what it answers over UDP and TCP, what it refuses, and its counts.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, is_timeout};
 use intact_serve::{Config, Delay, LookupFault, NameServerConfig};
 use intact_wire::dns::{self, Message};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ fn receive(socket: &UdpSocket, patience: Duration) -> Option<Message> {
     match socket.recv(&mut buffer) {
         Ok(count) => Some(dns::parse(&buffer[..count]).unwrap()),
         Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            assert!(is_timeout(&error), "{error}");
             None
         }
     }
