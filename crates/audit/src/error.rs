@@ -83,8 +83,8 @@ pub enum AuditError {
 }
 
 impl AuditError {
-    /// Caveats for inputs that could not be read. Nothing is missing from the run if these are empty
-    /// files, or logs of Zeek without connections, of which a folder has many.
+    /// Caveats for inputs that could not be read. Nothing is missing from the run if these are
+    /// empty files, or logs of Zeek without connections, of which a folder has many.
     pub fn caveats(errors: &[AuditError]) -> Vec<Caveat> {
         const ID: &str = "input-not-read";
         let mut others = Vec::new();

@@ -65,8 +65,8 @@ enum Found {
 /// State of a pair of addresses.
 enum Slot {
     Live(Box<TcpConnection>),
-    /// The connection ended at `since`. Later packets of it are ignored. `start`: the client's first
-    /// sequence number after its SYN.
+    /// The connection ended at `since`. Later packets of it are ignored. `start`: the client's
+    /// first sequence number after its SYN.
     Over {
         since: u64,
         start: Option<u32>,

@@ -55,9 +55,8 @@ fn terminated(state: &str, line: &Line<'_>) -> Option<LogFailure> {
     if line.status == Some(101) || line.method.as_deref() == Some("CONNECT") {
         return None;
     }
-    let (&by, &phase) = match state.as_bytes() {
-        [by, phase, ..] => (by, phase),
-        _ => return None,
+    let &[by, phase, ..] = state.as_bytes() else {
+        return None;
     };
     // before the data, HAProxy sends a response of its own
     let is_cut = matches!(phase, b'D' | b'L');
