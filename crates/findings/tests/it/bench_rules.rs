@@ -76,6 +76,12 @@ fn ended(how: CloseKind, carried: u64) -> Finding {
 /// The finding about connections: how many, how the server ended them, and after how many requests
 /// each. The client ended the others.
 fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
+    let facts = facts_of(kinds, ClosePoint::AfterExchange);
+    of_rule(&facts, "server-closes-early").unwrap()
+}
+
+/// The facts about connections that ended at this point.
+fn facts_of(kinds: &[(u64, Option<CloseKind>, u64)], point: ClosePoint) -> BenchFacts {
     let run = run(&[true]);
     let mut tally = Tally::new();
     let each = kinds
@@ -103,7 +109,7 @@ fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
                 how: Some(how.unwrap_or(CloseKind::Fin)),
                 other_end: None,
                 announced_by: None,
-                moment: Some(ClosePoint::AfterExchange),
+                moment: Some(point),
                 exchanges: Some(carried),
                 bytes: ConnectionBytes::default(),
                 probes: Probes::default(),
@@ -113,8 +119,22 @@ fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
     // a run without a measured request has no findings
     exchange(&mut tally, 0, Reuse::Reused, 1);
     round(&mut tally, 0);
-    let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
-    of_rule(&facts, "server-closes-early").unwrap()
+    BenchFacts::new(&run, &tally, &[]).unwrap()
+}
+
+#[test]
+fn bytes_after_a_response_are_the_reason_for_new_connections() {
+    let facts = facts_of(&[(20, None, 1)], ClosePoint::AfterExcess);
+    let finding = of_rule(&facts, "bytes-after-response").unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(
+        finding.evidence.contains("closed 20 of 20"),
+        "{}",
+        finding.evidence
+    );
+    assert!(of_rule(&facts, "server-closes-early").is_none());
+    let facts = facts_of(&[(20, None, 1)], ClosePoint::AfterExchange);
+    assert!(of_rule(&facts, "bytes-after-response").is_none());
 }
 
 #[test]
