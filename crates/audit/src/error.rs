@@ -43,6 +43,11 @@ pub enum AuditError {
         /// The command that writes one row per request.
         instead: &'static str,
     },
+    /// The CSV of a run of `intact`, which repeats a part of its ledger.
+    #[error(
+        "{0} is the CSV that intact writes with --csv: audit reads the ledger of a run, which has its connections and their ends; record it with --ledger DIR and pass DIR"
+    )]
+    OwnCsv(PathBuf),
     /// A log of Zeek that does not describe connections.
     #[error("{path} is Zeek's {log}.log: audit reads its conn.log, ssl.log and http.log")]
     OtherLog {
@@ -78,8 +83,8 @@ pub enum AuditError {
 }
 
 impl AuditError {
-    /// Caveats for inputs that could not be read. Nothing is missing from the run if these are logs
-    /// of Zeek without connections, of which a folder has many.
+    /// Caveats for inputs that could not be read. Nothing is missing from the run if these are
+    /// empty files, or logs of Zeek without connections, of which a folder has many.
     pub fn caveats(errors: &[AuditError]) -> Vec<Caveat> {
         const ID: &str = "input-not-read";
         let mut others = Vec::new();
@@ -87,6 +92,10 @@ impl AuditError {
         for error in errors {
             match error {
                 AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
+                // an empty file lacks no traffic
+                AuditError::Empty(_) => {
+                    caveats.push(Caveat::new(ID, format!("not read: {error}")));
+                }
                 error => caveats.push(Caveat::incomplete(ID, format!("not read: {error}"))),
             }
         }

@@ -9,6 +9,7 @@ use crate::log::{self, LogFormat, Pattern};
 use crate::read_buffer::ReadBuffer;
 use crate::{capture, har, netlog, replay, zeek};
 use flate2::read::MultiGzDecoder;
+use intact_ledger::export::csv;
 use intact_ledger::input_file;
 use intact_ledger::store::{Reader, StoreError};
 use std::cell::{Cell, RefCell};
@@ -182,6 +183,9 @@ impl Input {
         if let Some(format) = Format::detect(prefix) {
             self.format = format;
             return Ok(());
+        }
+        if prefix.starts_with(csv::HEAD.as_bytes()) {
+            return Err(AuditError::OwnCsv(path));
         }
         if let Some(log) = zeek::other_log(prefix) {
             return Err(AuditError::OtherLog { path, log });

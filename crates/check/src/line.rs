@@ -3,11 +3,14 @@
 use intact_client::{
     Detail, Established, EventLoop, HandshakeFacts, HttpConnection, Request, ResponseInfo, State,
 };
-use intact_ledger::server_profile::Ended;
+use intact_ledger::server_profile::{Ended, ErrorClose};
 use intact_ledger::{
     CloseKind, Closed, Connection, Event, Exchange, Failure, Nanos, Protocol, Side, Sink,
 };
 use std::sync::Arc;
+
+/// An end within this time after a response came with it, in nanoseconds.
+const WITH_RESPONSE: u64 = 100_000_000;
 
 /// A finished exchange.
 #[derive(Clone, Debug)]
@@ -52,6 +55,10 @@ pub(crate) struct Line {
     pub(crate) active_at: Nanos,
     /// It is observed only for as long as others are.
     pub(crate) is_beside: bool,
+    /// Number of requests that the probes had sent before the last one of this connection.
+    pub(crate) sent_before: u32,
+    /// The status of the last response.
+    last_status: Option<u16>,
     last: LastEvents,
 }
 
@@ -74,6 +81,8 @@ impl Line {
             ),
             answered: None,
             is_beside: false,
+            sent_before: 0,
+            last_status: None,
             last: LastEvents::default(),
         }
     }
@@ -92,11 +101,20 @@ impl Line {
             Some(at) => (at, Side::Server, CloseKind::Goaway),
             None => ended.map(|ended| (ended.at, ended.by, ended.how))?,
         };
+        let announced = self.http.announced_by() == Some(Side::Server);
+        let is_with_response = announced || at.since(self.active_at) < WITH_RESPONSE;
+        let status = self.last_status.filter(|status| *status >= 400);
         let ended = Ended {
             by: Some(by),
             how,
-            announced: self.http.announced_by() == Some(Side::Server),
+            announced,
             unsolicited_status: self.http.unsolicited_status(),
+            error: status
+                .filter(|_| is_with_response)
+                .map(|status| ErrorClose {
+                    status,
+                    requests: self.sent_before,
+                }),
         };
         Some((at, ended))
     }
@@ -147,6 +165,7 @@ impl Line {
     fn note(&mut self) {
         if let Some(exchange) = self.last.exchange.take() {
             self.active_at = self.active_at.max(exchange.end);
+            self.last_status = exchange.status;
             let reply = self.http.take_response();
             self.answered = Some(Answered { exchange, reply });
         }

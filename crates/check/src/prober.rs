@@ -197,6 +197,7 @@ impl<'a> Prober<'a> {
         if send {
             self.wait_until(self.next_request)?;
         }
+        line.sent_before = self.budget.spent().saturating_sub(1);
         let now = self.clock.now();
         self.next_request = now.after(self.request_spacing);
         let id = self.id();

@@ -359,6 +359,12 @@ impl HttpConnection {
         stream_only!(&self.0, open => open.unsolicited_status(), None)
     }
 
+    /// Number of bytes that the server sent after a complete response and that begin no response
+    /// (HTTP/1). No exchange may begin after them.
+    pub fn excess(&self) -> u64 {
+        stream_only!(&self.0, open => open.excess(), 0)
+    }
+
     /// The server's HTTP/2 settings as sent, as identifier and value; empty without
     /// [`Detail::Fields`].
     pub fn settings(&self) -> &[(u16, u32)] {

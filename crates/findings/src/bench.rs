@@ -50,6 +50,7 @@ use serde::Serialize;
 
 /// The ids of the findings that a bench can have.
 pub(crate) const RULES: &[&str] = &[
+    "bytes-after-response",
     "failed-requests",
     "not-2xx",
     "ports-running-out",

@@ -10,6 +10,7 @@ mod connection;
 mod drain;
 mod fresh_vs_reused;
 mod idle;
+mod kept_connections;
 mod limits;
 mod metrics;
 mod outage;
@@ -19,9 +20,10 @@ mod versions;
 
 pub use clients::Setting;
 pub(crate) use clients::below;
-pub(crate) use connection::SWITCH_ON;
+pub(crate) use connection::{BODY_LENGTH, SWITCH_ON};
 pub use drain::{DrainFacts, DrainRequests, DrainVersion, DrainedProcess, ProcessEnd};
 pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};
+pub use kept_connections::{ErrorCloseFacts, KeptConnections};
 pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
 };
@@ -43,6 +45,8 @@ use serde::Serialize;
 
 /// The probe of the end of the server's process, which runs without the others.
 const DRAIN: &str = "drain";
+/// The probe whose connections carry several requests each.
+const WATERFALL_PROBE: &str = "fresh against reused";
 /// The probe that every check has.
 const FIRST: &str = "first request";
 
@@ -52,6 +56,7 @@ const STOPPED: &str = "the server stopped accepting connections";
 /// The findings that a check can have, and the probe that each rests on.
 pub const RULES: &[(&str, &str)] = &[
     ("announced-not-kept", "idle limits"),
+    ("bytes-after-response", "versions"),
     ("certificate-chain-large", "TLS"),
     ("closed-after-method", "methods"),
     ("connection-affinity", "fresh against reused"),
@@ -103,6 +108,13 @@ pub struct CheckFacts {
     pub resumption: Vec<Resumption>,
     /// A request on a new connection against the next ones on the same.
     pub phases_ms: FreshVsReused,
+    /// How many connections were kept for a second request; absent if none responded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_connections: Option<KeptConnections>,
+    /// The first error response after which the server closed: such ends are no limits. Absent
+    /// where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_close: Option<ErrorCloseFacts>,
     /// How long an idle connection is kept.
     pub idle_timeout: Option<IdleTimeout>,
     /// How many requests a connection takes.
@@ -160,7 +172,9 @@ impl CheckFacts {
     /// Works the facts out where counts were kept apart: of the rows only those of the waterfall
     /// are needed then.
     pub fn of(card: &ServerProfile, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
-        let without = WithoutOutages::of(card);
+        let mut without = WithoutOutages::of(card);
+        let kept = KeptConnections::of(card, waterfall);
+        let error_close = kept_connections::without_other_ends(&mut without.card, kept);
         let card = &without.card;
         let mut facts = CheckFacts {
             verdict: Vec::new(),
@@ -171,6 +185,8 @@ impl CheckFacts {
             tls_older: card.old_tls.iter().map(OldTls::of).collect(),
             resumption: card.tls.iter().filter_map(Resumption::of).collect(),
             phases_ms: FreshVsReused::of(waterfall),
+            kept_connections: kept,
+            error_close,
             idle_timeout: card
                 .idle
                 .as_ref()
@@ -248,6 +264,9 @@ impl CheckFacts {
     /// Whether a connection carried a second request in HTTP/1.1 or later; absent when none was
     /// answered.
     pub fn keeps(&self) -> Option<bool> {
+        if self.kept_connections.is_some_and(|one| one.kept > 0) {
+            return Some(true);
+        }
         self.versions
             .iter()
             .filter(|version| version.http != "1.0")

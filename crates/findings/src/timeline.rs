@@ -345,7 +345,12 @@ impl TimelineConnection {
     /// Which side ended it, where that is known.
     pub fn ended_by_side(&self) -> Option<Side> {
         match self.ended_by? {
-            by if by == EndedBy::Client.id() => Some(Side::Client),
+            by if [EndedBy::Client, EndedBy::ExcessBytes]
+                .map(EndedBy::id)
+                .contains(&by) =>
+            {
+                Some(Side::Client)
+            }
             by if by == EndedBy::Unknown.id() => None,
             _ => Some(Side::Server),
         }

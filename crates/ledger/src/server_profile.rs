@@ -194,6 +194,9 @@ pub struct VersionResult {
     pub keep_alive: Option<String>,
     /// Fields in the response that HTTP/2 forbids (RFC 9113 section 8.2.2).
     pub forbidden: Vec<String>,
+    /// Number of bytes after the response that belong to no response; absent if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excess: Option<u64>,
 }
 
 /// A TLS version that was only offered in a hello.
@@ -374,6 +377,20 @@ pub struct Ended {
     pub announced: bool,
     /// The status of an unsolicited response (408, for example).
     pub unsolicited_status: Option<u16>,
+    /// The response with an error status that the end came with: such an end is no limit of
+    /// connections. Absent in old ledgers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorClose>,
+}
+
+/// An error response after which the server closed the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorClose {
+    /// Its status, 4xx or 5xx.
+    pub status: u16,
+    /// Number of requests that the probes had sent before its request.
+    pub requests: u32,
 }
 
 /// Requests on one connection until the server ended it.
@@ -386,7 +403,8 @@ pub struct RequestLimit {
     pub answered: u32,
     /// Number of planned requests.
     pub wanted: u32,
-    /// `max=` of the first response.
+    /// Number of requests that the server announced: `max=` of the first response, and the first
+    /// request if `max=` counts down.
     pub announced: Option<u32>,
     /// Whether the last response announced the end.
     pub last_announced: bool,
@@ -400,10 +418,12 @@ pub struct RequestLimit {
 }
 
 impl RequestLimit {
-    /// How long a connection lived that the server ended, or announced to end.
+    /// How long a connection lived that the server ended, or announced to end. Absent if the end
+    /// came with an error response.
     pub fn ended_after(&self) -> Option<Span> {
         let is_limited = self.last_announced || self.ended.is_some() || self.failed.is_some();
-        self.lasted.filter(|_| is_limited)
+        let is_error = self.ended.is_some_and(|ended| ended.error.is_some());
+        self.lasted.filter(|_| is_limited && !is_error)
     }
 }
 

@@ -92,6 +92,10 @@ impl AppProtocol {
                     }
                     other => rows.take(other, at, run),
                 });
+                let is_over = observer.outstanding() == 0;
+                if from == Side::Server && is_over && observer.error(from).is_some() {
+                    rows.note_excess();
+                }
                 if observer.switched_at().is_some() {
                     self.switch(from, rest, at, last, rows, run);
                 } else if let Some(exchange) = last {

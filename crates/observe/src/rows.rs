@@ -48,6 +48,8 @@ pub(crate) struct Rows {
     last_end: Option<Nanos>,
     /// The end of the connection cut an exchange.
     is_cut: bool,
+    /// The server sent bytes after a response that belong to no response.
+    has_excess: bool,
     /// An exchange failed as stale.
     is_stale: bool,
     announced_by: Option<Side>,
@@ -103,6 +105,7 @@ impl Rows {
             last_begin: None,
             last_end: None,
             is_cut: false,
+            has_excess: false,
             is_stale: false,
             announced_by: None,
             server_announced_at: None,
@@ -550,6 +553,11 @@ impl Rows {
         self.is_readable && (self.open.begun > 0 || is_quiet)
     }
 
+    /// Records bytes of the server that belong to no response, while no request waits for one.
+    pub(crate) fn note_excess(&mut self) {
+        self.has_excess |= self.hears_client && self.done > 0;
+    }
+
     fn moment(&self, is_counted: bool) -> Option<ClosePoint> {
         if !is_counted {
             return None;
@@ -566,6 +574,8 @@ impl Rows {
             ClosePoint::Stale
         } else if self.is_cut || last_end > end.at {
             ClosePoint::MidExchange
+        } else if self.has_excess && end.by == Some(Side::Client) {
+            ClosePoint::AfterExcess
         } else {
             ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
         })

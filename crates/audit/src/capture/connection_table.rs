@@ -65,8 +65,24 @@ enum Found {
 /// State of a pair of addresses.
 enum Slot {
     Live(Box<TcpConnection>),
-    /// The connection ended at this time. Later packets are ignored.
-    Over(u64),
+    /// The connection ended at `since`. Later packets of it are ignored. `start`: the client's
+    /// first sequence number after its SYN.
+    Over {
+        since: u64,
+        start: Option<u32>,
+    },
+}
+
+/// Whether a packet belongs to the connection that ended at `since`. Captures on several interfaces
+/// hold copies, and a program that writes one interface after the other writes the copies of a
+/// whole connection after its end.
+fn is_of_ended(since: u64, start: Option<u32>, segment: &Segment<'_>) -> bool {
+    let syn_start = match segment.ack {
+        None => segment.seq.wrapping_add(1),
+        Some(ack) => ack,
+    };
+    let is_copy = !segment.syn || start == Some(syn_start);
+    is_copy && segment.at.saturating_sub(since) < MEMORY
 }
 
 /// The connections of a capture.
@@ -254,8 +270,8 @@ impl ConnectionTable {
         let pair = pair(source, target);
         let reopened = match self.slots.get(&pair) {
             Some(Slot::Live(live)) => live.is_reopened_by(live.side_of(source), segment),
-            Some(Slot::Over(since)) => {
-                if !segment.syn && segment.at.saturating_sub(*since) < MEMORY {
+            Some(Slot::Over { since, start }) => {
+                if is_of_ended(*since, *start, segment) {
                     return;
                 }
                 true
@@ -327,7 +343,12 @@ impl ConnectionTable {
             return;
         };
         let now = self.now;
-        let Slot::Live(live) = std::mem::replace(slot, Slot::Over(now)) else {
+        let Slot::Live(live) = &*slot else {
+            return;
+        };
+        let start = live.client_start();
+        let over = Slot::Over { since: now, start };
+        let Slot::Live(live) = std::mem::replace(slot, over) else {
             return;
         };
         self.live -= 1;
@@ -356,7 +377,7 @@ impl ConnectionTable {
         let now = self.now;
         self.slots.retain(|_, slot| match slot {
             Slot::Live(_) => true,
-            Slot::Over(since) => now.saturating_sub(*since) < MEMORY,
+            Slot::Over { since, .. } => now.saturating_sub(*since) < MEMORY,
         });
         let mut silent: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
         for (pair, slot) in &self.slots {

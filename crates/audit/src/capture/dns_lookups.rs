@@ -7,7 +7,7 @@
 use crate::event_writer::EventWriter;
 use intact_ledger::{Event, Lookup, Span};
 use intact_wire::dns::{self, A, AAAA, Header, Message};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -15,6 +15,9 @@ use std::sync::Arc;
 const MAX_OPEN: usize = 4096;
 /// A question without an answer is dropped after this time, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
+
+/// Limit of answered questions that are remembered.
+const MAX_ANSWERED: usize = 256;
 
 /// Client, resolver and name of a lookup.
 type Key = (IpAddr, SocketAddr, Arc<str>);
@@ -25,6 +28,9 @@ pub(super) struct DnsLookups {
     open: HashMap<Key, Open>,
     /// Clients that received a response.
     answered: HashSet<IpAddr>,
+    /// The last answered questions, by the client's address, port and message id, and the time of
+    /// the answer. A capture on several interfaces may hold the copy of a question after that.
+    last_answered: VecDeque<(SocketAddr, u16, u64)>,
     /// Number of lookups without a response, of clients without any response.
     pub(super) without_response: u64,
     /// Number of lookups whose response was cut off.
@@ -77,6 +83,11 @@ impl DnsLookups {
     }
 
     fn ask(&mut self, key: Key, question: (u16, u16), at: u64, scope: &mut EventWriter<'_>) {
+        let client = SocketAddr::new(key.0, question.0);
+        let mut answered = self.last_answered.iter();
+        if answered.any(|&(ip, id, until)| (ip, id) == (client, question.1) && at <= until) {
+            return;
+        }
         if let Some(open) = self.open.get_mut(&key) {
             // a repeated question is a retry
             if open.questions.len() < 16 && !open.questions.contains(&question) {
@@ -116,6 +127,11 @@ impl DnsLookups {
         open.ttl_s = open.ttl_s.into_iter().chain(message.ttl_s()).min();
         open.is_cut |= !message.is_whole;
         open.questions.retain(|other| *other != question);
+        if self.last_answered.len() >= MAX_ANSWERED {
+            self.last_answered.pop_front();
+        }
+        let client = SocketAddr::new(key.0, question.0);
+        self.last_answered.push_back((client, question.1, at));
         if open.questions.is_empty()
             && let Some(open) = self.open.remove(key)
         {

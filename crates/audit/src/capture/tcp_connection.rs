@@ -190,6 +190,11 @@ impl TcpConnection {
         self.flow.is_reopened_by(from, segment)
     }
 
+    /// The client's first sequence number after its SYN, or of its first captured segment.
+    pub(super) fn client_start(&self) -> Option<u32> {
+        self.flow.client_start()
+    }
+
     /// Whether both directions have ended.
     pub(super) fn is_over(&self) -> bool {
         let [client, server] =

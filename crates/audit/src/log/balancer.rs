@@ -1,10 +1,14 @@
 //! Logs of load balancers with formats of their own: HAProxy's HTTP log, the access log and the
 //! connection log of AWS's ALB.
 
-use super::line::{Field, Line};
+use super::line::{Field, Line, LogFailure};
 use crate::fields::{protocol, tls_version, whole};
 use crate::timestamp;
+use intact_ledger::Failure;
 use std::borrow::Cow;
+
+/// Status that an ALB logs if the client closed the connection before the response.
+const ALB_CLIENT_CLOSED: u16 = 460;
 
 /// Parses a line of HAProxy's `option httplog`, with or without a syslog header.
 pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
@@ -37,7 +41,43 @@ pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
     line.set(Field::Status, Cow::Borrowed(words.next()?));
     line.set(Field::Sent, Cow::Borrowed(words.next()?));
     line.set(Field::Request, Cow::Borrowed(request));
+    // two captured cookies precede the termination state
+    if let Some(state) = words.nth(2) {
+        line.failure = terminated(state, &line);
+    }
     Some(line)
+}
+
+/// Why HAProxy did not deliver a complete response, by the termination state: who ended the
+/// session, and in which phase (section 8.5 of HAProxy's configuration manual).
+fn terminated(state: &str, line: &Line<'_>) -> Option<LogFailure> {
+    // a tunnel ends by a close of either side
+    if line.status == Some(101) || line.method.as_deref() == Some("CONNECT") {
+        return None;
+    }
+    let &[by, phase, ..] = state.as_bytes() else {
+        return None;
+    };
+    // before the data, HAProxy sends a response of its own
+    let is_cut = matches!(phase, b'D' | b'L');
+    let why = match by {
+        b'C' if is_cut => {
+            return Some(LogFailure {
+                kind: Failure::ClientClosed,
+                detail: "the client closed the connection in the middle of the response".into(),
+            });
+        }
+        b'C' => return Some(LogFailure::by_client()),
+        b'-' | b'L' => return None,
+        b'S' => "the server closed the connection",
+        b's' => "the server stopped sending",
+        b'c' => "the client stopped reading",
+        _ => "HAProxy ended the session",
+    };
+    is_cut.then(|| LogFailure {
+        kind: Failure::Truncated,
+        detail: format!("{why} in the middle of the response (termination state {state})").into(),
+    })
 }
 
 /// Parses a line of an ALB's access log.
@@ -63,6 +103,7 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
         line.took = whole(seconds.iter().sum::<f64>() * 1e9);
     }
     line.set(Field::Status, Cow::Borrowed(words.next()?));
+    line.failure = (line.status == Some(ALB_CLIENT_CLOSED)).then(LogFailure::by_client);
     words.next()?;
     line.set(Field::Received, Cow::Borrowed(words.next()?));
     line.set(Field::Sent, Cow::Borrowed(words.next()?));
@@ -145,6 +186,57 @@ mod tests {
             assert_eq!((line.took, line.secure), (Some(109_000_000), Some(true)));
             assert_eq!(line.target.as_deref(), Some("/index.html"));
         }
+    }
+
+    #[test]
+    fn the_termination_state_shows_responses_that_are_not_complete() {
+        let outcome = |status: &str, state: &str, request: &str| {
+            let text = format!(
+                r#"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 {status} 2750 - - {state} 1/1/1/1/0 0/0 "{request} HTTP/1.1""#
+            );
+            haproxy(&text).unwrap().failure.map(|failed| failed.kind)
+        };
+        let get = |status: &str, state: &str| outcome(status, state, "GET /");
+        for (status, state) in [
+            ("200", "CD--"),
+            ("-1", "CH--"),
+            ("400", "CR--"),
+            ("200", "CDNI"),
+        ] {
+            assert_eq!(get(status, state), Some(Failure::ClientClosed), "{state}");
+        }
+        for state in ["SD--", "sD--", "cD--", "PD--", "KD--", "SL--"] {
+            assert_eq!(get("200", state), Some(Failure::Truncated), "{state}");
+        }
+        // complete responses, some of HAProxy itself
+        for (status, state) in [
+            ("200", "----"),
+            ("200", "--VN"),
+            ("502", "SH--"),
+            ("504", "sH--"),
+            ("503", "SC--"),
+            ("503", "sQ--"),
+            ("408", "cR--"),
+            ("403", "PR--"),
+            ("200", "LR--"),
+            ("101", "CD--"),
+            ("101", "SD--"),
+        ] {
+            assert_eq!(get(status, state), None, "{state}");
+        }
+        assert_eq!(outcome("200", "CD--", "CONNECT a:1"), None);
+    }
+
+    #[test]
+    fn an_alb_logs_460_if_the_client_closed() {
+        let outcome = |status: u16| {
+            let text = format!(
+                r#"http 2018-07-02T22:23:00.186641Z app/my-lb/50dc6c495c0c9188 10.0.1.252:48160 10.0.0.66:9000 0.000 -1 -1 {status} - 5 0 "GET http://a:80/ HTTP/1.1" "curl/7.46.0" - - arn:aws:x "Root=1" "-" "-" 1 2018-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.66:9000" "-" "-" "-" TID_1"#
+            );
+            alb(&text).unwrap().failure.map(|failed| failed.kind)
+        };
+        assert_eq!(outcome(460), Some(Failure::ClientClosed));
+        assert_eq!(outcome(504), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Assigns the lines of a log to connections, and records the connections. State is bounded.
 
-use super::line::Line;
+use super::line::{Line, LogFailure};
 use super::serials::Serials;
 use crate::event_writer::EventWriter;
 use crate::timestamp::Timestamp;
@@ -416,17 +416,19 @@ pub(crate) fn exchange(
     if line.took.is_some() {
         one.spans.wait = Some(Span::new(one.at, one.end));
     }
-    (one.outcome, one.detail) = match line.status {
-        Some(CLIENT_CLOSED) => (
-            Outcome::Failed(Failure::ClientClosed),
-            Some("the client closed the connection before the response".into()),
-        ),
-        Some(_) => (Outcome::Ok, None),
-        None => (
-            Outcome::Failed(Failure::Truncated),
-            Some("the log has no status".into()),
-        ),
+    let failed = match (&line.failure, line.status) {
+        (Some(failed), _) => Some(failed.clone()),
+        (None, Some(CLIENT_CLOSED)) => Some(LogFailure::by_client()),
+        (None, Some(_)) => None,
+        (None, None) => Some(LogFailure {
+            kind: Failure::Truncated,
+            detail: "the log has no status".into(),
+        }),
     };
+    if let Some(LogFailure { kind, detail }) = failed {
+        one.outcome = Outcome::Failed(kind);
+        one.detail = Some(detail.into());
+    }
     one
 }
 

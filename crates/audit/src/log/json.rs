@@ -2,7 +2,7 @@
 //! value, see [`super::json_names`].
 
 use super::json_names::{self, Dialect, SHARED};
-use super::line::Line;
+use super::line::{Line, LogFailure};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +22,11 @@ pub(super) fn read(text: &str) -> Option<Line<'_>> {
     .ok()?;
     let mut line = found.line;
     line.settle(found.dialect.duration_unit);
-    (line.status.is_some() && line.is_request()).then_some(line)
+    if line.has_no_status && found.dialect.zero_is_client_closed {
+        line.failure = Some(LogFailure::by_client());
+    }
+    let has_outcome = line.status.is_some() || line.failure.is_some();
+    (has_outcome && line.is_request()).then_some(line)
 }
 
 struct Found<'a> {
@@ -207,6 +211,23 @@ mod tests {
         assert_eq!(line.resumed, Some(false));
         assert_eq!(line.target.as_deref(), Some("/x?y"));
         assert_eq!(line.agent.as_deref(), Some("curl/7.82.0"));
+    }
+
+    #[test]
+    fn caddys_status_of_0_is_a_client_that_closed_the_connection() {
+        let line = |status: &str| {
+            format!(
+                r#"{{"level":"info","ts":1646861401.5,"request":{{"remote_ip":"127.0.0.1","remote_port":"41342","proto":"HTTP/1.1","method":"GET","host":"a","uri":"/x"}},"duration":0.3,"size":0{status}}}"#
+            )
+        };
+        let text = line(r#","status":0"#);
+        let aborted = read(&text).unwrap();
+        assert_eq!(aborted.status, None);
+        assert_eq!(aborted.failure, Some(LogFailure::by_client()));
+        let text = line(r#","status":204"#);
+        assert_eq!(read(&text).unwrap().failure, None);
+        // no access log
+        assert_eq!(read(&line("")), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::fields::{protocol, tls_version, whole};
 use crate::timestamp::{self, Timestamp};
-use intact_ledger::{Protocol, TlsVersion};
+use intact_ledger::{Failure, Protocol, TlsVersion};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
@@ -97,6 +97,23 @@ impl Field {
     }
 }
 
+/// Why a response is not complete, according to the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogFailure {
+    pub(crate) kind: Failure,
+    pub(crate) detail: Cow<'static, str>,
+}
+
+impl LogFailure {
+    /// The client closed the connection before the response.
+    pub(crate) fn by_client() -> LogFailure {
+        LogFailure {
+            kind: Failure::ClientClosed,
+            detail: "the client closed the connection before the response".into(),
+        }
+    }
+}
+
 /// The values of a line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line<'a> {
@@ -116,6 +133,10 @@ pub(crate) struct Line<'a> {
     pub(crate) target: Option<Cow<'a, str>>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) status: Option<u16>,
+    /// The log has 0 as the status.
+    pub(crate) has_no_status: bool,
+    /// Why the response is not complete, according to the log, in addition to the status.
+    pub(crate) failure: Option<LogFailure>,
     pub(crate) sent: u64,
     pub(crate) received: u64,
     /// The client's `User-Agent`.
@@ -160,7 +181,11 @@ impl<'a> Line<'a> {
             Field::Method => self.method = Some(value),
             Field::Target => self.target = Some(value),
             Field::Protocol => self.protocol = protocol(&value),
-            Field::Status => self.status = value.parse().ok().filter(|&status| status > 0),
+            Field::Status => {
+                let status = value.parse().ok();
+                self.has_no_status = status == Some(0);
+                self.status = status.filter(|&status| status > 0);
+            }
             Field::Sent => self.sent = value.parse().unwrap_or(0),
             Field::Received => self.received = value.parse().unwrap_or(0),
             Field::Host => self.host = Some(value),

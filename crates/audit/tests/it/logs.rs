@@ -2,7 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use intact_audit::{Input, InputOptions, KeyLog, Pattern};
-use intact_ledger::{Certainty, Connection, Outcome as Ended, Protocol, Reuse};
+use intact_ledger::{Certainty, Connection, Failure, Outcome as Ended, Protocol, Reuse};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -422,7 +422,7 @@ fn a_given_format_is_read() {
     assert_eq!(paths(&outcome), [vec!["/a", "/b"], vec!["/c"]]);
     assert_eq!(outcome.accounts[0].skipped, 1);
     let mut failed = outcome.exchanges().filter(|one| one.outcome != Ended::Ok);
-    let client_closed = Ended::Failed(intact_ledger::Failure::ClientClosed);
+    let client_closed = Ended::Failed(Failure::ClientClosed);
     assert_eq!(failed.next().unwrap().outcome, client_closed);
     assert_eq!(failed.count(), 0);
 }
@@ -478,4 +478,20 @@ fn compressed_logs_are_read() {
             assert!(outcome.caveat("input-damaged").is_some());
         }
     }
+}
+
+#[test]
+fn requests_that_clients_gave_up_failed_in_the_logs_of_balancers() {
+    let line = |second: u32, status: &str, state: &str| {
+        format!(
+            "10.0.1.2:40001 [06/Feb/2026:12:14:0{second}.655] http-in static/srv1 1/0/3/6/9 {status} 275 - - {state} 1/1/1/1/0 0/0 \"GET / HTTP/1.1\"\n"
+        )
+    };
+    let text = line(1, "200", "----") + &line(2, "200", "SD--") + &line(3, "-1", "CH--");
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    let outcomes: Vec<_> = outcome.exchanges().map(|one| one.outcome).collect();
+    let [truncated, closed] = [Failure::Truncated, Failure::ClientClosed].map(Ended::Failed);
+    assert_eq!(outcomes, [Ended::Ok, truncated, closed]);
+    let detail = outcome.exchanges().nth(1).unwrap().detail.clone().unwrap();
+    assert!(detail.contains("SD--"), "{detail}");
 }

@@ -2,6 +2,7 @@
 
 mod captures;
 mod clients;
+mod copies;
 mod coverage;
 mod hars;
 mod hostile;

@@ -50,6 +50,11 @@ impl Capture {
         self.at_us += us;
     }
 
+    /// Goes back to the time before the last `packets` packets.
+    pub(crate) fn rewind(&mut self, packets: usize) {
+        self.at_us -= 1000 * packets as u64;
+    }
+
     pub(crate) fn add(&mut self, frame: &[u8]) {
         self.add_cut(frame, frame.len());
     }

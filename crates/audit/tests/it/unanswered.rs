@@ -109,3 +109,23 @@ fn a_capture_that_ends_while_a_request_is_sent_again_shows_that_no_acknowledgeme
     assert_eq!(cut(1, false).0, None);
     assert_eq!(cut(0, true).0, None);
 }
+
+#[test]
+fn a_client_that_closes_after_bytes_of_no_response_had_to() {
+    let point = |response: &[u8]| {
+        let tcp = Tcp::opened(40_000)
+            .say(End::Client, b"GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n")
+            .say(End::Server, response)
+            .close();
+        let capture = Capture::of(RAW, &tcp.all(), plain);
+        let outcome = reading::bytes(&capture, KeyLog::default()).unwrap();
+        assert!(outcome.exchanges().all(|one| one.outcome.is_ok()));
+        let connection = outcome.connections()[0].id;
+        outcome.end_of(connection).unwrap().close.moment
+    };
+    let with = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{body}");
+    let complete = point(with("hel").as_bytes());
+    assert_eq!(complete, Some(ClosePoint::AfterExchange));
+    let excess = point(with("hello").as_bytes());
+    assert_eq!(excess, Some(ClosePoint::AfterExcess));
+}

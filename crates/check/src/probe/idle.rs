@@ -10,7 +10,7 @@
 use super::{Ended, ProbeContext, close_all, http3, next_request, race};
 use crate::line::{Answered, Line};
 use crate::prober::StopReason;
-use intact_ledger::server_profile::{IdleLimits, IdleWait};
+use intact_ledger::server_profile::{Ended as LineEnd, IdleLimits, IdleWait};
 use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
 
@@ -204,10 +204,14 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     }
     if let Some(idle) = card(bench) {
         idle.samples.sort_by_key(|waited| waited.span.start);
-        let ended = idle.samples.iter().filter(|waited| waited.ended.is_some());
+        // an end with an error response is no idle timeout
+        let is_limit = |ended: LineEnd| ended.error.is_none();
+        let ended = idle.samples.iter();
+        let ended = ended.filter(|waited| waited.ended.is_some_and(is_limit));
         let first = ended.min_by_key(|waited| waited.span.nanos());
         // without an end, the longest wait is the lower bound
-        let longest = || idle.samples.iter().max_by_key(|waited| waited.span.nanos());
+        let waits = || idle.samples.iter().filter(|waited| waited.ended.is_none());
+        let longest = || waits().max_by_key(|waited| waited.span.nanos());
         idle.between = first.or_else(longest).copied();
     }
     Ok(done?)

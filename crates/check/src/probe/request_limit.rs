@@ -47,8 +47,14 @@ fn ask_all(
     let request = bench.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
         let answered = bench.caller.ask(line, &request, None)?;
-        if tried.answered == 0 {
-            tried.announced = answered.exchange.terms.max;
+        let max = answered.exchange.terms.max;
+        match tried.answered {
+            0 => tried.announced = max,
+            // it counts the requests that are left
+            1 if max.is_some() && max < tried.announced => {
+                tried.announced = tried.announced.map(|left| left.saturating_add(1));
+            }
+            _ => {}
         }
         if !answered.is_ok() {
             tried.failed = answered.exchange.outcome.failure();

@@ -74,6 +74,7 @@ fn try_one(
         connection: None,
         keep_alive: None,
         forbidden: Vec::new(),
+        excess: None,
     };
     let plan = bench.plans.plan(http, tls, false)?;
     let usual = bench.caller.patience();
@@ -142,6 +143,7 @@ fn ask_all(
             break;
         }
     }
+    tried.excess = Some(line.http.excess()).filter(|&bytes| bytes > 0);
     tried.reused = Some(answers.get(1).is_some_and(Answered::is_ok));
     if is_h2 {
         bench.card.h2 = Some(seen(line, &answers));

@@ -1,6 +1,7 @@
 //! Whole checks against real servers on loopback.
 
 mod drain;
+mod errors;
 mod hostile;
 mod http3;
 mod limits;

@@ -30,6 +30,10 @@ pub(super) struct Http1 {
     is_tls_port: bool,
     /// The status of a response without a request.
     pub(super) unsolicited_status: Option<u16>,
+    /// A response without a request has begun.
+    is_unsolicited: bool,
+    /// Number of bytes after a response that belong to no response.
+    pub(super) excess: u64,
     pub(super) response: Option<Box<ResponseInfo>>,
 }
 
@@ -49,6 +53,8 @@ impl Http1 {
             moment: ClosePoint::Unused,
             is_tls_port: false,
             unsolicited_status: None,
+            is_unsolicited: false,
+            excess: 0,
             response: (detail == Detail::Fields).then(Box::default),
         }
     }
@@ -161,11 +167,14 @@ impl Http1 {
                 Some(ResponseEvent::Trailers(_)) => {}
                 Some(ResponseEvent::End(after)) => {
                     let keeps = after == Persistence::Reuse && self.announced_by.is_none();
-                    self.over = !keeps || !bytes.is_empty();
+                    self.over = !keeps;
                     if let Some(response) = &mut self.response {
                         response.keeps = keeps;
                     }
                     self.complete(arrival, sink);
+                    if !bytes.is_empty() {
+                        self.receive_unsolicited(bytes);
+                    }
                     return;
                 }
             }
@@ -174,8 +183,16 @@ impl Http1 {
 
     /// Reads a response without a request, or bytes after a complete one: the connection cannot be
     /// trusted any more.
+    #[cold]
     fn receive_unsolicited(&mut self, mut bytes: &[u8]) {
-        self.over |= !bytes.is_empty();
+        let Some(first) = bytes.first() else { return };
+        self.over = true;
+        // the first letter of a status line
+        self.is_unsolicited |= self.excess == 0 && (*first == b'H' || self.served == 0);
+        if !self.is_unsolicited {
+            self.excess += bytes.len() as u64;
+            return;
+        }
         while let Ok(step) = self.parser.parse(bytes) {
             bytes = &bytes[step.consumed..];
             match step.event {

@@ -531,6 +531,14 @@ impl StreamConnection {
         }
     }
 
+    /// See [`super::HttpConnection::excess`].
+    pub(super) fn excess(&self) -> u64 {
+        match &self.http {
+            HttpState::Http1(http1) => http1.excess,
+            HttpState::Http2(_) => 0,
+        }
+    }
+
     /// The server's HTTP/2 settings as sent, as identifier and value; empty without
     /// [`Detail::Fields`].
     pub(super) fn settings(&self) -> &[(u16, u32)] {
@@ -603,6 +611,7 @@ impl StreamConnection {
         }
         let announced_by = self.announced_by();
         let moment = match self.http.moment() {
+            _ if self.ended.is_none() && self.excess() > 0 => ClosePoint::AfterExcess,
             ClosePoint::AfterExchange if announced_by.is_none() => ClosePoint::Idle,
             moment => moment,
         };

@@ -2,7 +2,7 @@
 
 use super::RULES;
 use super::variant::{NOT_MODIFIED, VariantFacts, no_success};
-use crate::check::SWITCH_ON;
+use crate::check::{BODY_LENGTH, SWITCH_ON};
 use crate::error_responses::{ErrorResponses, ONLY_ERRORS};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::figures::{Requests, add_counts};
@@ -33,6 +33,7 @@ pub(super) fn findings(variants: &[VariantFacts], run: &Run, tally: &Tally) -> V
     let mut found = slower_when_reused(variants, tally);
     for variant in variants {
         found.extend(server_closes_early(variant));
+        found.extend(bytes_after_response(variant));
         found.extend(failures(variant));
         found.extend(statuses(variant, run));
         found.extend(ports(variant, run));
@@ -202,6 +203,32 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     })
 }
 
+/// Connections that we had to close, because the server sent more than its response.
+fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
+    let ended_by = &variant.connections.ended_by;
+    let closed = ended_by.get(EndedBy::ExcessBytes.id()).copied()?;
+    let (cost_ms, cost_share) = match variant.keepalive {
+        true => avoidable_cost(variant),
+        false => (None, None),
+    };
+    Some(Finding {
+        evidence: statement!(
+            "the client closed {closed} of {opened} for that",
+            closed = Value::Number(closed),
+            opened = connections(variant.connections.opened)
+        ),
+        cost_ms,
+        cost_share,
+        fix: BODY_LENGTH.into(),
+        ..Finding::new(
+            "bytes-after-response",
+            Severity::Warning,
+            variant.name.clone(),
+            "the server sends bytes after a response that belong to no response: a client has to close the connection",
+        )
+    })
+}
+
 /// The setup of the connections beyond those needed: in milliseconds, and as a share of the time of
 /// all requests.
 fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
@@ -323,10 +350,11 @@ pub(crate) fn not_2xx(
 /// At this rate of connections that we close first a real network would run out of ports.
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     // those that every round must end are not churn, however short the round
-    let ours = variant
-        .connections
-        .ended_by
-        .get(EndedBy::Client.id())?
+    let ended = |by: EndedBy| variant.connections.ended_by.get(by.id()).copied();
+    let excess = ended(EndedBy::ExcessBytes).unwrap_or(0);
+    let ours = ended(EndedBy::Client)
+        .unwrap_or(0)
+        .saturating_add(excess)
         .saturating_sub(variant.connections.needed);
     let share = ours as f64 / variant.connections.opened.max(1) as f64;
     let churn = variant.churn_per_s? * share;

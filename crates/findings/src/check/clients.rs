@@ -60,6 +60,10 @@ pub(crate) fn below(server_s: f64) -> u64 {
 /// The options for a server that keeps idle connections for so long, in seconds.
 pub(super) fn settings(server_s: f64) -> Vec<Setting> {
     let kept = below(server_s);
+    if kept == 0 {
+        // 0 means no limit to some clients, and others refuse it
+        return Vec::new();
+    }
     CLIENTS
         .iter()
         .filter_map(|&(client, before, unit, after)| {
@@ -94,6 +98,14 @@ mod tests {
         let short = clients(1.0);
         assert!(short.contains(&"IdleConnTimeout: 500 * time.Millisecond".to_owned()));
         assert!(!short.iter().any(|option| option.contains("TCPConnector")));
+    }
+
+    #[test]
+    fn a_setting_of_0_is_never_advised() {
+        for server_s in [0.0, 0.000_37, 0.001_9] {
+            assert_eq!(settings(server_s), [], "{server_s}");
+        }
+        assert!(!settings(0.002).is_empty());
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the
 //! summary of a check in sentences.
 
-use super::{CheckFacts, IdleTimeout, OutageFacts, Target, drain, finding};
+use super::kept_connections::ERROR_CLOSES;
+use super::{
+    CheckFacts, IdleTimeout, KeptConnections, OutageFacts, Target, VersionFacts, drain, finding,
+};
 use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::finding::{Finding, Severity};
 use crate::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
@@ -12,6 +15,9 @@ use intact_units::plural::counted;
 
 /// The remedy where a server keeps no connection.
 pub(crate) const SWITCH_ON: &str = "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy is in front, let the proxy keep connections";
+
+/// The start of the sentence about a server that keeps connections.
+const KEEPS: &str = "Keeps connections";
 
 /// Requests per connection below which a busy client feels it.
 const FEW_REQUESTS: u32 = 1_000;
@@ -36,13 +42,27 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     // a server that stopped for good matters more than one that came back
     parts.reverse();
     match facts.keeps() {
-        Some(true) => parts.push(kept(facts)),
-        Some(false) => parts.push(
-            "Every request needs a connection of its own: the server closes after each response."
-                .to_owned(),
-        ),
+        Some(true) => {
+            let partly = facts.kept_connections.and_then(partly_kept);
+            let kept = kept(facts);
+            // nothing is known of their limits yet
+            let is_bare = kept == format!("{KEEPS}.");
+            let kept = Some(kept).filter(|_| partly.is_none() || !is_bare);
+            parts.extend(partly.into_iter().chain(kept));
+        }
+        Some(false) => parts.push(format!(
+            "Every request needs a connection of its own: {}.",
+            why_not_kept(facts)
+        )),
         None => {}
     }
+    parts.extend(facts.error_close.map(|error| {
+        format!(
+            "Not every limit was measured: {ERROR_CLOSES} ({} after {}).",
+            error.status,
+            counted(error.requests.into(), "request")
+        )
+    }));
     parts.extend(errors.share().map(|share| share + "."));
     let fall = &facts.phases_ms;
     if let Some(cold) = fall.cold("total") {
@@ -63,6 +83,58 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
         }
     }
     parts
+}
+
+/// The sentence about a server that keeps only a part of its connections.
+fn partly_kept(all: KeptConnections) -> Option<String> {
+    if all.on_request {
+        return Some(
+            "The server keeps a connection only if the request has `Connection: keep-alive`."
+                .to_owned(),
+        );
+    }
+    all.is_partial().then(|| {
+        format!(
+            "The server keeps some connections and closes others after a response: {} of {} were kept.",
+            all.kept,
+            counted(all.of.into(), "connection")
+        )
+    })
+}
+
+/// Why no connection carries a second request.
+fn why_not_kept(facts: &CheckFacts) -> String {
+    if let Some(bytes) = excess_bytes(facts) {
+        return format!(
+            "the client has to close it, because the server sends {} after the response that {} to no response",
+            counted(bytes, "byte"),
+            if bytes == 1 { "belongs" } else { "belong" }
+        );
+    }
+    let body = match ends_bodies_by_closing(facts) {
+        true => ", whose body has no length",
+        false => "",
+    };
+    format!("the server closes after each response{body}")
+}
+
+/// Bytes after a response of HTTP/1.1 that belong to no response.
+fn excess_bytes(facts: &CheckFacts) -> Option<u64> {
+    let new = facts.versions.iter().filter(|one| one.http == "1.1");
+    new.filter_map(|one| one.excess_bytes).max()
+}
+
+/// Whether the end of the connection is the end of every response: its body has no length.
+fn ends_bodies_by_closing(facts: &CheckFacts) -> bool {
+    let mut new = facts.versions.iter().filter(|one| one.http == "1.1");
+    facts.keeps() == Some(false) && new.any(has_no_length)
+}
+
+/// Whether the response keeps the connection by its version and fields, and its body ends with the
+/// connection (RFC 9112 section 6.3).
+fn has_no_length(version: &VersionFacts) -> bool {
+    let is_old = version.response_version == Some("1.0");
+    version.curl == Some("closing") && version.connection.is_none() && !is_old
 }
 
 /// The sentence about a failed first request, with the remedy.
@@ -128,9 +200,9 @@ fn kept(facts: &CheckFacts) -> String {
     let age = age.map(|age| format!("to an age of {} at most", timer(age * 1e3)));
     let parts: Vec<String> = waited.into_iter().chain(most).chain(age).collect();
     let kept = if parts.is_empty() {
-        "Keeps connections".to_owned()
+        KEEPS.to_owned()
     } else {
-        format!("Keeps connections: {}", parts.join(", "))
+        format!("{KEEPS}: {}", parts.join(", "))
     };
     match silent {
         Some(silent) => format!(
@@ -201,10 +273,15 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     if facts.errors.is_all() {
         return found;
     }
+    found.extend(excess_bytes(facts).map(|bytes| bytes_after_response(facts, bytes)));
     if facts.keeps() == Some(false) {
-        found.push(never_kept(facts));
+        // the client closes then
+        if found.iter().all(|one| one.rule != "bytes-after-response") {
+            found.push(never_kept(facts));
+        }
         return found;
     }
+    found.extend(facts.kept_connections.and_then(|all| partial(facts, all)));
     found.extend(cap(facts));
     found.extend(methods(facts));
     found
@@ -212,6 +289,57 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 
 /// What raises the limit of requests, by product.
 const REQUESTS: &str = "nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`";
+
+/// What keeps a connection whose server needs the end of the connection as the end of the body.
+const LENGTH: &str = "send `Content-Length`, or `Transfer-Encoding: chunked` where the length is not known in advance: without them the end of the connection is the end of the body";
+
+/// The remedy where a server sends more than its response.
+pub(crate) const BODY_LENGTH: &str = "correct `Content-Length`: the body is longer than it, or a response to HEAD, 204 or 304 has a body";
+
+/// A client cannot know what the bytes belong to.
+fn bytes_after_response(facts: &CheckFacts, bytes: u64) -> Finding {
+    Finding {
+        evidence: "the client closed the connection: it cannot find the start of the next response".into(),
+        fix: BODY_LENGTH.into(),
+        risk: Some("a client that keeps such a connection takes the bytes for the start of the next response".into()),
+        ..finding(
+            facts,
+            "bytes-after-response",
+            Severity::Error,
+            statement!(
+                "the server sends {excess} after the response that belong to no response",
+                excess = Value::Count(bytes, "byte")
+            ),
+        )
+    }
+}
+
+/// A server that keeps only a part of its connections.
+fn partial(facts: &CheckFacts, all: KeptConnections) -> Option<Finding> {
+    let counts = statement!(
+        "{kept} of {connections} carried a second request",
+        kept = Value::Number(all.kept.into()),
+        connections = Value::Count(all.of.into(), "connection")
+    );
+    let (claim, evidence, fix) = match all.on_request {
+        true => (
+            "the server keeps a connection only if the request has `Connection: keep-alive`",
+            counts.and("the server responds with HTTP/1.0"),
+            "send `Connection: keep-alive` with each request, or let the server speak HTTP/1.1",
+        ),
+        false if all.is_partial() => (
+            "the server keeps some connections and closes others after a response",
+            counts,
+            "several servers may share the address: look for one that closes, and set the same limits on each",
+        ),
+        false => return None,
+    };
+    Some(Finding {
+        evidence,
+        fix: fix.into(),
+        ..finding(facts, "connection-not-kept", Severity::Warning, claim)
+    })
+}
 
 fn never_kept(facts: &CheckFacts) -> Finding {
     let answers = facts
@@ -241,6 +369,7 @@ fn never_kept(facts: &CheckFacts) -> Finding {
             .zip(fall.cold("total"))
             .map(|(setup, total)| setup / total.median),
         fix: match facts.server_advice(ServerLimit::EveryResponse) {
+            _ if ends_bodies_by_closing(facts) => LENGTH.into(),
             Some(advice) => Statement::text(format!(
                 "{advice}; if a proxy is in front, let the proxy keep connections"
             )),
@@ -271,8 +400,8 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         && !announced;
     let announcement = match max.announced {
         Some(max) => statement!(
-            "it announces `max={announced_max}`",
-            announced_max = Value::Seconds(max.into())
+            "`max=` announces {announced_max}",
+            announced_max = Value::Count(max.into(), "request")
         ),
         None => "`max=` is not announced".into(),
     };

@@ -161,11 +161,17 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .measured_s
         .filter(|_| !idle.ended.as_ref().is_some_and(is_by_both))?;
     let kept = clients::below(facts.safe_idle_s()?) as f64 / 1e3;
+    let is_none_safe = kept == 0.0;
     let lost = facts
         .race
         .as_ref()
         .is_some_and(|race| race.attempts.iter().any(RaceAttempt::is_lost));
     let claim = match sampled(idle) {
+        Some((_, last)) if is_none_safe => statement!(
+            "closes idle connections after {idle_timeout} to {longest_idle}",
+            idle_timeout = timer_s(measured),
+            longest_idle = timer_s(last)
+        ),
         Some((earliest, last)) => statement!(
             "closes idle connections after {idle_timeout} to {longest_idle}, at the earliest after {earliest_idle}",
             idle_timeout = timer_s(measured),
@@ -186,10 +192,13 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         }
         None => "(announces nothing)".into(),
     };
-    let limit = statement!(
-        "a client must close an idle connection earlier, after {client_limit}",
-        client_limit = timer_s(kept)
-    );
+    let limit = match is_none_safe {
+        true => "no idle time is known to be safe for clients".into(),
+        false => statement!(
+            "a client must close an idle connection earlier, after {client_limit}",
+            client_limit = timer_s(kept)
+        ),
+    };
     let claim = claim.then(" ", announcement).then(": ", limit);
     let settings = facts.settings.iter().take(NAMED);
     let options = settings.map(|setting| format!("{} `{}`", setting.client, setting.option));
@@ -197,6 +206,9 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         true => {
             "set the client's `max_idle_timeout` below it: QUIC uses the smaller one of both sides"
                 .into()
+        }
+        false if is_none_safe => {
+            "raise the server's limit, or let clients retry requests that fail on a reused connection".into()
         }
         false => statement!(
             "set {options}; clients without an idle limit of their own (Python requests, boto3, Node http.Agent) need a retry; TCP keep-alive does not help: the limit counts requests, not packets",

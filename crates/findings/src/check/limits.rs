@@ -52,6 +52,8 @@ impl CloseFacts {
 /// Samples that differ by more, in seconds, are those of a server that looks at its connections
 /// once in a while.
 const SWEEP: f64 = 0.5;
+/// Samples that differ by less, in seconds, are those of one limit.
+const SAME: f64 = 0.1;
 
 /// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s`
 /// is absent then.
@@ -61,7 +63,8 @@ pub struct IdleTimeout {
     /// From the last response to the server's end, in seconds: the shortest of the samples.
     pub measured_s: Option<f64>,
     /// The idle time after which an end can come at the earliest, in seconds. Where the samples
-    /// differ it is shorter than all of them, by as much as they differ.
+    /// differ it is shorter than all of them, by as much as they differ. Where they are those of
+    /// servers with different limits it is the shortest one.
     pub earliest_s: Option<f64>,
     /// Every end of an idle connection that was seen, in seconds.
     pub samples_s: Vec<f64>,
@@ -158,13 +161,30 @@ impl IdleTimeout {
 /// limit that no sample contradicts is the limit.
 fn earliest(first: f64, samples: &[f64], announced: Option<f64>) -> f64 {
     let last = samples.iter().copied().fold(first, f64::max);
-    let possible = if last - first > SWEEP {
+    let possible = if last - first > SWEEP && !are_of_several_limits(samples) {
         (first - (last - first)).max(0.0)
     } else {
         first
     };
     let kept = announced.filter(|announced| *announced <= first);
     kept.map_or(possible, |announced| possible.max(announced))
+}
+
+/// Whether the samples are in groups of equal ones: servers with different limits share an address.
+/// The waits began at different times, so those that one look at the connections ended differ.
+fn are_of_several_limits(samples: &[f64]) -> bool {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
+    let (mut equal, mut apart) = (0, 0);
+    for step in steps {
+        match step {
+            step if step <= SAME => equal += 1,
+            step if step > SWEEP => apart += 1,
+            _ => return false,
+        }
+    }
+    apart > 0 && equal >= apart
 }
 
 fn seconds(span: Span) -> f64 {
@@ -268,7 +288,7 @@ pub struct MaxRequests {
     pub at_least: Option<u32>,
     /// Whether the server stopped then: its end is no limit.
     pub server_stopped: bool,
-    /// `Keep-Alive: max=` of the first response.
+    /// Requests per connection according to `Keep-Alive: max=`.
     pub announced: Option<u32>,
     /// What was spoken.
     pub http: &'static str,
@@ -366,6 +386,9 @@ mod tests {
             // what is announced does not hold
             (&[2.0, 2.9], Some(5.0), 1.1),
             (&[0.6, 1.6], None, 0.0),
+            // two servers with limits of their own
+            (&[2.001, 8.008, 8.006, 8.006], None, 2.001),
+            (&[2.0, 8.0, 2.01, 8.01], None, 2.0),
         ] {
             let found = earliest(samples[0], samples, announced);
             assert!((found - earliest_s).abs() < 1e-9, "{samples:?}: {found}");

@@ -1,5 +1,6 @@
 //! A check's figures as requirements ask for them: one subject, the server.
 
+use super::kept_connections::ERROR_CLOSES;
 use super::{CheckFacts, DRAIN, FIRST, RULES};
 use crate::requirement::{
     DrainMetric, FindingSelector, Measured, Metric, MetricSource, NoData, Subject,
@@ -63,6 +64,9 @@ impl MetricSource for CheckFacts {
         let mut all = Unobserved::by_caveats(&self.caveats);
         if !self.outages.is_empty() {
             all.add(&Unobserved::because(OUTAGE));
+        }
+        if self.error_close.is_some() {
+            all.add(&Unobserved::because(ERROR_CLOSES));
         }
         let mut skipped = self.skipped.iter();
         if let Some(one) = skipped.find(|one| one.cut_off) {
@@ -165,6 +169,7 @@ impl CheckFacts {
             return Ok(Measured::between(low * NANOS_PER_S, silent * NANOS_PER_S));
         }
         match (idle.measured_s, idle.at_least_s) {
+            (None, None) if self.error_close.is_some() => Err(NoData::CannotSee(ERROR_CLOSES)),
             (Some(first), _) => {
                 // the range of the samples: a requirement has to hold for all of it
                 let last = idle.samples_s.iter().copied().fold(first, f64::max);
@@ -181,7 +186,11 @@ impl CheckFacts {
     }
 
     fn max_value(&self) -> Result<Measured, NoData> {
-        let max = self.max_requests.as_ref().ok_or(NoData::NothingHappened)?;
+        let why = match self.error_close {
+            Some(_) => NoData::CannotSee(ERROR_CLOSES),
+            None => NoData::NothingHappened,
+        };
+        let max = self.max_requests.as_ref().ok_or(why)?;
         if max.server_stopped {
             return Err(NoData::CannotSee(OUTAGE));
         }

@@ -177,6 +177,9 @@ pub struct VersionFacts {
     pub keep_alive: Option<String>,
     /// Fields that HTTP/2 forbids and the response had (RFC 9113 section 8.2.2).
     pub forbidden: Vec<String>,
+    /// Bytes after the response that belong to no response: the client has to close.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excess_bytes: Option<u64>,
     /// How the request failed.
     pub failed: Option<&'static str>,
     /// The failure in the library's or kernel's own words.
@@ -201,6 +204,7 @@ impl VersionFacts {
             connection: tried.connection.clone(),
             keep_alive: tried.keep_alive.clone(),
             forbidden: tried.forbidden.clone(),
+            excess_bytes: tried.excess,
             failed: tried.outcome.failure().map(|kind| kind.id()),
             detail: tried.detail.clone(),
         }

@@ -193,6 +193,7 @@ mod tests {
             how: intact_ledger::CloseKind::Fin,
             announced: false,
             unsolicited_status: None,
+            error: None,
         });
         let card = ServerProfile {
             requests: Some(RequestLimit {

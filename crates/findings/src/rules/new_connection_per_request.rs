@@ -73,6 +73,7 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
                 OpenReason::ServerHidden
                     | OpenReason::Unused
                     | OpenReason::Rejected
+                    | OpenReason::ExcessBytes
                     | OpenReason::GaveUp
                     | OpenReason::Broken
             )
@@ -187,6 +188,10 @@ fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
         )),
         OpenReason::Rejected => Some((
             "Find out why the server closes connections that it has just accepted: a limit of connections or addresses, a crash, another protocol on this port",
+            Remedy::ShareClient,
+        )),
+        OpenReason::ExcessBytes => Some((
+            "Let the server send no bytes after a response: its body is longer than `Content-Length`, or a response to HEAD, 204 or 304 has a body",
             Remedy::ShareClient,
         )),
         OpenReason::GaveUp => Some((

@@ -189,5 +189,5 @@ impl Window {
 fn holders(counts: &Counts) -> (u64, u64) {
     let of = |by| counts.ended_by.get(&by).copied().unwrap_or(0);
     let server = of(EndedBy::Server) + of(EndedBy::ServerAnnounced);
-    (of(EndedBy::Client), server)
+    (of(EndedBy::Client) + of(EndedBy::ExcessBytes), server)
 }

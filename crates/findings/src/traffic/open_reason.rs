@@ -53,6 +53,7 @@ whys! {
     ServerIdle "after the server had closed the last one while it was idle",
     Rejected "after the server had closed the last one as soon as it was open",
     Stale "after a request was sent on a connection that the server had closed",
+    ExcessBytes "after the client had closed the last one, because the server had sent bytes after the response that belong to no response",
     ClientAtOnce "after the client had closed the last one right after a response",
     ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
     ClientIdle "after the client had closed the last one while it was idle",
@@ -94,6 +95,7 @@ impl OpenReason {
             };
         match (close.by, announced) {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
+            _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried),
             (by, _)
@@ -143,12 +145,13 @@ impl OpenReason {
     /// Whether the connection was never idle in the sense that something else could have used it.
     pub(super) fn is_at_once(self) -> bool {
         use OpenReason::{
-            AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, GaveUp, NotKept,
-            ServerAnnouncedAtOnce, Undrained, Upgraded,
+            AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, ExcessBytes, GaveUp,
+            NotKept, ServerAnnouncedAtOnce, Undrained, Upgraded,
         };
         matches!(
             self,
             Undrained
+                | ExcessBytes
                 | ClientAtOnce
                 | ClientRenewed
                 | ClientAnnounced

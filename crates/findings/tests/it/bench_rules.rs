@@ -81,6 +81,12 @@ fn closed(kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
 
 /// The same in a run, with connections that end at this point.
 fn closed_at(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64)]) -> Finding {
+    let facts = facts_of(run, point, kinds);
+    of_rule(&facts, "server-closes-early").unwrap()
+}
+
+/// The facts about connections that ended at this point.
+fn facts_of(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64)]) -> BenchFacts {
     let mut tally = Tally::new();
     let each = kinds
         .iter()
@@ -117,8 +123,22 @@ fn closed_at(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64
     // a run without a measured request has no findings
     exchange(&mut tally, 0, Reuse::Reused, 1);
     round(&mut tally, 0);
-    let facts = BenchFacts::new(run, &tally, &[]).unwrap();
-    of_rule(&facts, "server-closes-early").unwrap()
+    BenchFacts::new(run, &tally, &[]).unwrap()
+}
+
+#[test]
+fn bytes_after_a_response_are_the_reason_for_new_connections() {
+    let facts = facts_of(&run(&[true]), ClosePoint::AfterExcess, &[(20, None, 1)]);
+    let finding = of_rule(&facts, "bytes-after-response").unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(
+        finding.evidence.contains("closed 20 of 20"),
+        "{}",
+        finding.evidence
+    );
+    assert!(of_rule(&facts, "server-closes-early").is_none());
+    let facts = facts_of(&run(&[true]), ClosePoint::AfterExchange, &[(20, None, 1)]);
+    assert!(of_rule(&facts, "bytes-after-response").is_none());
 }
 
 #[test]

@@ -69,6 +69,7 @@ pub(crate) fn card(server: Option<&str>) -> ServerProfile {
             connection: None,
             keep_alive: None,
             forbidden: Vec::new(),
+            excess: None,
         }],
         requests: Some(RequestLimit {
             http: Protocol::Http11,

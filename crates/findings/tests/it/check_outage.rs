@@ -11,6 +11,7 @@ fn closed(how: CloseKind) -> Ended {
         how,
         announced: false,
         unsolicited_status: None,
+        error: None,
     }
 }
 

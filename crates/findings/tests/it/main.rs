@@ -1,6 +1,7 @@
 //! What `findings` promises, seen from outside.
 
 mod bench_rules;
+mod check_kept;
 mod check_limits;
 mod check_outage;
 mod compare;

@@ -32,6 +32,9 @@ pub enum ClosePoint {
     Unused,
     /// Right after a complete exchange, or as announced.
     AfterExchange,
+    /// After bytes of the server behind a complete response that belong to no response: the client
+    /// has to close.
+    AfterExcess,
     /// While no exchange was in flight.
     Idle,
     /// Within an exchange.
@@ -141,6 +144,9 @@ impl Probes {
 pub enum EndedBy {
     /// We, or the watched client, closed it.
     Client,
+    /// We, or the watched client, closed it because the server sent bytes after a response that
+    /// belong to no response.
+    ExcessBytes,
     /// The server closed it after an announcement.
     ServerAnnounced,
     /// The server closed it without an announcement.
@@ -156,6 +162,7 @@ impl EndedBy {
     pub fn id(self) -> &'static str {
         match self {
             EndedBy::Client => "client",
+            EndedBy::ExcessBytes => "excess-bytes",
             EndedBy::ServerAnnounced => "server-announced",
             EndedBy::Server => "server",
             EndedBy::ServerReset => "server-reset",
@@ -174,6 +181,9 @@ impl Close {
     /// The class that this end is counted in.
     pub fn ended_by(&self) -> EndedBy {
         match (self.by, self.how) {
+            (Some(Side::Client), _) if self.moment == Some(ClosePoint::AfterExcess) => {
+                EndedBy::ExcessBytes
+            }
             (Some(Side::Client), _) => EndedBy::Client,
             (Some(Side::Server), Some(CloseKind::Rst)) => EndedBy::ServerReset,
             (Some(Side::Server), _) if self.announced_by == Some(Side::Server) => {

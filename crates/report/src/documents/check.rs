@@ -607,6 +607,9 @@ fn end_of_wait(silent: Option<f64>, seen: Option<&CloseFacts>) -> String {
 /// How a connection ended that showed no end, and on which a request got no response.
 const NO_RESPONSE: &str = "no response";
 
+/// A limit of which only ends with error responses were seen.
+const NOT_MEASURED: &str = "not measured";
+
 /// What is limited, announced, measured, and how the connection ended.
 type Limit = (String, Cell, Cell, String);
 
@@ -625,6 +628,10 @@ fn limits(facts: &CheckFacts) -> Section {
         let between = match facts.keeps() {
             Some(false) => "not kept".into(),
             _ => limit(idle.measured_s, idle.at_least_s, silent),
+        };
+        let between = match facts.error_close {
+            Some(_) if between.is_absent() => NOT_MEASURED.into(),
+            _ => between,
         };
         let end = end_of_wait(silent, idle.ended.as_ref());
         rows.push((
@@ -657,6 +664,14 @@ fn limits(facts: &CheckFacts) -> Section {
             limit,
             end,
         ));
+    } else if facts.error_close.is_some() {
+        let limit = (
+            "requests".to_owned(),
+            none(),
+            NOT_MEASURED.into(),
+            String::new(),
+        );
+        rows.push(limit);
     }
     if let Some(age) = &facts.max_age {
         let limit = measured(age.measured_s, age.at_least_s);
@@ -679,6 +694,13 @@ fn limits(facts: &CheckFacts) -> Section {
         .any(|row| matches!(row.2.value, Value::AtLeast(_)))
     {
         table = table.note("≥: the limit was not reached while the check watched.");
+    }
+    if let Some(error) = &facts.error_close {
+        table = table.note(text!(
+            "not measured: the server closes with error responses ({} after {}).",
+            error.status.to_string(),
+            counted(u64::from(error.requests), "request")
+        ));
     }
     let race = facts.race.as_ref();
     let race = race.map(|race| {

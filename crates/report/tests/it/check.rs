@@ -51,6 +51,7 @@ fn version(http: Protocol, tls: TlsVersion) -> VersionResult {
         connection: (http == Protocol::Http10 && spoken).then(|| "close".to_owned()),
         keep_alive: (http == Protocol::Http11 && spoken).then(|| "timeout=5, max=100".to_owned()),
         forbidden: Vec::new(),
+        excess: None,
     }
 }
 
@@ -94,6 +95,7 @@ fn ended(how: CloseKind, announced: bool) -> Ended {
         how,
         announced,
         unsolicited_status: None,
+        error: None,
     }
 }
 

@@ -23,6 +23,7 @@ fn connection(role: DrainRole, http: Protocol, announced: Option<u64>) -> DrainC
         how: CloseKind::Fin,
         announced: announced.is_some(),
         unsolicited_status: None,
+        error: None,
     };
     DrainConnection {
         role,

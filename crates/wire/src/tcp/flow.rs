@@ -84,8 +84,12 @@ impl Flow {
     pub fn is_reopened_by(&self, from: Side, segment: &Segment<'_>) -> bool {
         let opens = from == Side::Client && segment.syn && segment.ack.is_none();
         let has_segments = self.client.facts().segments + self.server.facts().segments > 0;
-        let start = self.client.start().or(self.client_start);
-        opens && has_segments && start != Some(segment.seq.wrapping_add(1))
+        opens && has_segments && self.client_start() != Some(segment.seq.wrapping_add(1))
+    }
+
+    /// The client's first sequence number after its SYN, or of its first captured segment.
+    pub fn client_start(&self) -> Option<u32> {
+        self.client.start().or(self.client_start)
     }
 
     /// Adds a segment, and passes on the data of either direction that is in order now. While one

@@ -495,3 +495,29 @@ fn replies_that_the_server_does_not_read_do_not_accumulate() {
     );
     assert!(sent.len() < 200_000, "{} bytes wait", sent.len());
 }
+
+#[test]
+fn bytes_after_a_response_are_counted_in_any_pieces() {
+    let excess = |bytes: &[u8], length: usize| {
+        let mut out = Vec::new();
+        let mut http = state(Protocol::Http11, Detail::Outcome, 1, &mut out);
+        http.begin(&get(), 1, Nanos(0).into(), false, None, &mut out);
+        for piece in bytes.chunks(length) {
+            http.receive(piece, at(1), &mut FirstExchange::default(), &mut out);
+        }
+        let HttpState::Http1(http1) = http else {
+            panic!("HTTP/1 was begun");
+        };
+        (http1.excess, http1.unsolicited_status, http1.state())
+    };
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhel".to_vec();
+    let with = |more: &[u8]| [&response, more].concat();
+    let unsolicited = b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n";
+    for length in [1, 2, 7, 1_000] {
+        assert_eq!(excess(&response, length), (0, None, State::Ready));
+        assert_eq!(excess(&with(b"lo"), length), (2, None, State::Over));
+        assert_eq!(excess(&with(b"\r\n"), length), (2, None, State::Over));
+        let late = excess(&with(unsolicited), length);
+        assert_eq!(late, (0, Some(408), State::Over));
+    }
+}

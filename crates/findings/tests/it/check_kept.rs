@@ -1,0 +1,184 @@
+//! Servers that keep only a part of their connections, and ends of connections that are no limits.
+
+use crate::check_limits::{OK, at, card, found, idle, limits, passes};
+use intact_findings::Severity;
+use intact_findings::check::CheckFacts;
+use intact_ledger::server_profile::{
+    Ended, ErrorClose, IdleWait, MaxAge, RequestLimit, ServerProfile, WATERFALL,
+};
+use intact_ledger::{CloseKind, ConnectionId, Exchange, Nanos, Protocol, Reuse, Row, Side, Span};
+
+/// The end of a connection that the last response announced; `status` if that was an error.
+fn closed(status: Option<u16>, requests: u32) -> Ended {
+    Ended {
+        by: Some(Side::Server),
+        how: CloseKind::Fin,
+        announced: true,
+        unsolicited_status: None,
+        error: status.map(|status| ErrorClose { status, requests }),
+    }
+}
+
+/// An end right after a response.
+fn at_once(ended: Ended) -> IdleWait {
+    IdleWait {
+        span: Span::new(at(10.0), at(10.000_068)),
+        ended: Some(ended),
+        next: None,
+    }
+}
+
+/// Connections that carried this number of requests each.
+fn waterfall(connections: &[u32]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (nth, requests) in connections.iter().enumerate() {
+        for ordinal in 1..=*requests {
+            let mut one = Exchange::new(rows.len() as u64, Nanos(0));
+            one.end = Nanos(1_000_000);
+            one.connection = Some(ConnectionId(nth as u64));
+            one.tag = Some(WATERFALL.into());
+            one.status = Some(200);
+            one.reuse = Some(Reuse::of_position(ordinal));
+            rows.push(Row::Exchange(Box::new(one)));
+        }
+    }
+    rows
+}
+
+/// A card of a server that closes with the first response of HTTP/1.1.
+fn closing() -> ServerProfile {
+    let mut card = card(None);
+    card.versions[0].reused = Some(false);
+    card.versions[0].says_kept = Some(false);
+    card
+}
+
+#[test]
+fn ends_with_error_responses_are_no_limits() {
+    let end = closed(Some(429), 50);
+    let mut card = card(None);
+    let requests = card.requests.as_mut().unwrap();
+    (requests.answered, requests.last_announced) = (27, true);
+    requests.ended = Some(end);
+    let later = closed(Some(429), 52);
+    card.idle = Some(limits(&[at_once(later), at_once(later)]));
+    card.age = Some(MaxAge {
+        span: Span::new(at(20.0), at(20.001)),
+        answered: 1,
+        last_announced: true,
+        ended: Some(later),
+    });
+    let facts = CheckFacts::new(&card, &waterfall(&[3, 3]));
+    let limit = facts.idle_timeout.as_ref().unwrap();
+    assert_eq!((limit.measured_s, limit.at_least_s), (None, None));
+    assert!(facts.max_requests.is_none() && facts.max_age.is_none());
+    assert!(facts.settings.is_empty());
+    for rule in [
+        "idle-timeout-below-balancer",
+        "idle-timeout-race",
+        "max-requests-low",
+    ] {
+        assert!(found(&facts, rule).is_none(), "{rule}");
+    }
+    let verdict = facts.verdict.join(" ");
+    let reason = "the server closes with error responses (429 after 50 requests)";
+    assert!(verdict.contains(reason), "{verdict}");
+    for gate in ["idle-timeout >= 5s", "max-requests >= 100", "errors == 0"] {
+        assert!(!passes(&facts, gate), "{gate}");
+    }
+    // other connections may have shown a limit
+    card.idle = Some(limits(&[at_once(later), idle(7.0, OK)]));
+    let facts = CheckFacts::new(&card, &[]);
+    assert!(passes(&facts, "idle-timeout >= 5s"));
+}
+
+#[test]
+fn an_error_that_the_user_expects_is_a_response_like_others() {
+    let mut card = card(None);
+    let expected = "429".parse().unwrap();
+    card.contact.as_mut().unwrap().expect = Some(expected);
+    let requests = card.requests.as_mut().unwrap();
+    (requests.answered, requests.last_announced) = (27, true);
+    requests.ended = Some(closed(Some(429), 50));
+    let facts = CheckFacts::new(&card, &[]);
+    assert_eq!(facts.max_requests.unwrap().measured, Some(27));
+}
+
+#[test]
+fn a_server_that_keeps_some_connections_is_not_one_that_keeps_none() {
+    let mut card = closing();
+    let end = closed(None, 0);
+    card.requests = card.requests.map(|one| RequestLimit {
+        answered: 1,
+        last_announced: true,
+        ended: Some(end),
+        ..one
+    });
+    card.idle = Some(limits(&[at_once(end), idle(7.0, OK)]));
+    let facts = CheckFacts::new(&card, &waterfall(&[1, 3, 1, 3, 1]));
+    let finding = found(&facts, "connection-not-kept").unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(
+        finding.claim.contains("keeps some connections"),
+        "{}",
+        finding.claim
+    );
+    let counts = "2 of 6 connections";
+    assert!(finding.evidence.starts_with(counts), "{}", finding.evidence);
+    let verdict = facts.verdict.join(" ");
+    assert!(verdict.contains(counts), "{verdict}");
+    assert!(found(&facts, "max-requests-low").is_none());
+    let limit = facts.idle_timeout.as_ref().unwrap();
+    assert_eq!((limit.measured_s, limit.at_least_s), (None, Some(7.0)));
+    // none is kept
+    let facts = CheckFacts::new(&closing(), &waterfall(&[1, 1]));
+    let finding = found(&facts, "connection-not-kept").unwrap();
+    assert_eq!(finding.severity, Severity::Error);
+}
+
+#[test]
+fn a_server_of_http_1_0_keeps_connections_on_request() {
+    let mut card = closing();
+    card.versions[0].response_version = Some(Protocol::Http10);
+    let facts = CheckFacts::new(&card, &waterfall(&[3, 3]));
+    assert_eq!(facts.keeps(), Some(true));
+    let finding = found(&facts, "connection-not-kept").unwrap();
+    assert!(finding.claim.contains("only if"), "{}", finding.claim);
+    assert!(
+        finding.fix.contains("`Connection: keep-alive`"),
+        "{}",
+        finding.fix
+    );
+}
+
+#[test]
+fn a_body_without_length_needs_a_length_and_not_a_timeout() {
+    let fix = |connection: Option<&str>| {
+        let mut card = closing();
+        card.versions[0].connection = connection.map(str::to_owned);
+        let facts = CheckFacts::new(&card, &waterfall(&[1, 1]));
+        found(&facts, "connection-not-kept")
+            .unwrap()
+            .fix
+            .to_string()
+    };
+    assert!(fix(None).contains("`Content-Length`"));
+    assert!(!fix(None).contains("keepalive_timeout"));
+    assert!(fix(Some("close")).contains("keepalive_timeout"));
+}
+
+#[test]
+fn bytes_after_the_response_are_named_and_no_timeout_is_advised() {
+    let mut card = closing();
+    card.versions[0].says_kept = Some(true);
+    card.versions[0].excess = Some(2);
+    card.requests = card.requests.map(|one| RequestLimit { answered: 1, ..one });
+    let facts = CheckFacts::new(&card, &waterfall(&[1, 1]));
+    let finding = found(&facts, "bytes-after-response").unwrap();
+    assert!(finding.claim.contains("2 bytes"), "{}", finding.claim);
+    assert!(finding.fix.contains("`Content-Length`"), "{}", finding.fix);
+    assert!(found(&facts, "connection-not-kept").is_none());
+    assert!(facts.verdict[0].contains("2 bytes"), "{:?}", facts.verdict);
+    assert!(facts.max_requests.is_none());
+    assert!(!passes(&facts, "max-requests >= 1"));
+}
