@@ -112,7 +112,7 @@ impl Audit {
         if let Some(why) = input.trouble.borrow().as_deref() {
             scope.incomplete(
                 "input-damaged",
-                format!("{}: {why}; what came before was read", input.path.display()),
+                format!("{}{why}; what came before was read", input.prefix()),
             );
         }
         // a ledger holds its own caveats

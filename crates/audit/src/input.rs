@@ -54,9 +54,9 @@ impl Input {
         }
     }
 
-    /// Prefix of the caveats about the input.
+    /// Prefix of the caveats about the input: its file name, as in the title of the page.
     pub(crate) fn prefix(&self) -> String {
-        format!("{}: ", self.path.display())
+        format!("{}: ", name(&self.path))
     }
 
     /// The error of an input that breaks its format from the start.

@@ -167,7 +167,7 @@ pub(crate) fn read(
             break None;
         }
     };
-    let name = input.path.display();
+    let name = crate::input::name(&input.path);
     let counts = network.take_counts();
     match end {
         Some(End::Damaged(why)) if count == 0 => return Err(input.broken(why)),
