@@ -111,3 +111,22 @@ impl AuditError {
         caveats
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_named_and_lacks_no_traffic() {
+        let path = || PathBuf::from("a.log");
+        let denied = std::io::ErrorKind::PermissionDenied.into();
+        let io = AuditError::Io {
+            path: path(),
+            source: denied,
+        };
+        let caveats = AuditError::caveats(&[AuditError::Empty(path()), io]);
+        let incomplete: Vec<bool> = caveats.iter().map(|one| one.incomplete).collect();
+        assert_eq!(incomplete, [false, true]);
+        assert_eq!(caveats[0].message, "not read: a.log is empty");
+    }
+}

@@ -286,7 +286,9 @@ impl CheckFacts {
             None => idle.earliest_s,
         };
         let earliest = earliest.filter(|_| self.keeps() != Some(false))?;
-        let announced = idle.announced_s.map(f64::from);
+        // less than a second is announced as 0
+        let announced = idle.announced_s.filter(|&announced| announced > 0);
+        let announced = announced.map(f64::from);
         let lost = self
             .race
             .iter()

@@ -2,7 +2,8 @@
 //! rows of load generators.
 
 use crate::reading::{self, Outcome};
-use intact_audit::KeyLog;
+use intact_audit::{AuditError, KeyLog};
+use intact_ledger::export::csv;
 use intact_ledger::{Certainty, EndedBy, Failure, Protocol, Row};
 
 fn audited(name: &str) -> Outcome {
@@ -357,4 +358,12 @@ fn a_summary_is_refused_with_the_command_that_writes_requests() {
     let bytes = std::fs::read(reading::fixture("tools/oha-summary.json")).unwrap();
     let error = reading::bytes(&bytes, KeyLog::default()).unwrap_err();
     assert!(error.to_string().contains("--output-format csv"), "{error}");
+}
+
+#[test]
+fn the_csv_of_intact_is_refused_with_what_to_read_instead() {
+    let text = format!("{}0.1,0.0,0.0,0.0,0.1,0.0,200,0.1\n", csv::HEAD);
+    let error = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap_err();
+    assert!(matches!(error, AuditError::OwnCsv(_)), "{error}");
+    assert!(error.to_string().contains("--ledger"), "{error}");
 }

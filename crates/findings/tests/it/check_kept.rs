@@ -182,3 +182,20 @@ fn bytes_after_the_response_are_named_and_no_timeout_is_advised() {
     assert!(facts.max_requests.is_none());
     assert!(!passes(&facts, "max-requests >= 1"));
 }
+
+#[test]
+fn an_announced_timeout_of_0_is_no_client_setting() {
+    let mut card = card(None);
+    let ended = IdleWait {
+        span: Span::new(at(10.0), at(10.3)),
+        ended: Some(closed(None, 0)),
+        next: None,
+    };
+    let mut idle = limits(&[ended]);
+    idle.announced_s = Some(0);
+    card.idle = Some(idle);
+    let facts = CheckFacts::new(&card, &[]);
+    let options: Vec<_> = facts.settings.iter().map(|one| &one.option).collect();
+    let go = "IdleConnTimeout: 150 * time.Millisecond".to_owned();
+    assert!(options.contains(&&go), "{options:?}");
+}
