@@ -380,7 +380,7 @@ impl Counts {
     ) {
         self.is_coarse |= time_step.is_some();
         let end = exchange.end.after(time_step.unwrap_or(0));
-        // a client that gives up a request is ahead of whoever sees its close
+        // a client that gives up a request is ahead of the observer of its close
         let end = match exchange.outcome {
             Outcome::Failed(Failure::ClientClosed) => Nanos(end.0.saturating_sub(HAND_BACK)),
             _ => end,
