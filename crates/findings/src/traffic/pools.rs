@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// Connections that are followed at the same time.
 const LIVE: usize = 32_768;
-/// Pools that are followed at the same time.
+/// Pools from which on those without an open connection are dropped.
 const POOLS: usize = 16_384;
 /// Openings that wait until it is known whether a connection was idle.
 const WAITERS: usize = 1024;
@@ -125,6 +125,9 @@ pub(super) struct Pools {
     /// In the order of their openings.
     order: VecDeque<ConnectionId>,
     pools: HashMap<(usize, PoolOwner), Pool>,
+    /// From this number of pools on those without a connection are dropped, where it is more than
+    /// [`POOLS`].
+    next_sweep: usize,
     /// Idle connections of each destination, of any owner.
     idle: BTreeMap<usize, BTreeSet<(Nanos, ConnectionId)>>,
     /// Connections that ended without having carried anything.
@@ -376,8 +379,10 @@ impl Pools {
         if self.order.len() > 2 * LIVE {
             self.order.retain(|id| self.live.contains_key(id));
         }
-        if self.pools.len() >= POOLS {
+        if self.pools.len() >= POOLS.max(self.next_sweep) {
             self.pools.retain(|_, pool| pool.open > 0);
+            // where all are open, the next one would find nothing to drop either
+            self.next_sweep = 2 * self.pools.len();
         }
     }
 
