@@ -2,6 +2,7 @@
 
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 use intact_observe::KnownServers;
+use intact_units::number;
 
 /// A caveat about a limit of the result: the number of cases, its id, and the text after the
 /// number.
@@ -100,7 +101,7 @@ pub(crate) fn agreeing(count: u64, words: &str) -> String {
     let mut parts = words.splitn(3, ' ');
     let (Some(noun), Some(verb), Some(rest), 1) = (parts.next(), parts.next(), parts.next(), count)
     else {
-        return format!("{count} {words}");
+        return format!("{} {words}", number::count(count));
     };
     let noun = noun.strip_suffix('s').unwrap_or(noun);
     let verb = match verb {
