@@ -9,6 +9,7 @@ mod coverage;
 mod faults;
 mod golden;
 mod observe;
+mod openings;
 mod requirement;
 mod traffic_rules;
 mod verdict;
