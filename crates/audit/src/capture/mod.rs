@@ -28,7 +28,7 @@ pub use ladder::{Ladder, LadderStep};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::format::Format;
-use crate::input::Input;
+use crate::input::{Input, name};
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
 use connection_table::PacketCounts;
@@ -167,7 +167,7 @@ pub(crate) fn read(
             break None;
         }
     };
-    let name = crate::input::name(&input.path);
+    let name = name(&input.path);
     let counts = network.take_counts();
     match end {
         Some(End::Damaged(why)) if count == 0 => return Err(input.broken(why)),

@@ -8,8 +8,7 @@ use crate::failure_remedy::{failure_remedy, failure_words};
 use crate::figures::{Requests, add_counts};
 use crate::finding::{Finding, Severity};
 use crate::reuse_delay::{Arrivals, FIX, ReuseDelay};
-use crate::rules::OF_ERRORS;
-use crate::rules::WHY_RESET;
+use crate::rules::{OF_ERRORS, WHY_RESET};
 use crate::statement::{Statement, Value, connections, counts, nanos, requests, statement};
 use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
 use intact_units::plural::counted;
@@ -138,7 +137,8 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     let of_errors = variant.ended_with_errors;
     let are_errors = of_errors * 2 > closed;
     let pause = variant.pause.filter(|_| after < ONE_REQUEST);
-    let (severity, claim, fix) = match (variant.carried_beyond_closes, different) {
+    let beyond = variant.carried_beyond_closes;
+    let (severity, claim, fix) = match (pause, beyond, different) {
         _ if are_errors => (
             Severity::Warning,
             statement!(
@@ -156,15 +156,15 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
             WHY_RESET,
         ),
-        _ if pause.is_some() => (
+        (Some(pause), ..) => (
             Severity::Warning,
             statement!(
                 "the server closes connections after one request or within the pause of {pause} (--idle)",
-                pause = nanos(pause.map_or(0.0, |pause| pause.as_nanos() as f64))
+                pause = nanos(pause.as_nanos() as f64)
             ),
             IDLE_LIMIT,
         ),
-        (Some(most), _) => (
+        (None, Some(most), _) => (
             Severity::Info,
             statement!(
                 "the server ended {closed} that others outlived: these carried up to {most}",
@@ -173,7 +173,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
             SINGLE_CLOSES,
         ),
-        (None, Some((least, most))) => (
+        (None, None, Some((least, most))) => (
             Severity::Warning,
             statement!(
                 "the server closes connections after {least} to {most} requests: no limit of requests explains that",
@@ -182,7 +182,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
             NO_REQUEST_LIMIT,
         ),
-        (None, None) => (
+        (None, None, None) => (
             Severity::Warning,
             statement!(
                 "the server closes connections after {carried}",

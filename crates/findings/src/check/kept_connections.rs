@@ -59,10 +59,8 @@ impl KeptConnections {
             let first_is_error = is_error(card, exchange.status);
             waterfall.entry(id).or_insert((0, first_is_error)).0 += 1;
         }
-        let is_cut_off = |one: &&intact_ledger::server_profile::Skipped| {
-            one.cut_off && one.probe == super::WATERFALL_PROBE
-        };
-        if card.skipped.iter().find(is_cut_off).is_some() {
+        let mut skipped = card.skipped.iter();
+        if skipped.any(|one| one.cut_off && one.probe == super::WATERFALL_PROBE) {
             // the last connection may have ended with the probe
             waterfall.pop_last();
         }

@@ -93,20 +93,15 @@ impl OpenReason {
                 Some(last) => !last.is_read && at_once,
                 None => close.exchanges.is_none(),
             };
+        let is_cut =
+            close.moment == Some(ClosePoint::MidExchange) || last.is_some_and(|last| !last.ok);
         match (close.by, announced) {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried),
-            (by, _)
-                if close.moment == Some(ClosePoint::MidExchange)
-                    || last.is_some_and(|last| !last.ok) =>
-            {
-                match by {
-                    Some(Side::Client) => OpenReason::GaveUp,
-                    _ => OpenReason::Broken,
-                }
-            }
+            (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
+            _ if is_cut => OpenReason::Broken,
             (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
                 OpenReason::Broken
             }

@@ -272,12 +272,13 @@ impl Tracker {
                 self.correct(live.destination, waiter, why);
             }
             let owner = (live.destination, live.party);
-            let newest = self.pools.opened_just_before(owner, close.at);
             // its response was over by then, or the client did not wait for the end of it
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             let was_over = |at| live.last.as_ref().is_some_and(|last| last.end <= at);
-            let newest = newest.filter(|newest| is_given_up || was_over(newest.at));
-            if let Some(newest) = newest.filter(|_| !replaced) {
+            if !replaced
+                && let Some(newest) = self.pools.opened_just_before(owner, close.at)
+                && (is_given_up || was_over(newest.at))
+            {
                 self.correct(live.destination, newest, Some(why));
                 replaced = true;
             }

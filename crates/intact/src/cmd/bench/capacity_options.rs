@@ -6,8 +6,7 @@ use anyhow::anyhow;
 use intact_experiment::{RequestRate, WhenBusy};
 use intact_findings::capacity::Conditions;
 use intact_ledger::{CapacityTerms, Nanos, OverloadTerms, SearchTerms};
-use intact_units::duration;
-use intact_units::number;
+use intact_units::{duration, number};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
