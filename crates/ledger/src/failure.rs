@@ -23,6 +23,14 @@ impl Outcome {
         self == Outcome::Ok
     }
 
+    /// Whether the whole response came, whatever it says.
+    pub fn is_whole(self) -> bool {
+        matches!(
+            self.failure(),
+            None | Some(Failure::UnexpectedStatus | Failure::GrpcStatus)
+        )
+    }
+
     /// Whether the server refused to process the request (RFC 9113 sections 6.8 and 8.7).
     pub fn is_refusal(self) -> bool {
         self == Outcome::Failed(Failure::Refusal)

@@ -5,8 +5,8 @@ use intact_findings::bench::BenchFacts;
 use intact_findings::{Finding, Severity};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Nanos, Probes, Producer, Protocol, Reuse, Round, Run, Side, Sink, Span, Tally,
-    Vantage, Variant,
+    Exchange, Failure, Nanos, Outcome, Probes, Producer, Protocol, Reuse, Round, Run, Side, Sink,
+    Span, Tally, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -152,10 +152,12 @@ fn ends_that_come_with_errors_are_no_limit() {
     assert!(cut.fix.starts_with("Remove the errors first"));
     // error responses that announce the end
     let mut tally = Tally::new();
-    for status in [200, 503] {
+    // the end of the cut response counts with its close
+    let cut = Outcome::Failed(Failure::Truncated);
+    for (status, outcome) in [(200, Outcome::Ok), (503, Outcome::Ok), (503, cut)] {
         let mut one = Exchange::new(1, Nanos(0));
         (one.variant, one.round, one.status) = (Some(0), Some(1), Some(status));
-        one.close_sent_by = Some(Side::Server);
+        (one.outcome, one.close_sent_by) = (outcome, Some(Side::Server));
         tally.record(Event::Exchange(&one));
     }
     let cell = tally.of_variant(0).next().unwrap();

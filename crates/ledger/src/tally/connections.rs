@@ -97,7 +97,9 @@ impl Connections {
     /// Notes what an exchange shows of its connection.
     #[inline]
     pub(super) fn exchange(&mut self, exchange: &Exchange) {
-        let is_error = exchange.status.is_some_and(|status| status >= 400);
+        // an end within the response is counted with the close
+        let is_error =
+            exchange.outcome.is_whole() && exchange.status.is_some_and(|status| status >= 400);
         if is_error && exchange.close_sent_by == Some(Side::Server) {
             add(&mut self.ended_with_errors, 1);
         }
