@@ -154,7 +154,7 @@ impl Comparison {
         if self.programs.iter().any(Program::is_cut) {
             caveats.push(Caveat::new(
                 "cut-round",
-                "a round that did not come to its end is left out",
+                "a round that not every program completed is left out",
             ));
         }
         CompareFacts {
@@ -209,16 +209,15 @@ impl Sink for Comparison {
         if let Event::Caveat(caveat) = event {
             self.caveat(caveat);
         }
-        let program = event
-            .variant()
-            .and_then(|variant| self.programs.get_mut(variant as usize));
+        let variant = event.variant().map(|variant| variant as usize);
+        let program = variant.and_then(|variant| self.programs.get_mut(variant));
         let Some(program) = program else { return };
         match event {
             Event::Round(round) => {
-                let facts = program.end(TrafficAnalysis::new(&self.run));
-                if round.round != WARMUP {
-                    let wall = Some(round.span.nanos());
-                    program.take(round.round, wall, round.client_cpu, &facts);
+                program.end(round, TrafficAnalysis::new(&self.run));
+                // what is compared has run in every program
+                if self.programs.iter().all(|one| one.has_ended(round.round)) {
+                    self.programs.iter_mut().for_each(Program::count_ended);
                 }
             }
             other => program.record(other),

@@ -1,11 +1,12 @@
 //! One of the programs: figures of each of its rounds, sums over them, its findings and in how many
 //! rounds they stood.
 
+use super::WARMUP;
 use crate::figures::{NANOS_PER_MS, ObservedCounts, embeds};
 use crate::finding::Finding;
 use crate::traffic::{ObservedFacts, TrafficAnalysis};
 use crate::unobserved::Unobserved;
-use intact_ledger::{Event, Failure, Handshake, Run, Sink};
+use intact_ledger::{Event, Failure, Handshake, Round, Run, Sink};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -117,7 +118,17 @@ pub(super) struct Program {
     live: TrafficAnalysis,
     /// Whether something was recorded since the last end of a round.
     begun: bool,
+    /// The last round, while another program has not ended it.
+    waiting: Option<EndedRound>,
     facts: ProgramFacts,
+}
+
+/// A round of one program.
+pub(super) struct EndedRound {
+    round: u32,
+    wall: Option<u64>,
+    cpu: Option<u64>,
+    facts: ObservedFacts,
 }
 
 impl Program {
@@ -125,6 +136,7 @@ impl Program {
         Program {
             live: TrafficAnalysis::new(run),
             begun: false,
+            waiting: None,
             facts: ProgramFacts {
                 name: name.to_owned(),
                 ..ProgramFacts::default()
@@ -137,10 +149,29 @@ impl Program {
         self.live.record(event);
     }
 
-    /// Ends a round; the next one begins with `fresh`.
-    pub(super) fn end(&mut self, fresh: TrafficAnalysis) -> ObservedFacts {
+    /// Ends a round, which waits for the other programs; the next one begins with `fresh`.
+    pub(super) fn end(&mut self, round: &Round, fresh: TrafficAnalysis) {
         self.begun = false;
-        std::mem::replace(&mut self.live, fresh).facts()
+        let facts = std::mem::replace(&mut self.live, fresh).facts();
+        self.waiting = (round.round != WARMUP).then(|| EndedRound {
+            round: round.round,
+            wall: Some(round.span.nanos()),
+            cpu: round.client_cpu,
+            facts,
+        });
+    }
+
+    /// Whether this round waits for other programs.
+    pub(super) fn has_ended(&self, round: u32) -> bool {
+        let waiting = self.waiting.as_ref();
+        waiting.is_some_and(|waiting| waiting.round == round)
+    }
+
+    /// Counts the round that waited.
+    pub(super) fn count_ended(&mut self) {
+        if let Some(ended) = self.waiting.take() {
+            self.take(ended.round, ended.wall, ended.cpu, &ended.facts);
+        }
     }
 
     pub(super) fn rounds(&self) -> u32 {
@@ -148,7 +179,7 @@ impl Program {
     }
 
     pub(super) fn is_cut(&self) -> bool {
-        self.begun
+        self.begun || self.waiting.is_some()
     }
 
     pub(super) fn take(

@@ -458,6 +458,9 @@ fn a_round_that_was_cut_off_is_left_out_and_said() {
     assert_eq!(facts.rounds, 0);
     assert!(facts.caveats.iter().any(|caveat| caveat.id == "cut-round"));
     assert!(facts.verdict[0].contains("nothing to compare"));
+    // the baseline's round has no partner, so it is in no figure either
+    assert_eq!(facts.variants[0].rounds, []);
+    assert_eq!(facts.variants[0].requests.total, 0);
 }
 
 #[test]
