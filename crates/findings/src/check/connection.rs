@@ -172,16 +172,16 @@ fn kept(facts: &CheckFacts) -> String {
         };
         match (idle.measured_s, idle.at_least_s) {
             (Some(measured), _) => Some(format!(
-                "an idle one for {}{announced}",
+                "idle for {}{announced}",
                 timer(measured * 1e3)
             )),
             // without its age, this is all that is known
             (None, Some(least)) if idle.last_announced && age.is_none() => Some(format!(
-                "an idle one for {} and one more request{announced}",
+                "idle for {} and one more request{announced}",
                 timer(least * 1e3)
             )),
             (None, Some(least)) => Some(format!(
-                "an idle one for {} and longer{announced}",
+                "idle for {} or longer{announced}",
                 timer(least * 1e3)
             )),
             (None, None) => None,
@@ -191,13 +191,13 @@ fn kept(facts: &CheckFacts) -> String {
         .max_requests
         .as_ref()
         .and_then(|max| match (max.measured, max.at_least) {
-            (Some(measured), _) => Some(format!("for {}", counted(measured.into(), "request"))),
+            (Some(measured), _) => Some(format!("up to {}", counted(measured.into(), "request"))),
             (None, Some(least)) => {
-                Some(format!("for {} and more", counted(least.into(), "request")))
+                Some(format!("for at least {}", counted(least.into(), "request")))
             }
             (None, None) => None,
         });
-    let age = age.map(|age| format!("to an age of {} at most", timer(age * 1e3)));
+    let age = age.map(|age| format!("up to an age of {}", timer(age * 1e3)));
     let parts: Vec<String> = waited.into_iter().chain(most).chain(age).collect();
     let kept = if parts.is_empty() {
         KEEPS.to_owned()

@@ -110,7 +110,7 @@ fn an_idle_time_with_a_response_passes_a_gate() {
     let facts = with_idle(&[idle(7.6, OK), idle(5.0, OK)]);
     assert_eq!(facts.idle_timeout.as_ref().unwrap().at_least_s, Some(7.6));
     assert!(passes(&facts, "idle-timeout >= 5s"));
-    assert!(facts.verdict[0].contains("an idle one for 7.6 s and longer"));
+    assert!(facts.verdict[0].contains("idle for 7.6 s or longer"));
     assert!(found(&facts, "no-response-after-idle").is_none());
 }
 
@@ -173,7 +173,7 @@ fn an_age_that_ends_idle_connections_is_named() {
     assert!(facts.idle_timeout.as_ref().unwrap().last_announced);
     let first = &facts.verdict[0];
     assert!(
-        first.ends_with("110 requests and more, to an age of 2.4 s at most."),
+        first.ends_with("at least 110 requests, up to an age of 2.4 s."),
         "{first}"
     );
 }
