@@ -5,6 +5,7 @@ use crate::server::{ServeError, listen};
 use crate::tls;
 use intact_client::quic::QuicServerTls;
 use intact_wire::h3::ErrorCode;
+use quinn::udp::UdpSocketState;
 use quinn::{Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use socket2::{Domain, Socket, Type};
 use std::io;
@@ -81,6 +82,8 @@ fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&address.into())?;
+    // what the event loop will ask of the system is refused here, before the port is announced
+    UdpSocketState::new((&socket).into())?;
     Ok(socket.into())
 }
 
