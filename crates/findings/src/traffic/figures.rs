@@ -54,6 +54,9 @@ pub struct Figures {
     pub setup_wait_ms: Option<f64>,
     /// `setup_wait_ms` as a share of `outbound_ms`.
     pub setup_wait_share: Option<f64>,
+    /// `setup_wait_ms` without that of avoidable connections.
+    #[serde(skip)]
+    pub(crate) needed_setup_ms: Option<f64>,
     /// Reuses within 5 ms of the last response on a connection that carries one request at a time:
     /// these requests may have waited in the client for a connection. Absent where no idle
     /// time is known.
@@ -199,6 +202,7 @@ impl Figures {
             lost_share: share_of(lost_ms, outbound_ms),
             setup_wait_ms,
             setup_wait_share: share_of(setup_wait_ms, outbound_ms),
+            needed_setup_ms: setup_wait_ms.map(|ms| (ms - wasted_ms.unwrap_or(0.0)).max(0.0)),
             back_to_back: (counts.single_reuses > 0).then_some(counts.back_to_back),
             back_to_back_share: share(counts.back_to_back, counts.single_reuses),
             resumed_share,
@@ -229,8 +233,11 @@ impl Figures {
         let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
         self.counts.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time
-        let seen = figures().filter(|one| one.requests.total > 0);
-        let (wasted, time): (Vec<_>, Vec<_>) = seen.map(|one| (one.wasted_ms, one.time_ms)).unzip();
+        let seen = || figures().filter(|one| one.requests.total > 0);
+        let needed_setup: f64 = seen().filter_map(|one| one.needed_setup_ms).sum();
+        self.needed_setup_ms = self.setup_wait_ms.map(|_| needed_setup);
+        let (wasted, time): (Vec<_>, Vec<_>) =
+            seen().map(|one| (one.wasted_ms, one.time_ms)).unzip();
         let of_requests: f64 = wasted.into_iter().flatten().sum();
         self.time_ms = self.outbound_ms.map(|_| time.into_iter().flatten().sum());
         self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.time_ms);

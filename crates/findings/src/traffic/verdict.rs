@@ -238,15 +238,14 @@ fn waits(totals: &Figures) -> Vec<String> {
             whole_percent(share)
         ));
     }
-    let needless = totals.wasted_share.unwrap_or(0.0);
-    if let (Some(setup), Some(share)) = (totals.setup_wait_ms, totals.setup_wait_share)
-        && share - needless >= NOTEWORTHY
+    if let (Some(needed), Some(all)) = (totals.needed_setup_ms, totals.outbound_ms)
+        && needed >= NOTEWORTHY * all
+        && all > 0.0
     {
-        let needed = setup - totals.wasted_ms.unwrap_or(0.0);
         said.push(format!(
             "{} of {outbound} ({}) was setup of needed connections that requests waited for. Only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
             time(needed),
-            whole_percent(share - needless)
+            whole_percent(needed / all)
         ));
     }
     said

@@ -5,8 +5,9 @@ use crate::golden::{golden, replay};
 use intact_findings::requirement::Requirement;
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
-    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, Nanos, Origin,
-    Outcome, Owner, Producer, Protocol, Reuse, Run, Scheme, Setup, SetupPhase, Sink, Span, Vantage,
+    Certainty, Close, CloseKind, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
+    Event, Exchange, Failure, Nanos, Origin, Outcome, Owner, Probes, Producer, Protocol, Reuse,
+    Run, Scheme, Setup, SetupPhase, Side, Sink, Span, Vantage,
 };
 
 const MS: u64 = 1_000_000;
@@ -19,6 +20,11 @@ type Request = (u64, u64, u64, Outcome);
 /// The facts of connections that open in `setup` milliseconds at their first request, in the order
 /// of the requests' ends.
 fn facts(protocol: Protocol, setup: u64, requests: &[Request]) -> ObservedFacts {
+    observed(protocol, setup, requests).facts()
+}
+
+/// The events of [`facts`].
+fn observed(protocol: Protocol, setup: u64, requests: &[Request]) -> TrafficAnalysis {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
     let mut observed = TrafficAnalysis::new(&run);
@@ -63,7 +69,7 @@ fn facts(protocol: Protocol, setup: u64, requests: &[Request]) -> ObservedFacts 
         }
         observed.record(Event::Exchange(&one));
     }
-    observed.facts()
+    observed
 }
 
 fn ok(id: u64, at: u64, end: u64) -> Request {
@@ -119,6 +125,45 @@ fn a_cold_pool_is_no_all_clear() {
     assert!(!facts.verdict[0].contains(CLEAR), "{:?}", facts.verdict);
     let setup = "480 ms of 880 ms (55 %) was setup of needed connections that requests waited for";
     assert!(facts.verdict[1].starts_with(setup), "{:?}", facts.verdict);
+}
+
+#[test]
+fn setups_of_connections_of_another_protocol_are_no_part_of_what_requests_waited_for() {
+    let mut observed = observed(Protocol::Http11, 60, &in_turn(4, 50));
+    for id in 100..110 {
+        let at = Nanos(id * 100 * MS);
+        let end = Nanos(at.0 + 50 * MS);
+        let mut one = Connection::new(ConnectionId(id), at);
+        one.peer = Some("127.0.0.1:6379".parse().unwrap());
+        one.protocol = Some(Protocol::Redis);
+        one.setup.connect = Some(Span::new(at, end));
+        observed.record(Event::Opened(&one));
+        observed.record(Event::Closed(&Closed {
+            connection: one.id,
+            variant: None,
+            round: None,
+            close: Close {
+                at: end,
+                by: Some(Side::Client),
+                how: Some(CloseKind::Fin),
+                other_end: None,
+                announced_by: None,
+                moment: None,
+                exchanges: None,
+                bytes: ConnectionBytes::default(),
+                probes: Probes::default(),
+            },
+        }));
+    }
+    let facts = observed.facts();
+    assert!(
+        facts.totals.wasted_ms > Some(400.0),
+        "{:?}",
+        facts.totals.wasted_ms
+    );
+    let setup = "60.0 ms of 400 ms (15 %) was setup of needed connections";
+    let is_said = facts.verdict.iter().any(|one| one.starts_with(setup));
+    assert!(is_said, "{:?}", facts.verdict);
 }
 
 #[test]
