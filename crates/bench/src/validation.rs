@@ -191,7 +191,7 @@ pub(crate) fn check(config: &Config, choices: &[AxisValues]) -> Result<(), Confi
     positive("--timeout", config.timeout.as_nanos() as u64)?;
     let connections = choices
         .iter()
-        .map(|choice| u64::from(choice.concurrency))
+        .map(AxisValues::connections)
         .max()
         .unwrap_or(1);
     let needed = connections + OTHER_DESCRIPTORS;

@@ -169,6 +169,13 @@ pub enum AxisError {
 }
 
 impl AxisValues {
+    /// Connections at once. Without keep-alive a connection carries one request, so there is one
+    /// for each stream: every variant has `concurrency * streams` requests at once.
+    pub fn connections(&self) -> u64 {
+        let of_each = if self.keepalive { 1 } else { self.streams };
+        u64::from(self.concurrency) * u64::from(of_each)
+    }
+
     /// Reads the axes of a variant of a bench. Axes that are not those of a bench are ignored.
     pub fn of(variant: &Variant) -> Result<AxisValues, AxisError> {
         AxisValues::read(&variant.name, &variant.axes)

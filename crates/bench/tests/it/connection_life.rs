@@ -51,6 +51,36 @@ fn a_connection_is_closed_after_the_requests_that_the_limit_allows() {
 }
 
 #[test]
+fn without_keep_alive_there_is_a_connection_for_each_stream() {
+    for keepalive in [true, false] {
+        let (record, totals) = against(
+            "/delay/20",
+            |_| {},
+            |config| {
+                config.axes.http = vec![Protocol::Http2];
+                config.axes.keepalive = vec![keepalive];
+                config.axes.streams = vec![4];
+                config.length = Length::Exchanges(16);
+                config.rounds = Some(1);
+            },
+        );
+        assert_same_counts(&record, &totals);
+        let of_round = record.rows.iter().filter_map(|row| match row {
+            Row::Exchange(one) if one.round == Some(1) && !one.warmup => Some(one),
+            _ => None,
+        });
+        let spans: Vec<(Nanos, Nanos)> = of_round.map(|one| (one.at, one.end)).collect();
+        let at_once = spans.iter().map(|&(at, _)| {
+            let under_way = spans
+                .iter()
+                .filter(|&&(start, end)| start <= at && at < end);
+            under_way.count()
+        });
+        assert_eq!(at_once.max(), Some(4), "keepalive={keepalive}");
+    }
+}
+
+#[test]
 fn a_connection_that_is_too_old_is_replaced() {
     let (record, totals) = against(
         "/",

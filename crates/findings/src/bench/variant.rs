@@ -320,7 +320,7 @@ impl VariantFacts {
         let measured = MeasuredRounds::new(index, tally);
         let all = &measured.all;
         let (requests, reused) = measured.requests();
-        let connections = measured.connections(axes.concurrency.into());
+        let connections = measured.connections(axes.connections());
         let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
         let seconds = measured.seconds();
         let open_loop = axes
