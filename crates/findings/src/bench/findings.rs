@@ -229,12 +229,20 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
     })
 }
 
-/// The setup of the connections beyond those needed: in milliseconds, and as a share of the time of
-/// all requests.
+/// What the connections beyond those needed cost: in milliseconds, and as a share of the time of
+/// all requests. Each costs its setup, or more where a first request also takes longer after it.
 fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     let connections = &variant.connections;
     let avoidable = connections.opened.saturating_sub(connections.needed) as f64;
-    let cost = variant.setup_ms.map(|setup| setup * avoidable);
+    let mean_of = |name| {
+        let mut modes = variant.modes.iter();
+        modes
+            .find(|mode| mode.name == name)
+            .map(|mode| mode.mean_ms)
+    };
+    let longer = mean_of("fresh").zip(mean_of("reused"));
+    let longer = longer.map_or(0.0, |(fresh, reused)| fresh - reused);
+    let cost = variant.setup_ms.map(|setup| setup.max(longer) * avoidable);
     let mean = variant.latency_ms.mean;
     let total = mean.map(|mean| mean * variant.requests.ok as f64);
     let share = cost.zip(total.filter(|total| *total > 0.0));

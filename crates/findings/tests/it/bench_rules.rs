@@ -85,6 +85,26 @@ fn closed_at(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64
     of_rule(&facts, "server-closes-early").unwrap()
 }
 
+/// The end of a connection by the server.
+fn end(id: u64, point: ClosePoint, carried: u64) -> Closed {
+    Closed {
+        connection: ConnectionId(id),
+        variant: Some(0),
+        round: Some(1),
+        close: Close {
+            at: Nanos(10 * MS),
+            by: Some(Side::Server),
+            how: Some(CloseKind::Fin),
+            other_end: None,
+            announced_by: None,
+            moment: Some(point),
+            exchanges: Some(carried),
+            bytes: ConnectionBytes::default(),
+            probes: Probes::default(),
+        },
+    }
+}
+
 /// The facts about connections that ended at this point.
 fn facts_of(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64)]) -> BenchFacts {
     let mut tally = Tally::new();
@@ -103,22 +123,15 @@ fn facts_of(run: &Run, point: ClosePoint, kinds: &[(u64, Option<CloseKind>, u64)
             };
             exchange(&mut tally, 0, reuse, 1);
         }
-        tally.record(Event::Closed(&Closed {
-            connection: ConnectionId(id),
-            variant: Some(0),
-            round: Some(1),
+        let closed = Closed {
             close: Close {
-                at: Nanos(10 * MS),
                 by: Some(how.map_or(Side::Client, |_| Side::Server)),
                 how: Some(how.unwrap_or(CloseKind::Fin)),
-                other_end: None,
-                announced_by: None,
-                moment: Some(point),
-                exchanges: Some(carried),
-                bytes: ConnectionBytes::default(),
-                probes: Probes::default(),
+                ..end(id, point, carried).close
             },
-        }));
+            ..end(id, point, carried)
+        };
+        tally.record(Event::Closed(&closed));
     }
     // a run without a measured request has no findings
     exchange(&mut tally, 0, Reuse::Reused, 1);
@@ -162,6 +175,34 @@ fn ends_that_come_with_errors_are_no_limit() {
     }
     let cell = tally.of_variant(0).next().unwrap();
     assert_eq!(cell.connections.ended_with_errors, 1);
+}
+
+#[test]
+fn a_connection_costs_what_its_first_request_takes_longer() {
+    for (setup, cost) in [(1, 19 * 5), (8, 19 * 8)] {
+        let mut tally = Tally::new();
+        for id in 0..20 {
+            let mut one = Connection::new(ConnectionId(id), Nanos(0));
+            (one.variant, one.round) = (Some(0), Some(1));
+            one.setup.connect = Some(Span::new(Nanos(0), Nanos(setup * MS)));
+            tally.record(Event::Opened(&one));
+            for (reuse, took) in [(Reuse::Fresh, 6), (Reuse::Reused, 1)] {
+                let mut one = Exchange::new(1, Nanos(0));
+                (one.variant, one.round) = (Some(0), Some(1));
+                (one.reuse, one.status, one.end) = (Some(reuse), Some(200), Nanos(took * MS));
+                tally.record(Event::Exchange(&one));
+            }
+            tally.record(Event::Closed(&end(id, ClosePoint::AfterExchange, 2)));
+        }
+        round(&mut tally, 0);
+        let facts = BenchFacts::new(&run(&[true]), &tally, &[]).unwrap();
+        let found = of_rule(&facts, "server-closes-early").unwrap();
+        assert_eq!(
+            found.cost_ms.map(f64::round),
+            Some(cost as f64),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]
