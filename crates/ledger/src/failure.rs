@@ -107,7 +107,7 @@ failures! {
     Tls "tls" "the TLS stream is broken",
     Stale "stale" "the peer closed this reused connection before the first byte of the response",
     Closed "closed" "the connection was closed after the request was sent, before the first byte of the response",
-    Reset "reset" "the connection was reset during the response",
+    Reset "reset" "the connection was reset before the response was complete",
     Truncated "truncated" "the connection was closed in the middle of the response",
     Timeout "timeout" "no complete response in time",
     NotPlain "not-plain" "the server on this port speaks TLS, not plain HTTP: use https://",

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 
 /// Requests on a connection, on average, below which the server keeps none.
 const ONE_REQUEST: f64 = 1.5;
+/// Connections that ended after the same number of requests, from which on that is no chance.
+const REGULAR: u64 = 5;
 /// The remedy where the server ends connections in order.
 const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
 
@@ -134,7 +136,9 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     let different = between.filter(|(least, most)| {
         after >= ONE_REQUEST && most.saturating_sub(*least) > (least / 2).max(2)
     });
-    let of_errors = variant.ended_with_errors;
+    let is_limit = ends_at_a_limit(variant, closed);
+    let within = variant.ended_within_exchange;
+    let of_errors = variant.ended_with_errors + if is_limit { 0 } else { within };
     let are_errors = of_errors * 2 > closed;
     let pause = variant.pause.filter(|_| after < ONE_REQUEST);
     let beyond = variant.carried_beyond_closes;
@@ -148,7 +152,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             ),
             OF_ERRORS,
         ),
-        _ if are_resets => (
+        _ if are_resets && !is_limit => (
             Severity::Warning,
             statement!(
                 "the server resets connections after about {carried}",
@@ -201,6 +205,16 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         fix: fix.into(),
         ..Finding::new("server-closes-early", severity, variant.name.clone(), claim)
     })
+}
+
+/// Whether a limit of requests explains ends within the next exchange: each connection carried the
+/// same number. A server that closes without an announcement often meets the next request.
+fn ends_at_a_limit(variant: &VariantFacts, closed: u64) -> bool {
+    closed >= REGULAR
+        && variant.carried_beyond_closes.is_none()
+        && variant
+            .server_closed_between
+            .is_some_and(|(least, most)| least == most && least > 1)
 }
 
 /// Connections that we had to close, because the server sent more than its response.

@@ -204,9 +204,12 @@ pub struct VariantFacts {
     /// ended none.
     #[serde(skip)]
     pub server_closed_between: Option<(u64, u64)>,
-    /// Connections that the server ended within a response or with an error response.
+    /// Connections that the server announced to end with an error response.
     #[serde(skip)]
     pub ended_with_errors: u64,
+    /// Connections that the server ended within an exchange.
+    #[serde(skip)]
+    pub ended_within_exchange: u64,
     /// The streams at once that the server allowed on a connection, where these are fewer than
     /// `streams`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -363,6 +366,7 @@ impl VariantFacts {
                 carried.min().zip(carried.max())
             },
             ended_with_errors: all.connections.ended_with_errors,
+            ended_within_exchange: all.connections.ended_within_exchange,
             streams_allowed: all
                 .connections
                 .max_streams
@@ -425,13 +429,13 @@ fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
         .then_some(most)
 }
 
-/// See [`VariantFacts::carried_beyond_closes`]. Requests under way at a GOAWAY come on top of a
-/// limit, so a tenth more is no more.
+/// See [`VariantFacts::carried_beyond_closes`]. Requests that the end left without a response come
+/// on top of a limit, so one or a tenth more is no more.
 fn carried_beyond_closes(all: &Cell) -> Option<u64> {
     let connections = &all.connections;
     let closed_after = connections.exchanges_until_server_closed.max()?;
     let most = connections.exchanges.max()?;
-    (most > closed_after.saturating_add(closed_after / 10)).then_some(most)
+    (most > closed_after.saturating_add((closed_after / 10).max(1))).then_some(most)
 }
 
 /// The limit of a connection's life that none reached: none carried that number of requests, or

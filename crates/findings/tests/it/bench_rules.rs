@@ -157,7 +157,8 @@ fn bytes_after_a_response_are_the_reason_for_new_connections() {
 #[test]
 fn ends_that_come_with_errors_are_no_limit() {
     let fin = Some(CloseKind::Fin);
-    let cut = closed_at(&run(&[true]), ClosePoint::MidExchange, &[(20, fin, 5)]);
+    let kinds = [(10, fin, 5), (10, fin, 3)];
+    let cut = closed_at(&run(&[true]), ClosePoint::MidExchange, &kinds);
     assert_eq!(
         &*cut.claim,
         "the server ended 20 of 20 connections with an error or within a response: no limit explains that"
@@ -175,6 +176,24 @@ fn ends_that_come_with_errors_are_no_limit() {
     }
     let cell = tally.of_variant(0).next().unwrap();
     assert_eq!(cell.connections.ended_with_errors, 1);
+}
+
+#[test]
+fn ends_within_the_same_request_of_each_connection_are_a_limit() {
+    for how in [CloseKind::Fin, CloseKind::Rst] {
+        let kinds = [(10, Some(how), 4)];
+        let found = closed_at(&run(&[true]), ClosePoint::MidExchange, &kinds);
+        assert_eq!(
+            &*found.claim,
+            "the server closes connections after 3 requests"
+        );
+    }
+    let kinds = [(10, Some(CloseKind::Fin), 4)];
+    let found = closed_at(&run(&[true]), ClosePoint::Stale, &kinds);
+    assert_eq!(
+        &*found.claim,
+        "the server closes connections after 3 requests"
+    );
 }
 
 #[test]
@@ -252,7 +271,8 @@ fn a_reset_is_no_request_limit() {
         "the server closes connections after 5 requests"
     );
     assert!(limit.fix.contains("`keepalive_requests`"));
-    let reset = ended(CloseKind::Rst, 5);
+    let rst = Some(CloseKind::Rst);
+    let reset = closed(&[(6, rst, 5), (2, rst, 4), (2, rst, 6)]);
     assert_eq!(
         &*reset.claim,
         "the server resets connections after about 5 requests"

@@ -32,13 +32,15 @@ pub struct Connections {
     /// Exchanges per ended connection (a plain number in a histogram of nanoseconds).
     #[serde(default)]
     pub exchanges: Histogram,
-    /// Exchanges per connection that the server ended.
+    /// Complete exchanges per connection that the server ended.
     #[serde(default)]
     pub exchanges_until_server_closed: Histogram,
-    /// Connections that the server ended within a response, or announced to end with an error
-    /// response: no limit of the server explains these ends.
+    /// Connections that the server announced to end with an error response.
     #[serde(default)]
     pub ended_with_errors: u64,
+    /// Connections that the server ended within an exchange.
+    #[serde(default)]
+    pub ended_within_exchange: u64,
     /// The fewest streams at once that a server allowed on a connection
     /// (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +99,7 @@ impl Connections {
     /// Notes what an exchange shows of its connection.
     #[inline]
     pub(super) fn exchange(&mut self, exchange: &Exchange) {
-        // an end within the response is counted with the close
+        // an end within the exchange is counted with the close
         let is_error =
             exchange.outcome.is_whole() && exchange.status.is_some_and(|status| status >= 400);
         if is_error && exchange.close_sent_by == Some(Side::Server) {
@@ -124,9 +126,11 @@ impl Connections {
                 ended_by,
                 EndedBy::Server | EndedBy::ServerAnnounced | EndedBy::ServerReset
             ) {
-                self.exchanges_until_server_closed.record(exchanges);
                 let is_within = close.moment == Some(ClosePoint::MidExchange);
-                add(&mut self.ended_with_errors, is_within.into());
+                let is_unanswered = is_within || close.moment == Some(ClosePoint::Stale);
+                let complete = exchanges.saturating_sub(is_unanswered.into());
+                self.exchanges_until_server_closed.record(complete);
+                add(&mut self.ended_within_exchange, is_within.into());
             }
         }
         add(&mut self.sent_bytes, close.bytes.sent);
@@ -173,6 +177,7 @@ impl Connections {
         self.exchanges_until_server_closed
             .merge(&other.exchanges_until_server_closed);
         add(&mut self.ended_with_errors, other.ended_with_errors);
+        add(&mut self.ended_within_exchange, other.ended_within_exchange);
         self.allow_streams(other.max_streams);
         for (ours, theirs) in self.setup.iter_mut().zip(&other.setup) {
             ours.merge(theirs);
@@ -189,6 +194,7 @@ impl Connections {
             self.unusable,
             self.other_attempts,
             self.ended_with_errors,
+            self.ended_within_exchange,
             self.exchanges.count(),
         ];
         let bytes = [self.sent_bytes, self.received_bytes];
