@@ -1,13 +1,15 @@
 //! Variants that differ in one axis, compared round by round, and the sentences about them.
 
 use super::remedies;
-use super::saturation::Saturation;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::stats::{Interval, MIN_ROUNDS, requests_until_alike};
 use crate::time_difference::{self, Pair, Rounds, TimeDifference, TimeStatistic};
 use intact_ledger::Run;
 use intact_units::number::{per_second, signed_time, time, whole_percent};
 use intact_units::plural::counted;
+
+/// Variants without a comparison that have a sentence.
+const UNCOMPARED: usize = 3;
 
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
@@ -203,8 +205,44 @@ pub(super) fn verdicts(
             counted(u64::from(rounds), "round")
         ));
     }
+    if compared.is_empty() {
+        sentences.extend(variants.iter().filter_map(uncompared).take(UNCOMPARED));
+    }
     sentences.extend(tls_break_even(variants));
+    sentences.extend(unmeasured(variants));
     sentences
+}
+
+/// What a variant did that is compared with none.
+fn uncompared(variant: &VariantFacts) -> Option<String> {
+    let (rate, typical) = (variant.rate_per_s?, variant.typical_ms?);
+    let due = variant.open_loop.as_ref();
+    let due = due.and_then(|open| open.requested_per_s);
+    let due = due.map_or_else(String::new, |due| format!(" of {}", per_second(due)));
+    let who = variant
+        .saturation
+        .map_or_else(String::new, |side| format!("; {}", side.words()));
+    Some(format!(
+        "{} at -c {}: {}{due} requests/s, a typical request takes {}{who}",
+        variant.name,
+        variant.concurrency,
+        per_second(rate),
+        time(typical),
+    ))
+}
+
+/// The variants without a round, where others have one: their first requests failed.
+fn unmeasured(variants: &[VariantFacts]) -> Option<String> {
+    let without = |one: &&VariantFacts| one.rounds.is_empty();
+    let names = variants.iter().filter(without);
+    let names: Vec<&str> = names.map(|one| one.name.as_str()).collect();
+    let is_any = !names.is_empty() && names.len() < variants.len();
+    is_any.then(|| {
+        format!(
+            "Nothing is known of {}: the caveats have the reason",
+            names.join(", ")
+        )
+    })
 }
 
 /// Of several numbers of connections, the comparison with the highest has the sentence; a table and
@@ -356,13 +394,10 @@ pub(super) fn other_settings(run: &Run, index: usize, axis: &str) -> Vec<String>
 
 /// The throughput, where a side is saturated, so that latencies mislead.
 fn throughput(a: &VariantFacts, b: &VariantFacts) -> String {
-    let who = match a.saturation.or(b.saturation) {
-        Some(Saturation::Client) => "the client is saturated",
-        Some(Saturation::Machine) => "the machine is busy",
-        Some(Saturation::Server) => "the server is saturated",
-        Some(Saturation::Queueing) => "requests wait for each other",
-        None => return String::new(),
+    let Some(saturation) = a.saturation.or(b.saturation) else {
+        return String::new();
     };
+    let who = saturation.words();
     match (a.rate_per_s, b.rate_per_s) {
         (Some(of_a), Some(of_b)) if b.concurrency * b.streams > 1 => format!(
             "; {who}, so compare throughput: {} instead of {} requests/s",

@@ -32,6 +32,16 @@ pub enum Saturation {
 }
 
 impl Saturation {
+    /// As part of a sentence.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Saturation::Client => "the client is saturated",
+            Saturation::Machine => "the machine is busy",
+            Saturation::Server => "the server is saturated",
+            Saturation::Queueing => "requests wait for each other",
+        }
+    }
+
     /// Judges by processor time where it is known, else by the latency without setup compared with
     /// that of a lone request.
     pub(super) fn of(variant: &VariantFacts) -> Option<Saturation> {
