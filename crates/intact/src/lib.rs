@@ -21,10 +21,14 @@ struct Cli {
 }
 
 const AFTER: &str = "Examples:
-  intact                                         keep-alive on against off, on the built-in server, 30 ms away
-  intact check https://my.server/                does a server keep connections alive?
-  intact watch -- node server.js                 does a program reuse them?
-  intact bench https://my.server/health          what does a new connection per request cost?
+  # keep-alive on against off, on the built-in server, 30 ms away
+  intact
+  # does a server keep connections alive?
+  intact check https://my.server/
+  # does a program reuse them?
+  intact watch -- node server.js
+  # what does a new connection per request cost?
+  intact bench https://my.server/health
 
 Without a command: the demonstration, a bench of the built-in server, about 15 s.
 With a URL in its place (intact https://my.server/): a short check, then a short bench.

@@ -218,7 +218,7 @@ fn a_connection_costs_what_its_first_request_takes_longer() {
         let found = of_rule(&facts, "server-closes-early").unwrap();
         assert_eq!(
             found.cost_ms.map(f64::round),
-            Some(cost as f64),
+            Some(f64::from(cost)),
             "{found:?}"
         );
     }

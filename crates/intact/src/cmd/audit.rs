@@ -59,16 +59,22 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "Examples:
-  tcpdump -i any -s 0 -w last-night.pcap port 443     (record; then)
+  # record, then read
+  tcpdump -i any -s 0 -w last-night.pcap port 443
   intact audit last-night.pcap --keylog keys.txt
   tcpdump -i lo -U -w - port 8080 | intact audit -
   intact audit /var/log/nginx/access.log*
-  intact audit conn.log ssl.log http.log              Zeek's, joined
-  intact audit before/ after/                         one stretch of time: what changed, and when
-  intact audit odd.log --log-format '$remote_addr [$time_local] $status $connection $connection_requests'
-  chromium --log-net-log=net.json URL                 (what the browser did, socket by socket; then)
+  # Zeek's, joined
+  intact audit conn.log ssl.log http.log
+  # one stretch of time: what changed, and when
+  intact audit before/ after/
+  intact audit odd.log --log-format \\
+    '$remote_addr [$time_local] $status $connection $connection_requests'
+  # what a browser did, socket by socket: record, then read
+  chromium --log-net-log=net.json URL
   intact audit net.json
-  intact audit trace.pcapng --ladder                  packets in time: one for an answer, or two?
+  # packets in time: one for an answer, or two?
+  intact audit trace.pcapng --ladder
   intact audit before.pcap --json | jq .totals.reuse
   intact audit ci.pcapng.gz --require 'reuse > 80%' --fail-on warning
 

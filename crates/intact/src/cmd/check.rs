@@ -126,16 +126,26 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "Examples:
-  intact check https://my.server/health                the card, then the wait for the idle limit (90 s at most)
-  intact check https://my.server/ --no-idle            the card only: a few seconds
-  intact check https://my.server/ --require 'idle-timeout >= 61s' --fail-on error
-  intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure    one server behind the balancer
+  # the card, then the wait for the idle limit (90 s at most)
+  intact check https://my.server/health
+  # the card only: a few seconds
+  intact check https://my.server/ --no-idle
+  intact check https://my.server/ --require 'idle-timeout >= 61s' \\
+    --fail-on error
+  # one server behind the balancer
+  intact check https://my.server/ --connect-to ::10.0.0.7:8443 --insecure
   intact check https://my.server/ --idle-limit 10m --thorough
-  intact check https://my.server/ --try 'POST /orders' --try /empty    is the connection kept after these?
-  sudo intact check https://my.server/ --no-idle --ladder --pcapng packets.pcapng
+  # is the connection kept after these?
+  intact check https://my.server/ --try 'POST /orders' --try /empty
+  sudo intact check https://my.server/ --no-idle --ladder \\
+    --pcapng packets.pcapng
   intact check https://my.server/ --json | jq .idle_timeout
-  intact check http://localhost:8080/ --drain --drain-slow /report -- node server.js    what does a restart lose?
-  intact check --chain client=60s alb nginx=/etc/nginx/nginx.conf app=5s --gaps app=access.log    which hop loses requests?
+  # what does a restart lose?
+  intact check http://localhost:8080/ --drain --drain-slow /report \\
+    -- node server.js
+  # which hop loses requests?
+  intact check --chain client=60s alb nginx=/etc/nginx/nginx.conf app=5s \\
+    --gaps app=access.log
 
 Probes run one after the other, and the maximum number of requests is printed first. Ctrl-C ends the waiting and keeps the profile.";
 

@@ -115,13 +115,18 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "Examples:
   intact compare -- 'node old.js' -- 'node new.js'
-  intact compare --rtt 30ms -- ./service-before --once -- ./service-after --once
-  intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 -- node list-tables.js
-  intact compare --report pr.md --require 'avoidable == 0' --require 'saved > 0ms' -- ./a -- ./b
+  intact compare --rtt 30ms -- ./before --once -- ./after --once
+  intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 \\
+    -- node list-tables.js
+  intact compare --report pr.md --require 'avoidable == 0' \\
+    --require 'saved > 0ms' -- ./a -- ./b
   intact compare --cpu --flamegraph both.svg -- 'node old.js' -- 'node new.js'
   intact compare --resolver 127.0.0.9 --env KEEPALIVE=0,1 -- node client.js
-  intact watch --ledger before -- npm test; intact watch --ledger after -- npm test; intact compare before after
-  intact watch --ledger test -- k6 run test.js; intact compare --like production/ test/
+  intact watch --ledger before -- npm test
+  intact watch --ledger after -- npm test
+  intact compare before after
+  intact watch --ledger test -- k6 run test.js
+  intact compare --like production/ test/
 
 The first program is the baseline. A requirement without a selector is about the others; `variant=NAME:` names one.
 Counts are those of one run. Each run is a process of its own, watched as `intact watch` does.

@@ -39,11 +39,15 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "Examples:
-  intact fleet plan rig.toml                       what will be sent, how long it takes
-  intact fleet run rig.toml                        here: SQLite queue, a folder as store, workers as processes
-  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig --workers 0
+  # what will be sent, how long it takes
+  intact fleet plan rig.toml
+  # here: SQLite queue, a folder as store, workers as processes
+  intact fleet run rig.toml
+  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig \\
+    --workers 0
   intact fleet work --queue sqs://rig --store s3://bucket/rig
-  intact fleet report fleet-rig-1a2b3c4d/store --report rig.html --require 'keepalive=on: p99 < 50ms'
+  intact fleet report fleet-rig-1a2b3c4d/store --report rig.html \\
+    --require 'keepalive=on: p99 < 50ms'
 
 A plan:
   name = \"rig\"
@@ -107,7 +111,7 @@ enum Act {
     },
     /// The report of a store
     #[command(
-        after_help = "Examples:\n  intact fleet report fleet-rig/store\n  intact fleet report s3://bucket/rig --report rig.html --require 'keepalive=on: p99 < 50ms'"
+        after_help = "Examples:\n  intact fleet report fleet-rig/store\n  intact fleet report s3://bucket/rig --report rig.html \\\n    --require 'keepalive=on: p99 < 50ms'"
     )]
     Report {
         /// The store: a folder, or a URL such as s3://BUCKET/PREFIX

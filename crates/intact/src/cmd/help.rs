@@ -22,7 +22,8 @@ pub(crate) const SCHEMA: &str = "intact.help/1";
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   intact help bench
-  intact help guide                    the pages of the guide
+  # the pages of the guide
+  intact help guide
   intact help econnreset
   intact help --json | jq -r '.rules[].id'
   intact help --json | jq '.commands[] | select(.name == \"watch\")'")]

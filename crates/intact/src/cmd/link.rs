@@ -75,7 +75,8 @@ Exit codes: CMD's own; 128+N after signal N; 4 not permitted here;
 Examples:
   intact link rtt=30ms -- sh -c 'curl -s --cacert $INTACT_CA $INTACT_TLS_URL'
   intact link rtt=30ms,loss=0.1% -- intact bench http://server.test/
-  intact link up=40ms,down=10ms --server 'caddy run' -- curl http://server.test/
+  intact link up=40ms,down=10ms --server 'caddy run' \\
+    -- curl http://server.test/
   intact link rtt=30ms,nat-idle=5s:silent -- node client.js";
 
 /// A command to be run on a link.

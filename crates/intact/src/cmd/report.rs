@@ -22,7 +22,8 @@ use std::process::ExitCode;
   intact report before
   intact report before after --report both.html
   intact report before --json | jq .comparisons
-  intact report last-night --require 'reuse > 90%' --fail-on error --junit intact.xml
+  intact report last-night --require 'reuse > 90%' --fail-on error \\
+    --junit intact.xml
 
 Exit codes: 1 when a requirement failed or --fail-on found something, 5 when there is no ledger")]
 pub(crate) struct Args {

@@ -54,11 +54,12 @@ use std::time::Duration;
   intact watch --resolver 127.0.0.9 -- node client.js
   intact watch --live -- npm run dev
   intact watch --cpu --flamegraph time.svg -- node server.js
-  intact watch --fault black-hole --require 'fault.black-hole: hung < 10s' -- ./client
+  intact watch --fault black-hole --require 'fault.black-hole: hung < 10s' \\
+    -- ./client
   intact watch --fault each --fault-host api.example.com -- ./client
   intact watch --windows -- pytest
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
-  intact watch -- sh -c 'for i in 1 2 3; do curl -s http://localhost:8080/; done'
+  intact watch -- sh -c 'for i in 1 2; do curl -s http://localhost:8080/; done'
 
 The program runs unchanged. The page is printed at the end, on standard error. Exit code: the program's own,
 128+n after signal n; 1 when a requirement failed; with several faults that of the run without a fault; 127 not found, 126 not runnable, 125 own failure, 4 not permitted here")]

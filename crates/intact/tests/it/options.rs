@@ -34,6 +34,40 @@ fn every_command_has_examples_that_name_it() {
 }
 
 #[test]
+fn every_line_of_an_example_can_be_pasted() {
+    let mut pasted = 0;
+    for (name, command) in commands() {
+        let notes = command.get_after_help().unwrap().to_string();
+        let (_, examples) = notes.split_once("Examples:\n").unwrap();
+        let examples = examples.split("\n\n").next().unwrap();
+        for line in examples.lines() {
+            assert!(
+                line.len() <= 80,
+                "{name} --help wraps {line:?} at 80 columns"
+            );
+        }
+        for line in examples.replace("\\\n", "").lines() {
+            // the shell replaces this
+            if line.contains("$(") {
+                continue;
+            }
+            let words = shlex::split(line).unwrap_or_else(|| panic!("{name}: {line}"));
+            for one in words.split(|word| matches!(&**word, "|" | ">" | ";")) {
+                let is_before = |word: &&String| *word == "sudo" || word.contains('=');
+                let own = one.iter().skip_while(is_before);
+                let own: Vec<&String> = own.collect();
+                if own.first().is_some_and(|first| *first == "intact") {
+                    let parsed = intact::command().try_get_matches_from(&own);
+                    assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                    pasted += 1;
+                }
+            }
+        }
+    }
+    assert!(pasted > 80, "{pasted}");
+}
+
+#[test]
 fn the_page_of_all_options_is_the_help_of_all_commands() {
     if cfg!(any(feature = "aws", feature = "metrics")) {
         // they have a command and options more; the page is that of the default build with `fleet`

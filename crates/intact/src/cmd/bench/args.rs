@@ -366,26 +366,48 @@ impl RequestOptions {
 }
 
 const EXAMPLES: &str = "Examples:
-  intact bench https://my.server/health          keep-alive on against off, polite: 200 requests at most
+  # keep-alive on against off, polite: 200 requests at most
+  intact bench https://my.server/health
   intact bench https://my.server/ -n 2000 -c 1,10 --http 1.1,2 --tls 1.2,1.3
   intact bench https://my.server/ --keepalive off --resume off,on
-  intact bench https://my.server/ --remedies     what each remedy saves there, and its risk
-  intact bench --http 2 --idle 4s --ping off,1s -n 32 --rounds 8 --link rtt=30ms,nat-idle=3s    what a heartbeat saves
-  intact bench http://localhost:8080/ -z 10s --keepalive on,on    A/A: how far apart are two equal variants?
-  intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on    open loop: latency from the moment each request was due
+  # what each remedy saves there, and its risk
+  intact bench https://my.server/ --remedies
+  # what a heartbeat saves
+  intact bench --http 2 --idle 4s --ping off,1s -n 32 --rounds 8 \\
+    --link rtt=30ms,nat-idle=3s
+  # A/A: how far apart are two equal variants?
+  intact bench http://localhost:8080/ -z 10s --keepalive on,on
+  # open loop: latency from the moment each request was due
+  intact bench http://localhost:8080/ -z 60s --rate 500/s -c 50 --keepalive on
   intact bench http://localhost:8080/ -z 60s --ramp 100/s..2000/s -c 50
-  intact bench http://api.internal/ --dns system,cached,per-connection    what a cache of names saves, with and without reuse
-  intact bench http://localhost:8080/ --find-max 'p99 < 100ms, failed < 0.1 %'    the highest rate, with and without reuse
-  intact bench http://localhost:8080/ --find-max 'p99 < 100ms' --overload 1.2x --for 20s    and how it recovers from more
-  intact bench http://localhost:8080/ --rate 500/s --holds 'p99 < 100ms' --overload 1.2x --keepalive on
-  intact bench http://127.0.0.1:3000/ --service 'node before.js' --service 'node after.js'    both sides of your own service
-  intact bench http://localhost:50051/ --grpc grpc.health.v1.Health/Check    calls of gRPC, a kept channel against one per call
-  intact bench http://localhost:50051/ --grpc shop.Cart/Add --grpc-json @item.json    the message as JSON, its types from the server
-  intact bench --link rtt=30ms --tls 1.2,1.3     our server, 30 ms away
-  intact bench --scenario clients.js --dry-run   the plan of a load-test definition, as TOML
-  intact bench --scenario clients.js --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
-  intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' --fail-on warning --junit bench.xml
-  intact bench https://staging/ -c 20 --like production/ --require 'unlike == 0'    does the test use connections as production does?
+  # what a cache of names saves, with and without reuse
+  intact bench http://api.internal/ --dns system,cached,per-connection
+  # the highest rate, with and without reuse
+  intact bench http://localhost:8080/ --find-max 'p99 < 100ms, failed < 0.1 %'
+  # and how it recovers from more
+  intact bench http://localhost:8080/ --find-max 'p99 < 100ms' \\
+    --overload 1.2x --for 20s
+  intact bench http://localhost:8080/ --rate 500/s --holds 'p99 < 100ms' \\
+    --overload 1.2x --keepalive on
+  # two versions of your service, and its own calls
+  intact bench http://127.0.0.1:3000/ --service 'node before.js' \\
+    --service 'node after.js'
+  # calls of gRPC, a kept channel against one per call
+  intact bench http://localhost:50051/ --grpc grpc.health.v1.Health/Check
+  # the message as JSON, its types from the server
+  intact bench http://localhost:50051/ --grpc shop.Cart/Add \\
+    --grpc-json @item.json
+  # the built-in server, 30 ms away
+  intact bench --link rtt=30ms --tls 1.2,1.3
+  # the plan of a load-test definition, as TOML
+  intact bench --scenario clients.js --dry-run
+  intact bench --scenario clients.js \\
+    --connect-to api.example.com:443:127.0.0.1:8443 -k --report page.html
+  intact bench https://my.server/ --require 'keepalive=on: p99 < 50ms' \\
+    --fail-on warning --junit bench.xml
+  # does the test use connections as production does?
+  intact bench https://staging/ -c 20 --like production/ \\
+    --require 'unlike == 0'
   intact bench http://localhost:8080/ --server-pid 4711 --flamegraph time.svg
   intact bench --json | jq '.comparisons[0].saved_ms'
 

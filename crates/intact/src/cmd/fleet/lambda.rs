@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 /// The worker as a Lambda function.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  INTACT_STORE=s3://bucket/rig intact fleet lambda      as a function's bootstrap"
+    after_help = "Examples:\n  # as a function's bootstrap\n  INTACT_STORE=s3://bucket/rig intact fleet lambda"
 )]
 pub(crate) struct Args {
     /// The store: a URL such as s3://BUCKET/PREFIX

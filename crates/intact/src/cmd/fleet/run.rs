@@ -22,7 +22,7 @@ const FRUITLESS: u32 = 20;
 /// A campaign from here.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  intact fleet run rig.toml\n  intact fleet run rig.toml --dir here --workers 4\n  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig --workers 0"
+    after_help = "Examples:\n  intact fleet run rig.toml\n  intact fleet run rig.toml --dir here --workers 4\n  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig \\\n    --workers 0"
 )]
 pub(crate) struct Args {
     /// The plan (TOML)

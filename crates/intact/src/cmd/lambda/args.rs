@@ -151,11 +151,13 @@ pub(super) enum EventShape {
 
 const EXAMPLES: &str = "Examples:
   intact lambda --handler app.handler -- python3 -m awslambdaric app.handler
-  intact lambda -n 100 --idle 0s,30s --handler index.handler -- npx aws-lambda-ric index.handler
+  intact lambda -n 100 --idle 0s,30s --handler index.handler \\
+    -- npx aws-lambda-ric index.handler
   intact lambda --http --idle 0s,30s -- npm start
   intact lambda -n 1000 --variants 'KEEPALIVE=0' 'KEEPALIVE=1' -- ./bootstrap
   intact lambda --link rtt=30ms --idle 5s -- ./bootstrap
-  intact lambda --link rtt=30ms,nat-idle=3s:silent --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
+  intact lambda --link rtt=30ms,nat-idle=3s:silent \\
+    --server 'nginx -c $PWD/n.conf' --idle 5s --timeout 10s -- ./bootstrap
   intact lambda -n 4 --idle 1s --timeout 8s --fault each -- ./bootstrap
   intact lambda --cold-every 10 --csv calls.csv -- ./before -- ./after
 

@@ -458,12 +458,14 @@ On loopback only: /.intact/ledger (JSON) and /.intact/health. Ctrl-C prints a su
 
 Examples:
   intact serve
-  intact serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 --write-ca ca.pem
+  intact serve --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 \\
+    --write-ca ca.pem
   intact serve --max-requests 5 --announce
   intact serve --idle-timeout 5s --announce=timeout=60,max=1000 --close rst
   intact serve --delay exp:20ms --first-request-cost 150ms --threads 2
   intact serve --fault stall=0.01,reset-mid-body=0.05 --seed 7
   intact serve --script pause=1s/10s,slow=200ms/100 --ledger truth
-  intact serve --upstream http://127.0.0.1:9000/ --calls 3 --upstream-keepalive off
+  intact serve --upstream http://127.0.0.1:9000/ --calls 3 \\
+    --upstream-keepalive off
   intact serve --dns=127.0.0.9 --dns-rate-limit 20/s:servfail --dns-ttl 0
   intact serve --idle-timeout 5s --link rtt=30ms -- node client.js";
