@@ -29,6 +29,9 @@ use intact_report::{documents, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// The folder of results, in that of a campaign.
+const STORE: &str = "store";
+
 /// The same measurements at scale: a plan becomes messages in a queue, workers measure, results go
 /// to a store.
 #[derive(clap::Args)]
@@ -334,10 +337,19 @@ fn open_store(name: &str) -> Result<Store, Failed> {
 
 /// Opens a store to read it: opening a folder would make it.
 fn open_existing(name: &str) -> Result<Store, Failed> {
-    if !name.contains("://") && !Path::new(name).is_dir() {
+    let folder = Path::new(name);
+    if name.contains("://") {
+        return open_store(name);
+    }
+    if !folder.is_dir() {
         return Err(Failed::unreadable(anyhow!("{name}: no such folder")));
     }
-    open_store(name)
+    // the folder of `fleet run` has the queue too
+    let own = folder.join(STORE);
+    match own.is_dir() {
+        true => open_store(&own.display().to_string()),
+        false => open_store(name),
+    }
 }
 
 /// How far a campaign of a store is.

@@ -2,7 +2,7 @@
 //! reports.
 
 use super::secrets::{WorkerSecrets, keep_files_private};
-use super::{Shown, load, open_store, own, report, work};
+use super::{STORE, Shown, load, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
 use crate::cmd::{progress, run_header};
 use crate::console;
@@ -139,7 +139,7 @@ fn places(args: &Args, plan: &Plan, dir: &Path) -> Result<(Vec<QueueOf>, String)
     let store = args
         .store
         .clone()
-        .unwrap_or_else(|| dir.join("store").display().to_string());
+        .unwrap_or_else(|| dir.join(STORE).display().to_string());
     let queue = args
         .queue
         .clone()
