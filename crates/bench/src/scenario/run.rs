@@ -19,7 +19,7 @@ use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength, ScheduleSeries};
-use intact_ledger::{Caveat, ClientCounts, Event, Round, Rows, Run, Sink, Tally, Variant};
+use intact_ledger::{Caveat, ClientCounts, Event, Round, Rows, Run, Sink, Span, Tally, Variant};
 use intact_scenario::{Phase, Plan, Problem, ScenarioError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -242,6 +242,8 @@ impl Scenario {
         let server_cpu = machine::cpu_between(server_before, server_after);
         let times = (started, clock.now());
         let mut round = done.round((0, ROUND), times, threads, server_cpu);
+        // an interrupted run ends before its schedule does
+        round.span = Span::new(round.span.start, round.span.end.min(times.1));
         round.machine = processors.between(round.span);
         record_sessions(&round, &counts, &mut tally, observer);
         if self.gauge.stop.load(Ordering::Relaxed) {

@@ -483,3 +483,41 @@ fn a_server_that_is_not_there_is_no_success() {
         text(&out.stdout)
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_scenario_lasted_until_then() {
+    let server = Server::start(&[]);
+    let url = server.plain();
+    let (folder, path) = file(
+        "short.js",
+        &format!(
+            "definition.setTarget('{url}');
+definition.setArrivalPhases([{{ duration: 600, rate: 20 }}]);
+definition.session('one', 100, function (session) {{ context.get('/', {{ tag: 'one' }}); }});
+"
+        ),
+    );
+    let ledger = folder.path().join("ledger");
+    let started = std::time::Instant::now();
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["bench", "--scenario", &path, "--json", "--ledger"])
+        .arg(&ledger)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !ledger.join("run.json").exists() && started.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let kill = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", text(&out.stderr));
+    let facts = json(&out);
+    let seconds = facts["seconds"].as_f64().unwrap();
+    assert!(seconds <= started.elapsed().as_secs_f64(), "{facts}");
+}
