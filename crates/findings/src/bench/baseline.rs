@@ -3,6 +3,7 @@
 
 use super::BenchFacts;
 use intact_ledger::Run;
+use intact_units::number::{signed_percent, time};
 use serde::Serialize;
 
 /// This run compared with an earlier one.
@@ -37,9 +38,35 @@ pub struct BaselineChange {
     pub now_reuse: Option<f64>,
 }
 
+impl BenchFacts {
+    /// Compares this run with an earlier one.
+    pub fn compare_with_baseline(&mut self, then_run: &Run, then: &BenchFacts) {
+        let baseline = Baseline::new(then_run, then, self);
+        let at = self.verdict.len().min(1);
+        self.verdict.splice(at..at, baseline.sentence());
+        self.baseline = Some(baseline);
+    }
+}
+
 impl Baseline {
+    /// The variant that changed most.
+    fn sentence(&self) -> Option<String> {
+        let changed = self
+            .variants
+            .iter()
+            .filter_map(|one| Some((one, one.change?)));
+        let (most, change) = changed.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+        Some(format!(
+            "Compared with the earlier run, a typical request of {} takes {} instead of {} ({}); runs at two times are no experiment",
+            most.name,
+            time(most.now_ms?),
+            time(most.then_ms?),
+            signed_percent(change)
+        ))
+    }
+
     /// Compares `now` with `then`.
-    pub fn new(then_run: &Run, then: &BenchFacts, now: &BenchFacts) -> Baseline {
+    fn new(then_run: &Run, then: &BenchFacts, now: &BenchFacts) -> Baseline {
         let mut variants = Vec::new();
         let mut unmatched = Vec::new();
         for ours in &now.variants {

@@ -39,7 +39,7 @@ use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_experiment::{Axes, CacheUse, TlsChoice, Variation};
-use intact_findings::bench::{Baseline, BenchFacts, Charts};
+use intact_findings::bench::{BenchFacts, Charts};
 use intact_findings::requirement::Document;
 use intact_findings::stored::StoredBench;
 use intact_ledger::{Caveat, Producer, Protocol, Rows, Vantage};
@@ -207,7 +207,7 @@ fn host_of(url: &str) -> Option<String> {
 
 /// Adds the differences from an earlier bench, and what limits its figures: not this run's counts.
 fn compare_with(facts: &mut BenchFacts, then: &StoredBench) {
-    facts.baseline = Some(Baseline::new(&then.run, &then.facts, facts));
+    facts.compare_with_baseline(&then.run, &then.facts);
     let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.message));
     let missing = then.facts.caveats.iter().filter(|one| one.incomplete);
     facts.caveats.extend(missing.map(of_then));

@@ -379,6 +379,10 @@ fn an_earlier_ledger_is_compared_with_this_run() {
         before.to_str().unwrap(),
     ]);
     let variants = document["baseline"]["variants"].as_array().unwrap();
+    let said = document["verdict"].as_array().unwrap().iter();
+    let said: Vec<&str> = said.filter_map(|one| one.as_str()).collect();
+    let is_change = |one: &&str| one.starts_with("Compared with the earlier run, ");
+    assert!(said.iter().any(is_change), "{said:?}");
     assert_eq!(variants.len(), 2);
     assert!(
         variants[0]["then_ms"].as_f64().unwrap() > 0.0
