@@ -158,7 +158,10 @@ impl BenchFacts {
             // the table of effects has the others
             let most = if effects.is_empty() { usize::MAX } else { 1 };
             let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds, most);
-            let at = sentences.len().min(1);
+            let at = match errors.many() {
+                Some(_) => 0,
+                None => sentences.len().min(1),
+            };
             let failed = findings::failed_lookups(&variants);
             let next = findings::errors_in(&variants, &errors)
                 .into_iter()

@@ -3,11 +3,13 @@
 //! know what was measured.
 
 use intact_ledger::ExpectedStatus;
-use intact_units::number::whole_percent;
+use intact_units::number::{count, whole_percent};
 use std::collections::BTreeMap;
 
 /// Why there is no figure where every response was an error.
 pub(crate) const ONLY_ERRORS: &str = "every response was 4xx or 5xx, which --expect can allow";
+/// The share of the responses from which on errors are the headline.
+const MANY: f64 = 0.1;
 /// Statuses that a sentence names; the rest becomes its class.
 const NAMED: usize = 3;
 
@@ -84,6 +86,12 @@ impl ErrorResponses {
         )
     }
 
+    /// Their share of the responses, where it is so large that the times of all are no headline.
+    pub fn many(&self) -> Option<f64> {
+        let share = self.count() as f64 / self.responses.max(1) as f64;
+        (share >= MANY).then_some(share)
+    }
+
     /// The sentence about a run with other responses too.
     pub(crate) fn share(&self) -> Option<String> {
         let errors = self.count();
@@ -92,10 +100,23 @@ impl ErrorResponses {
         }
         let percent = whole_percent(errors as f64 / self.responses as f64);
         Some(format!(
-            "{errors} of {} responses ({percent}) had the status {}",
-            self.responses,
+            "{} of {} responses ({percent}) had the status {}",
+            count(errors),
+            count(self.responses),
             self.names()
         ))
+    }
+
+    /// [`ErrorResponses::share`] of a bench, where times are compared.
+    pub(crate) fn share_of_times(&self) -> Option<String> {
+        let share = self.share()?;
+        Some(match self.many() {
+            None => share,
+            Some(_) => format!(
+                "{share}, so the times are not those of the service; pass --expect {} if that is intended",
+                self.option()
+            ),
+        })
     }
 
     /// The value of `--expect` that allows them.
@@ -144,8 +165,10 @@ mod tests {
     #[test]
     fn a_share_is_reported_and_what_the_user_named_is_no_error() {
         assert_eq!(
-            errors(&[(200, 300), (503, 100)], None).share().unwrap(),
-            "100 of 400 responses (25 %) had the status 503"
+            errors(&[(200, 300), (503, 100)], None)
+                .share_of_times()
+                .unwrap(),
+            "100 of 400 responses (25 %) had the status 503, so the times are not those of the service; pass --expect 503 if that is intended"
         );
         assert!(
             errors(&[(200, 999), (503, 1)], None)

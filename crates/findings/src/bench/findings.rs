@@ -407,7 +407,7 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
 /// The sentences about errors next to other responses: their share, and the variants that had
 /// nothing else.
 pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<String> {
-    let mut sentences: Vec<String> = errors.share().into_iter().collect();
+    let mut sentences: Vec<String> = errors.share_of_times().into_iter().collect();
     let names: Vec<&str> = variants
         .iter()
         .filter(|one| one.has_only_errors())

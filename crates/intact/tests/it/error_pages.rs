@@ -113,8 +113,19 @@ fn a_stored_bench_of_an_error_page_has_the_same_headline() {
 }
 
 #[test]
-fn a_share_of_errors_is_the_second_sentence() {
+fn many_errors_are_the_first_sentence() {
     let address = answers(|nth| Some(if nth % 4 == 3 { NOT_FOUND } else { ANSWER }));
+    let document = bench(&[&format!("http://{address}/"), "-n", "80", "--rounds", "8"]);
+    let first = document["verdict"][0].as_str().unwrap();
+    assert!(
+        first.contains("had the status 404, so the times"),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_share_of_errors_is_the_second_sentence() {
+    let address = answers(|nth| Some(if nth == 10 { NOT_FOUND } else { ANSWER }));
     let url = format!("http://{address}/");
     let document = bench(&[&url, "-n", "80", "--rounds", "8"]);
     let second = document["verdict"][1].as_str().unwrap();

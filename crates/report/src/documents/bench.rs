@@ -133,6 +133,10 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
         let words = "of the requests failed: the others are no comparison";
         return Headline::new(number, Assessment::Bad, words);
     }
+    if let Some(share) = facts.errors.many() {
+        let words = text!("of the responses had the status {}", facts.errors.names());
+        return Headline::new(RoundShare(share), Assessment::Bad, words);
+    }
     if facts.headline_is_without_reuse() {
         return Headline::all_failed("of the requests with keep-alive needed a new connection");
     }
