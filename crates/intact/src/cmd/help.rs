@@ -11,6 +11,7 @@ use anyhow::anyhow;
 use intact_findings::requirement::{Document, METRICS, SELECTORS};
 use intact_findings::rules;
 use intact_report::catalogue;
+use intact_report::terminal::{self, Length};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -60,7 +61,8 @@ pub(crate) fn run(Config(args): Config) -> Result<ExitCode, Failed> {
     if let [topic] = &args.command[..]
         && let Some(page) = guide::page(topic)
     {
-        console::print(&page);
+        let paper = console::paper(Length::Full);
+        console::print(&terminal::write_sections(&page, paper));
         return Ok(ExitCode::from(exit::FINE));
     }
     let mut words = vec![OsString::from("intact")];

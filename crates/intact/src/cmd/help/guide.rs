@@ -1,5 +1,6 @@
-//! The pages of `docs/guide`, for `intact help TOPIC`. A page is printed as it is written, without
-//! the targets of its links.
+//! The pages of `docs/guide`, for `intact help TOPIC`, laid out for a terminal.
+
+use intact_report::page::{Block, Rows, Section, Table, Text};
 
 /// The pages of `docs/guide` by their file names, as `[(name, text)]`.
 macro_rules! pages {
@@ -29,12 +30,95 @@ const PAGES: [(&str, &str); 13] = pages![
 const INDEX: &str = include_str!("../../../../../docs/guide/README.md");
 
 /// The page of a topic; `guide` is the list of pages.
-pub(super) fn page(topic: &str) -> Option<String> {
+pub(super) fn page(topic: &str) -> Option<Vec<Section>> {
     let text = match topic {
         "guide" => INDEX,
         _ => PAGES.iter().find(|(name, _)| *name == topic)?.1,
     };
-    Some(without_targets(text))
+    Some(sections(&without_targets(text)))
+}
+
+/// A page of Markdown as the guide uses it: a section for each heading, with paragraphs, lists,
+/// tables and blocks of code.
+fn sections(text: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let block = if line.is_empty() {
+            continue;
+        } else if line.starts_with('#') {
+            let title = line.trim_start_matches('#').trim();
+            sections.push(Section::new("guide", title));
+            continue;
+        } else if line.starts_with("```") {
+            let code = lines.by_ref().take_while(|line| *line != "```");
+            Block::Code(code.map(str::to_owned).collect())
+        } else {
+            let mut block = vec![line];
+            while let Some(more) = lines.next_if(|more| belongs(more)) {
+                block.push(more);
+            }
+            of_lines(&block)
+        };
+        if let Some(section) = sections.pop() {
+            sections.push(section.summary(block));
+        }
+    }
+    sections
+}
+
+/// Whether a line goes on with the block before it.
+fn belongs(line: &str) -> bool {
+    !line.is_empty() && !line.starts_with(['#', '`'])
+}
+
+/// A table, a list or a paragraph.
+fn of_lines(lines: &[&str]) -> Block {
+    if lines[0].starts_with('|') {
+        return Block::Table(table(lines));
+    }
+    if item(lines[0]).is_none() {
+        return Text::prose(&without_stars(&lines.join(" "))).into();
+    }
+    let mut items: Vec<String> = Vec::new();
+    for line in lines {
+        match (item(line), items.last_mut()) {
+            (None, Some(begun)) => *begun = format!("{begun} {}", line.trim()),
+            (words, _) => items.push(words.unwrap_or(line).to_owned()),
+        }
+    }
+    let items = items.iter().map(|item| Text::prose(&without_stars(item)));
+    Block::List(items.collect())
+}
+
+/// The words of an item of a list. A numbered one keeps its number.
+fn item(line: &str) -> Option<&str> {
+    let is_numbered = line.split_once(". ").is_some_and(|(number, _)| {
+        !number.is_empty() && number.chars().all(|one| one.is_ascii_digit())
+    });
+    line.strip_prefix("- ").or(is_numbered.then_some(line))
+}
+
+/// A table; its second line has no content.
+fn table(lines: &[&str]) -> Table {
+    let cells = |line: &&str| -> Vec<String> {
+        let cells = line.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().to_owned()).collect()
+    };
+    let heads = cells(&lines[0]);
+    let rows: Vec<Vec<String>> = lines.iter().skip(2).map(cells).collect();
+    let mut table = Rows::of(&rows);
+    for (nth, head) in heads.into_iter().enumerate() {
+        table = table.column(head, move |row| {
+            Text::prose(row.get(nth).map_or("", String::as_str))
+        });
+    }
+    table.table()
+}
+
+/// Words without the marks of strong ones.
+fn without_stars(words: &str) -> String {
+    words.replace("**", "")
 }
 
 /// Markdown without the targets of its links: `[text](target)` becomes `text`.
@@ -45,7 +129,9 @@ fn without_targets(text: &str) -> String {
         out.push_str(before);
         rest = link;
         match link.split_once("](") {
-            Some((label, target)) if !label.contains(['[', '\n']) && target.contains(')') => {
+            Some((label, target))
+                if !label.contains('[') && !label.contains("\n\n") && target.contains(')') =>
+            {
                 out.push_str(label);
                 rest = target.split_once(')').map_or("", |(_, rest)| rest);
             }
@@ -59,6 +145,7 @@ fn without_targets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use intact_report::terminal::{TerminalOptions, write_sections};
     use std::path::Path;
 
     #[test]
@@ -79,6 +166,27 @@ mod tests {
                 .iter()
                 .all(|topic| INDEX.contains(&format!("]({topic}.md)")))
         );
+    }
+
+    #[test]
+    fn a_page_keeps_its_words_and_has_no_line_of_prose_that_is_too_wide() {
+        for (name, text) in PAGES {
+            let options = TerminalOptions::plain(80);
+            let printed = write_sections(&page(name).unwrap(), options);
+            let is_code = |line: &&str| line.starts_with("    ");
+            for line in printed.lines().filter(|line| !is_code(line)) {
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+            }
+            let words = |text: &str| -> String {
+                let marks = [' ', '\n', '`', '|', '*', '#', '-'];
+                text.chars().filter(|one| !marks.contains(one)).collect()
+            };
+            for paragraph in without_targets(text).split("\n\n") {
+                let is_prose = paragraph.starts_with(char::is_alphabetic);
+                let is_there = words(&printed).contains(&words(paragraph));
+                assert!(is_there || !is_prose, "{name}: {paragraph}");
+            }
+        }
     }
 
     #[test]
