@@ -15,7 +15,7 @@ pub use conditions::{ConditionError, Conditions};
 pub use judge::{StepFigures, judge};
 pub use recovery::{Recovery, RecoveryWindow};
 
-use crate::bench::{ErrorResponses, PortLimit, VariantFacts, no_success};
+use crate::bench::{ErrorResponses, PortLimit, SERVER_UNKNOWN, VariantFacts, no_success};
 use crate::figures::{TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
@@ -202,6 +202,7 @@ impl CapacityFacts {
                 ));
             }
             limits.extend(machine_limit(one));
+            limits.extend(machine_busy(one));
             limits.extend(unobserved(one));
             if one.capacity_per_s.is_some() && !one.confirmed {
                 limits.push(Caveat::new(
@@ -332,6 +333,22 @@ fn machine_limit(one: &VariantCapacity) -> Option<Caveat> {
             one.name,
             per_second(lowest.rate_per_s),
             figures.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        ),
+    ))
+}
+
+/// How busy the machine was, at the lowest rate that missed although requests started on time.
+fn machine_busy(one: &VariantCapacity) -> Option<Caveat> {
+    let missed = one.all_figures().filter(|one| one.outcome == "missed");
+    let busy = missed.filter_map(|one| Some((one.rate_per_s, one.machine?.may_limit_server()?)));
+    let (rate, busy) = busy.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(Caveat::new(
+        "machine-busy",
+        format!(
+            "{}: at {} requests/s {} {SERVER_UNKNOWN}",
+            one.name,
+            per_second(rate),
+            whole_percent(busy)
         ),
     ))
 }
