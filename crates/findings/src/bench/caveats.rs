@@ -109,10 +109,9 @@ const RULES: [Rule; 15] = [
         "machine-busy",
         |variant| {
             behind(variant)?;
-            let machine = variant.machine.as_ref()?;
-            let busy = machine.may_limit_server()?;
             let is_other = variant.client_is_busy() || variant.machine_is_limit();
-            (!is_other).then(|| whole_percent(busy))
+            let machine = variant.machine.as_ref().filter(|_| !is_other)?;
+            machine.may_limit_server()
         },
         SERVER_UNKNOWN,
     ),

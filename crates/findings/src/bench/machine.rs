@@ -4,6 +4,7 @@
 
 use crate::figures::Latency;
 use intact_ledger::MachineUse;
+use intact_units::number::whole_percent;
 use serde::Serialize;
 
 /// The share of all processors from which they are busy to the full.
@@ -23,8 +24,8 @@ const SERVER_WORKS: f64 = 0.1;
 /// The share of a latency from which the client's lateness explains it.
 const LATE: f64 = 0.25;
 
-/// What is not known of a busy machine where the client was on time; a share comes before it.
-pub(crate) const SERVER_UNKNOWN: &str = "of this machine's processors were busy: requests started on time, so the client was not delayed, but the server may have waited for a processor (--server-pid shows whether it had work to do)";
+/// What is not known where the client was on time; [`MachineFacts::may_limit_server`] comes before.
+pub(crate) const SERVER_UNKNOWN: &str = "requests started on time, so the client was not delayed, but the server may have waited for a processor (--server-pid shows whether it had work to do)";
 
 /// Why the figures of a busy machine say little about the server.
 pub(crate) const SHARED: &str = "client, server and other processes share its processors";
@@ -88,11 +89,14 @@ impl MachineFacts {
         self.is_busy() && (is_client_delayed || server_works)
     }
 
-    /// How busy the processors were, where they may have been the limit of a server whose CPU time
-    /// is not known.
-    pub(crate) fn may_limit_server(&self) -> Option<f64> {
-        self.busy
-            .filter(|_| self.server.is_none() && self.is_busy())
+    /// How busy the processors were, in words, where they may have been the limit of a server whose
+    /// CPU time is not known.
+    pub(crate) fn may_limit_server(&self) -> Option<String> {
+        let busy = self
+            .busy
+            .filter(|_| self.server.is_none() && self.is_busy())?;
+        let busy = whole_percent(busy);
+        Some(format!("with {busy} of this machine's processors busy"))
     }
 
     /// Whether client, server and others used the processors up.
@@ -196,7 +200,8 @@ mod tests {
         assert!(!full(Some(45)).is_limit(false));
         assert!(!full(None).is_limit(false));
         assert_eq!(full(Some(45)).may_limit_server(), None);
-        assert_eq!(full(None).may_limit_server(), Some(1.0));
+        let words = full(None).may_limit_server().unwrap();
+        assert!(words.contains("100 %"), "{words}");
         // one that works, and a client that is late
         assert!(full(Some(380)).is_limit(false));
         assert!(full(None).is_limit(true));

@@ -310,7 +310,11 @@ fn a_busy_machine_is_not_the_limit_of_a_server_that_only_waits() {
             let ids = facts.caveats.iter().map(|one| &*one.id);
             let ids: Vec<&str> = ids.collect();
             assert!(!ids.contains(&"machine-limit"), "{ids:?}");
-            assert_eq!(ids.contains(&"machine-busy"), is_caveat, "{ids:?}");
+            assert_eq!(
+                ids.contains(&"machine-busy"),
+                is_caveat && !hangs,
+                "{ids:?}"
+            );
         }
     }
 }
@@ -462,6 +466,64 @@ fn a_machine_that_was_not_observed_is_named() {
         }
     });
     assert!(CapacityFacts::new(&run, &tally).caveats.is_empty());
+}
+
+#[test]
+fn the_requests_of_a_step_that_was_cut_off_are_counted() {
+    let run = run(true);
+    let mut tally = Tally::new();
+    let step = (1, LoadPurpose::Search, 100.0);
+    window(&mut tally, 1, step, |_, _| {});
+    // the run ended before the end of the round was recorded
+    tally.cell(Some(0), Some(1)).bounds = None;
+    let facts = CapacityFacts::new(&run, &tally);
+    assert_eq!(facts.requests.total, 200);
+    assert!(facts.any_success() && facts.variants[0].steps.is_empty());
+    let sentence = &facts.verdict[0];
+    assert!(
+        sentence.contains("before its first step was over"),
+        "{sentence}"
+    );
+    assert!(!passes(&facts, "capacity >= 1/s"));
+}
+
+#[test]
+fn a_server_that_stops_responding_during_the_search_is_named() {
+    let steps = std::cell::Cell::new(0);
+    let (run, tally) = searched_on(
+        20,
+        |_| {
+            steps.set(steps.get() + 1);
+            QUIET
+        },
+        |_, one, _| {
+            if steps.get() > 2 {
+                one.outcome = Outcome::Failed(Failure::Timeout);
+            }
+        },
+    );
+    let facts = CapacityFacts::new(&run, &tally);
+    assert_eq!(facts.variants[0].capacity_per_s, None);
+    let [changed, stopped, ..] = &facts.verdict[..] else {
+        panic!("{:?}", facts.verdict);
+    };
+    for words in ["198 requests/s met", "in step 2, and no longer did"] {
+        assert!(changed.contains(words), "{changed}");
+    }
+    assert!(!changed.contains("--step"), "{changed}");
+    assert!(
+        stopped.contains("from step 3 on no request succeeded"),
+        "{stopped}"
+    );
+    // one that is only overloaded has not stopped
+    let (run, tally) = searched(4, |rate, one, _| {
+        if rate > 480.0 {
+            one.outcome = Outcome::Failed(Failure::Timeout);
+        }
+    });
+    let facts = CapacityFacts::new(&run, &tally);
+    let verdict = facts.verdict.join(" ");
+    assert!(!verdict.contains("stopped responding"), "{verdict}");
 }
 
 #[test]

@@ -20,7 +20,6 @@ use crate::stats::{Bin, Modes, modes_of_bins};
 use intact_ledger::{
     Caveat, Cell, ClientCounts, Exchange, OpenLoopTimes, Round, Run, Sockets, Tally,
 };
-use intact_units::number::whole_percent;
 use serde::Serialize;
 
 /// The ids of the findings that a scenario can have.
@@ -212,7 +211,7 @@ impl ScenarioFacts {
             } else if let Some(busy) = machine.may_limit_server() {
                 limits.push(Caveat::new(
                     "machine-busy",
-                    format!("{} {SERVER_UNKNOWN}", whole_percent(busy)),
+                    format!("{busy}: {SERVER_UNKNOWN}"),
                 ));
             }
         }
