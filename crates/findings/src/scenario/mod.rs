@@ -208,7 +208,10 @@ impl ScenarioFacts {
                     "machine-saturated",
                     format!("this machine was the limit: {SHARED}, so the latency says little about the server"),
                 ));
-            } else if let Some(busy) = machine.may_limit_server() {
+            // a busy machine slows responses, it does not keep all of them back
+            } else if self.any_success()
+                && let Some(busy) = machine.may_limit_server()
+            {
                 limits.push(Caveat::new(
                     "machine-busy",
                     format!("{busy}: {SERVER_UNKNOWN}"),
