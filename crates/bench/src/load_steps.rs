@@ -92,7 +92,7 @@ impl Bench {
             runner.observer.round_over(&runner.tally);
         }
         if runner.stopped() {
-            let words = "the run was interrupted: its last step is in no figure";
+            let words = "the run was interrupted: its last step is counted, and neither met nor missed the conditions";
             runner.caveat("interrupted", words.to_owned());
         }
         runner.count_sockets();

@@ -128,8 +128,9 @@ impl Bench {
         self.rounds
     }
 
-    /// The most requests and connections that will be made, preflight and warm-up included; absent
-    /// where time or chance decides.
+    /// The most requests that will be made, preflight and warm-up included, and the connections
+    /// that they take if none ends early: each that does is replaced. Absent where time or chance
+    /// decides.
     pub fn budget(&self) -> Option<(u64, u64)> {
         let mut requests = 0;
         let mut connections = 0;

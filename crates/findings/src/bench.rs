@@ -30,7 +30,7 @@ pub use compare::compare;
 pub use effects::{Effect, EffectResult};
 pub(crate) use findings::{failure_kinds, no_success_verdict, not_2xx};
 pub use machine::MachineFacts;
-pub(crate) use machine::SHARED;
+pub(crate) use machine::{SERVER_UNKNOWN, SHARED, explains};
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;

@@ -5,8 +5,14 @@ use crate::system;
 use anyhow::Context;
 #[cfg(feature = "fleet")]
 use signal_hook::consts::SIGTERM;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// One end can arrive several times: timeout(1) signals its command and then the process group, and
+/// a wrapper in the group forwards what it receives. Signals within this time are one request.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 /// Which signal came, if one did.
 #[derive(Clone, Default)]
@@ -18,24 +24,11 @@ impl Interrupt {
     /// Listens for the signals that ask for an early end.
     pub(crate) fn listen() -> anyhow::Result<Interrupt> {
         let interrupt = Interrupt::default();
-        let second = Arc::new(AtomicBool::new(false));
-        for signal in system::ENDING {
-            let listen = || -> std::io::Result<()> {
-                signal_hook::flag::register_conditional_shutdown(
-                    signal,
-                    128 + signal,
-                    second.clone(),
-                )?;
-                signal_hook::flag::register(signal, second.clone())?;
-                signal_hook::flag::register_usize(
-                    signal,
-                    interrupt.signal.clone(),
-                    signal as usize,
-                )?;
-                Ok(())
-            };
-            listen().with_context(|| format!("cannot listen for signal {signal}"))?;
-        }
+        let first = interrupt.signal.clone();
+        take_signals(Requests::default(), move |signal| {
+            first.store(signal as usize, Ordering::Relaxed);
+        })
+        .context("cannot listen for signals")?;
         Ok(interrupt)
     }
 
@@ -54,15 +47,65 @@ impl Interrupt {
     }
 }
 
-/// From here on a signal ends the process at once.
+/// From here on a signal ends the process at once; the first one has just come.
 pub(crate) fn end_at_next_signal() {
-    for signal in system::ENDING {
-        // without this handler the signal is ignored, and the process ends as the first one asked
-        // for
-        let _ = signal_hook::flag::register_conditional_shutdown(
-            signal,
-            128 + signal,
-            Arc::new(AtomicBool::new(true)),
-        );
+    let first = Requests {
+        first: Some(Instant::now()),
+    };
+    // without the thread the signal is ignored, and the process ends as the first one asked for
+    let _ = take_signals(first, |_| {});
+}
+
+/// Takes signals in a thread: calls `first` with the first, ends the process at the second.
+fn take_signals(mut requests: Requests, first: impl Fn(i32) + Send + 'static) -> io::Result<()> {
+    system::on_each_ending_signal(move |signal| match requests.take(Instant::now()) {
+        Request::First => first(signal),
+        Request::Same => {}
+        Request::Second => signal_hook::low_level::exit(128 + signal),
+    })
+}
+
+/// The requests to end.
+#[derive(Default)]
+struct Requests {
+    first: Option<Instant>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Request {
+    First,
+    /// The first one, which arrived by another way as well.
+    Same,
+    Second,
+}
+
+impl Requests {
+    /// What a signal that arrives at `now` asks for.
+    fn take(&mut self, now: Instant) -> Request {
+        match self.first {
+            None => {
+                self.first = Some(now);
+                Request::First
+            }
+            Some(first) if now.duration_since(first) < ONE_REQUEST => Request::Same,
+            Some(_) => Request::Second,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_that_arrive_together_are_one_request() {
+        let began = Instant::now();
+        let mut requests = Requests::default();
+        assert_eq!(requests.take(began), Request::First);
+        for after in [0, 2, 499] {
+            let now = began + Duration::from_millis(after);
+            assert_eq!(requests.take(now), Request::Same, "after {after} ms");
+        }
+        assert_eq!(requests.take(began + ONE_REQUEST), Request::Second);
     }
 }

@@ -188,6 +188,9 @@ pub struct Outcome {
     pub unwatched: BTreeMap<Unwatched, u64>,
     /// The person stopped waiting for processes that the program left behind.
     pub abandoned: bool,
+    /// The first SIGINT, SIGTERM or SIGHUP that reached this process during the run, whatever the
+    /// program did at it.
+    pub interrupted: Option<i32>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What limits the figures of a bench, each caveat with the variants that it is about. Only what a
 //! reader can act on.
 
+use super::machine::SERVER_UNKNOWN;
 use super::saturation::{Saturation, slowdown};
 use super::variant::VariantFacts;
 use intact_ledger::Caveat;
@@ -28,7 +29,7 @@ type Rule = (
     &'static str,
 );
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     (
         "client-saturated",
         |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
@@ -103,6 +104,16 @@ const RULES: [Rule; 14] = [
             behind(variant)
         },
         "fewer than fell due, and this machine was the limit: client, server and other processes share its processors, so these figures say nothing about how fast the server is",
+    ),
+    (
+        "machine-busy",
+        |variant| {
+            behind(variant)?;
+            let is_other = variant.client_is_busy() || variant.machine_is_limit();
+            let machine = variant.machine.as_ref().filter(|_| !is_other)?;
+            machine.may_limit_server()
+        },
+        SERVER_UNKNOWN,
     ),
     (
         "behind-schedule",

@@ -463,7 +463,9 @@ fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
 fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
     let mut counts: BTreeMap<Failure, u64> = BTreeMap::new();
     for group in tally.cells.iter().flat_map(|cell| &cell.groups) {
-        if let Some(kind) = group.key.outcome.failure() {
+        // how the run ended is no cause
+        let failure = group.key.outcome.failure();
+        if let Some(kind) = failure.filter(|kind| *kind != Failure::Aborted) {
             *counts.entry(kind).or_default() += group.count();
         }
     }

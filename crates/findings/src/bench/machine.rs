@@ -1,7 +1,10 @@
-//! Whether the processors of the machine that measures were the limit: other processes use them, or
-//! client and server together use all of them. Must not judge the client or the server.
+//! Whether the processors of the machine that measures were busy: other processes use them, or
+//! client and server together use all of them. And whether that limited the run, because the client
+//! or a server with work to do waited for them. Must not judge the client or the server.
 
+use crate::figures::Latency;
 use intact_ledger::MachineUse;
+use intact_units::number::whole_percent;
 use serde::Serialize;
 
 /// The share of all processors from which they are busy to the full.
@@ -15,6 +18,14 @@ const STEAL: f64 = 0.1;
 /// The share of all processors that a server uses alone, from which the limit is its own although
 /// nothing is left.
 const SERVER_ALONE: f64 = 0.9;
+
+/// The share of one processor from which a server has work that can wait for others.
+const SERVER_WORKS: f64 = 0.1;
+/// The share of a latency from which the client's lateness explains it.
+const LATE: f64 = 0.25;
+
+/// What is not known where the client was on time; [`MachineFacts::may_limit_server`] comes before.
+pub(crate) const SERVER_UNKNOWN: &str = "requests started on time, so the client was not delayed, but the server may have waited for a processor (--server-pid shows whether it had work to do)";
 
 /// Why the figures of a busy machine say little about the server.
 pub(crate) const SHARED: &str = "client, server and other processes share its processors";
@@ -70,8 +81,26 @@ impl MachineFacts {
         })
     }
 
-    /// Whether the processors were the limit, so that neither the client nor the server is.
-    pub(crate) fn is_limit(&self) -> bool {
+    /// Whether the processors were the limit, so that neither the client nor the server is: they
+    /// were busy, and delayed the client, or a server that is known to have work to do.
+    pub(crate) fn is_limit(&self, is_client_delayed: bool) -> bool {
+        let server = self.server.map(|share| share * f64::from(self.cpus));
+        let server_works = server.is_some_and(|one| one >= SERVER_WORKS);
+        self.is_busy() && (is_client_delayed || server_works)
+    }
+
+    /// How busy the processors were, in words, where they may have been the limit of a server whose
+    /// CPU time is not known.
+    pub(crate) fn may_limit_server(&self) -> Option<String> {
+        let busy = self
+            .busy
+            .filter(|_| self.server.is_none() && self.is_busy())?;
+        let busy = whole_percent(busy);
+        Some(format!("with {busy} of this machine's processors busy"))
+    }
+
+    /// Whether client, server and others used the processors up.
+    fn is_busy(&self) -> bool {
         let steal = self.steal.unwrap_or(0.0);
         if steal > STEAL {
             return true;
@@ -107,6 +136,14 @@ impl MachineFacts {
     }
 }
 
+/// Whether requests started so late that this explains their latency, at the highest percentile
+/// that both have.
+pub(crate) fn explains(late: &Latency, latency: &Latency) -> bool {
+    let both = [(late.p99, latency.p99), (late.p90, latency.p90)];
+    let mut both = both.into_iter().filter_map(|(late, all)| late.zip(all));
+    both.next().is_some_and(|(late, all)| late > LATE * all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,35 +162,50 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_a_processor_of_its_own_is_not_the_machine() {
+    fn a_server_with_a_processor_of_its_own_is_not_a_busy_machine() {
         // the other processor has room, whether or not the server's time is known
-        assert!(!facts(1_300, Some(200), 250, Some(1_000)).is_limit());
-        assert!(!facts(1_300, Some(200), 250, None).is_limit());
+        assert!(!facts(1_300, Some(200), 250, Some(1_000)).is_busy());
+        assert!(!facts(1_300, Some(200), 250, None).is_busy());
         // its own threads wait for its processor, and no other process is there
         let pinned = facts(1_300, Some(990), 250, Some(1_000));
         assert_eq!(pinned.others.map(|one| (one * 1e3).round()), Some(25.0));
-        assert!(!pinned.is_limit());
+        assert!(!pinned.is_busy());
         // a server that takes the whole machine is its own limit
-        assert!(!facts(1_990, Some(990), 50, Some(1_900)).is_limit());
+        assert!(!facts(1_990, Some(990), 50, Some(1_900)).is_busy());
     }
 
     #[test]
-    fn processors_that_others_use_are_the_limit() {
-        assert!(facts(2_000, Some(1_000), 100, Some(300)).is_limit());
-        assert!(facts(2_000, None, 100, None).is_limit(), "without PSI");
+    fn processors_that_others_use_are_busy() {
+        assert!(facts(2_000, Some(1_000), 100, Some(300)).is_busy());
+        assert!(facts(2_000, None, 100, None).is_busy(), "without PSI");
         // on the server's processor only
-        assert!(facts(1_300, Some(900), 100, Some(500)).is_limit());
+        assert!(facts(1_300, Some(900), 100, Some(500)).is_busy());
         // the wait may be of the server's own threads, but its time is not known: it is not blamed
-        assert!(facts(1_300, Some(900), 100, None).is_limit());
+        assert!(facts(1_300, Some(900), 100, None).is_busy());
         // client and server fill the machine together
-        assert!(facts(1_980, Some(300), 800, Some(1_100)).is_limit());
+        assert!(facts(1_980, Some(300), 800, Some(1_100)).is_busy());
     }
 
     #[test]
-    fn a_hypervisor_that_takes_the_processors_is_a_limit() {
+    fn a_hypervisor_that_takes_the_processors_keeps_them_busy() {
         let mut facts = facts(1_000, Some(100), 100, Some(800));
         facts.steal = Some(0.2);
-        assert!(facts.is_limit());
+        assert!(facts.is_busy());
+    }
+
+    #[test]
+    fn a_busy_machine_is_the_limit_only_of_who_waits_for_it() {
+        let full = |server| facts(2_000, Some(1_000), 10, server);
+        // a server that sleeps, and one whose work is not known
+        assert!(!full(Some(45)).is_limit(false));
+        assert!(!full(None).is_limit(false));
+        assert_eq!(full(Some(45)).may_limit_server(), None);
+        let words = full(None).may_limit_server().unwrap();
+        assert!(words.contains("100 %"), "{words}");
+        // one that works, and a client that is late
+        assert!(full(Some(380)).is_limit(false));
+        assert!(full(None).is_limit(true));
+        assert!(!facts(1_000, Some(10), 10, Some(380)).is_limit(true));
     }
 
     #[test]
@@ -164,7 +216,7 @@ mod tests {
             ..MachineUse::default()
         };
         let none = MachineFacts::of(&all, (None, None), 1).unwrap();
-        assert!(!none.is_limit());
+        assert!(!none.is_busy());
         assert_eq!(none.unobserved().len(), 3);
         assert_eq!(
             MachineFacts::of(&MachineUse::default(), (None, None), 1),

@@ -1,7 +1,7 @@
 //! Whether a side of a bench was saturated, so that a latency is mostly waiting and throughput is
 //! the figure to compare. Must not compare variants.
 
-use super::machine::MachineFacts;
+use super::machine;
 use super::open_loop::OpenLoopFacts;
 use super::variant::VariantFacts;
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub enum Saturation {
     /// The client used its threads' processors to the full, or was late for the schedule of an open
     /// loop and did not reach its rate.
     Client,
-    /// The processors of the client's machine were busy, and an open loop did not reach its rate.
+    /// The processors of the client's machine were busy, the client or the server waited for them,
+    /// and an open loop did not reach its rate.
     Machine,
     /// The server used a processor to the full.
     Server,
@@ -79,7 +80,12 @@ impl VariantFacts {
 
     /// Whether the processors of the client's machine were the limit.
     pub(crate) fn machine_is_limit(&self) -> bool {
-        self.machine.as_ref().is_some_and(MachineFacts::is_limit)
+        let open = self.open_loop.as_ref();
+        let is_delayed = open.is_some_and(|open| {
+            open.client_is_late() || machine::explains(&open.scheduling_error_ms, &self.latency_ms)
+        });
+        let machine = self.machine.as_ref();
+        machine.is_some_and(|machine| machine.is_limit(is_delayed))
     }
 }
 

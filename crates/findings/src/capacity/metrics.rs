@@ -29,8 +29,11 @@ impl MetricSource for CapacityFacts {
         }
         match metric {
             Metric::Load(LoadMetric::Capacity) => {
-                if variant.steps.is_empty() {
+                if !variant.is_searched {
                     return Err(NoData::NotMeasured("name the conditions with --find-max"));
+                }
+                if variant.steps.is_empty() {
+                    return Err(NoData::CannotSee("the search ended in its first step"));
                 }
                 let found = variant.capacity_per_s;
                 let found = found.ok_or(NoData::CannotSee("no rate met the conditions"))?;

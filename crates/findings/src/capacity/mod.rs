@@ -5,6 +5,7 @@
 mod conditions;
 mod cut_off;
 mod judge;
+mod machine;
 mod metrics;
 mod recovery;
 #[cfg(test)]
@@ -21,7 +22,6 @@ use crate::finding::{Finding, Severity};
 use crate::statement::{Value, statement};
 use intact_experiment::{Ceiling, RateInterval, RateSearch};
 use intact_ledger::{Caveat, Cell, LoadPurpose, Run, Sockets, Tally};
-use intact_units::number::{per_second, whole_percent};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub struct CapacityFacts {
     pub variants: Vec<VariantCapacity>,
     /// The capacity of each variant as a multiple of the first one's, where both have one.
     pub ratios: Vec<CapacityRatio>,
-    /// All requests and connections of complete steps.
+    /// All requests and connections, also of a step that was cut off.
     #[serde(flatten)]
     pub counts: TrafficCounts,
     /// What stands out.
@@ -109,12 +109,15 @@ pub struct VariantCapacity {
     pub fresh_at_high: FreshRuns,
     /// The last step that met the conditions at the lower end.
     pub at_capacity: Option<StepFigures>,
-    /// Connections opened for each request, in complete steps.
+    /// Connections opened for each request.
     pub connections_per_request: Option<f64>,
     /// The overload, if there was one.
     pub recovery: Option<Recovery>,
     /// The steps of the search, in their order.
     pub steps: Vec<StepFigures>,
+    /// Whether a rate was looked for.
+    #[serde(skip)]
+    is_searched: bool,
 }
 
 /// A capacity as a multiple of another.
@@ -181,7 +184,7 @@ impl CapacityFacts {
         facts
     }
 
-    /// Whether any request of a complete step had a response that is no error page.
+    /// Whether any request had a response that is no error page.
     pub fn any_success(&self) -> bool {
         no_success(&self.requests, &self.errors).is_none()
     }
@@ -201,8 +204,9 @@ impl CapacityFacts {
                     ),
                 ));
             }
-            limits.extend(machine_limit(one));
-            limits.extend(unobserved(one));
+            limits.extend(machine::limit(one));
+            limits.extend(machine::busy(one));
+            limits.extend(machine::unobserved(one));
             if one.capacity_per_s.is_some() && !one.confirmed {
                 limits.push(Caveat::new(
                     "not-confirmed",
@@ -232,17 +236,15 @@ impl VariantCapacity {
         counts: &mut TrafficCounts,
     ) -> Option<VariantCapacity> {
         let variant = run.variants.get(index as usize)?;
-        let complete: Vec<&Cell> = tally
-            .of_variant(index)
-            .filter(|cell| judge::load(cell).is_some())
-            .collect();
+        let measured = tally.of_variant(index);
+        let measured: Vec<&Cell> = measured.filter(|cell| cell.round > Some(0)).collect();
         // the rate is that of a step, but these counts have none
-        let whole = judge::facts_of(run, tally, &complete, 1.0);
+        let whole = judge::facts_of(run, tally, &measured, 1.0);
         let whole = whole.and_then(|facts| facts.variants.into_iter().next());
         if let Some(whole) = &whole {
             add(counts, whole);
         }
-        let steps: BTreeSet<u32> = complete
+        let steps: BTreeSet<u32> = measured
             .iter()
             .filter_map(|cell| judge::load(cell))
             .filter(|load| matches!(load.purpose, LoadPurpose::Search | LoadPurpose::Confirm))
@@ -302,58 +304,9 @@ impl VariantCapacity {
                 .and_then(|one| share(one.connections.opened, one.requests.total)),
             recovery: Recovery::of(run, tally, conditions, index),
             steps,
+            is_searched: terms.is_some(),
         })
     }
-}
-
-/// How busy the machine was, at the lowest rate at which it was the limit.
-fn machine_limit(one: &VariantCapacity) -> Option<Caveat> {
-    let limited = one
-        .all_figures()
-        .filter(|one| one.outcome == "machine-limit");
-    let lowest = limited.min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
-    let machine = lowest.machine.as_ref()?;
-    let figure =
-        |words: &str, share: Option<f64>| Some(format!("{words} {}", whole_percent(share?)));
-    let figures = [
-        figure("processors busy", machine.busy),
-        figure("of them neither client nor server", machine.others),
-        figure("time in which a task waited for one", machine.waiting),
-        figure("taken by the hypervisor", machine.steal),
-    ];
-    let remedy = match machine.others {
-        Some(_) => "",
-        None => "; --server-pid separates the server from other processes",
-    };
-    Some(Caveat::new(
-        "machine-limit",
-        format!(
-            "{}: at {} requests/s the machine was the limit ({}){remedy}",
-            one.name,
-            per_second(lowest.rate_per_s),
-            figures.into_iter().flatten().collect::<Vec<_>>().join(", ")
-        ),
-    ))
-}
-
-/// What was not observed of the machine in a step that missed, so that other processes may have
-/// been the limit.
-fn unobserved(one: &VariantCapacity) -> Option<Caveat> {
-    let mut missed = one.all_figures().filter(|one| one.outcome == "missed");
-    let absent = missed.find_map(|step| match &step.machine {
-        None => Some("the processors of this machine".to_owned()),
-        Some(machine) => {
-            let absent = machine.unobserved();
-            (!absent.is_empty()).then(|| absent.join(", "))
-        }
-    })?;
-    Some(Caveat::new(
-        "machine-unobserved",
-        format!(
-            "{}: not observed: {absent}; other processes on this machine may have been the limit rather than the server",
-            one.name
-        ),
-    ))
 }
 
 fn bound(found: RateInterval) -> &'static str {

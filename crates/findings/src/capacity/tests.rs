@@ -73,7 +73,7 @@ const QUIET: Option<MachineUse> = Some(MachineUse {
     steal: Some(0),
     waited: Some(SECOND / 20),
 });
-/// The same while other processes use both processors.
+/// The same while other processes use both processors. A server that works is known to be there.
 const BUSY: Option<MachineUse> = Some(MachineUse {
     nanos: SECOND,
     cpus: 2,
@@ -85,6 +85,19 @@ const BUSY: Option<MachineUse> = Some(MachineUse {
 /// The same on a machine whose processors were used like this.
 fn window_on(
     machine: Option<MachineUse>,
+    tally: &mut Tally,
+    round: u32,
+    step: (u32, LoadPurpose, f64),
+    change: impl Fn(&mut Exchange, u64),
+) {
+    let server = (machine == BUSY).then_some(SECOND / 2);
+    window_with(machine, server, tally, round, step, change);
+}
+
+/// The same with a server that used this CPU time, if that is known.
+fn window_with(
+    machine: Option<MachineUse>,
+    server_cpu: Option<u64>,
     tally: &mut Tally,
     round: u32,
     (step, purpose, rate): (u32, LoadPurpose, f64),
@@ -116,7 +129,7 @@ fn window_on(
         }),
         client_cpu: Some(SECOND / 10),
         client_threads: Some(1),
-        server_cpu: None,
+        server_cpu,
         machine,
         sockets: None,
     }));
@@ -254,12 +267,9 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
         }
         let caveat = &facts.caveats[0];
         assert_eq!(caveat.id, "machine-limit");
-        for figure in ["processors busy 100", "--server-pid"] {
+        for figure in ["processors busy 100", "neither client nor server 70"] {
             assert!(caveat.message.contains(figure), "{}", caveat.message);
         }
-        // what was not measured is left out
-        let unknown = "neither client nor server";
-        assert!(!caveat.message.contains(unknown), "{}", caveat.message);
         // as with a client at its limit, the lower end is known and the upper one is not
         assert!(passes(&facts, "capacity >= 450/s"));
         assert!(!passes(&facts, "capacity <= 10000/s"));
@@ -278,6 +288,35 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
     let facts = CapacityFacts::new(&run, &tally);
     assert_eq!(facts.variants[0].bounded_by, "machine");
     assert_eq!(facts.variants[0].capacity_per_s.unwrap().high, None);
+}
+
+#[test]
+fn a_busy_machine_is_not_the_limit_of_a_server_that_only_waits() {
+    // a client on time; a server that sleeps, or whose work is not known
+    for (server, is_caveat) in [(Some(SECOND / 20), false), (None, true)] {
+        for hangs in [false, true] {
+            let run = run(true);
+            let mut tally = Tally::new();
+            let step = (1, LoadPurpose::Search, 100.0);
+            window_with(BUSY, server, &mut tally, 1, step, |one, nth| {
+                slow(one, nth);
+                if hangs {
+                    one.outcome = Outcome::Failed(Failure::Timeout);
+                }
+            });
+            let facts = CapacityFacts::new(&run, &tally);
+            assert_eq!(facts.variants[0].steps[0].outcome, "missed");
+            assert_eq!(facts.variants[0].bounded_by, "server");
+            let ids = facts.caveats.iter().map(|one| &*one.id);
+            let ids: Vec<&str> = ids.collect();
+            assert!(!ids.contains(&"machine-limit"), "{ids:?}");
+            assert_eq!(
+                ids.contains(&"machine-busy"),
+                is_caveat && !hangs,
+                "{ids:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -427,6 +466,64 @@ fn a_machine_that_was_not_observed_is_named() {
         }
     });
     assert!(CapacityFacts::new(&run, &tally).caveats.is_empty());
+}
+
+#[test]
+fn the_requests_of_a_step_that_was_cut_off_are_counted() {
+    let run = run(true);
+    let mut tally = Tally::new();
+    let step = (1, LoadPurpose::Search, 100.0);
+    window(&mut tally, 1, step, |_, _| {});
+    // the run ended before the end of the round was recorded
+    tally.cell(Some(0), Some(1)).bounds = None;
+    let facts = CapacityFacts::new(&run, &tally);
+    assert_eq!(facts.requests.total, 200);
+    assert!(facts.any_success() && facts.variants[0].steps.is_empty());
+    let sentence = &facts.verdict[0];
+    assert!(
+        sentence.contains("before its first step was over"),
+        "{sentence}"
+    );
+    assert!(!passes(&facts, "capacity >= 1/s"));
+}
+
+#[test]
+fn a_server_that_stops_responding_during_the_search_is_named() {
+    let steps = std::cell::Cell::new(0);
+    let (run, tally) = searched_on(
+        20,
+        |_| {
+            steps.set(steps.get() + 1);
+            QUIET
+        },
+        |_, one, _| {
+            if steps.get() > 2 {
+                one.outcome = Outcome::Failed(Failure::Timeout);
+            }
+        },
+    );
+    let facts = CapacityFacts::new(&run, &tally);
+    assert_eq!(facts.variants[0].capacity_per_s, None);
+    let [changed, stopped, ..] = &facts.verdict[..] else {
+        panic!("{:?}", facts.verdict);
+    };
+    for words in ["198 requests/s met", "in step 2, and no longer did"] {
+        assert!(changed.contains(words), "{changed}");
+    }
+    assert!(!changed.contains("--step"), "{changed}");
+    assert!(
+        stopped.contains("from step 3 on no request succeeded"),
+        "{stopped}"
+    );
+    // one that is only overloaded has not stopped
+    let (run, tally) = searched(4, |rate, one, _| {
+        if rate > 480.0 {
+            one.outcome = Outcome::Failed(Failure::Timeout);
+        }
+    });
+    let facts = CapacityFacts::new(&run, &tally);
+    let verdict = facts.verdict.join(" ");
+    assert!(!verdict.contains("stopped responding"), "{verdict}");
 }
 
 #[test]

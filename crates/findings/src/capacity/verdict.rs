@@ -1,7 +1,9 @@
 //! The sentences of a capacity: the rates, what keep-alive does to them, and the recoveries. Must
 //! not compute figures.
 
-use super::{CapacityFacts, CapacityInterval, CapacityRatio, Recovery, VariantCapacity};
+use super::{
+    CapacityFacts, CapacityInterval, CapacityRatio, Recovery, StepFigures, VariantCapacity,
+};
 use crate::bench::{SHARED, no_success_verdict};
 use intact_ledger::Tally;
 use intact_units::number::{per_second, time};
@@ -15,11 +17,17 @@ pub(super) fn sentences(facts: &CapacityFacts, tally: &Tally) -> Vec<String> {
     let mut sentences: Vec<String> = facts.ratios.iter().map(ratio).collect();
     let conditions = facts.conditions.join(", ");
     for one in &facts.variants {
-        if !one.steps.is_empty() {
+        if one.is_searched {
             sentences.push(capacity(one, &conditions));
+            sentences.extend(stopped(one));
         }
-        if let Some(recovery) = &one.recovery {
-            sentences.push(recovered(one, recovery));
+        match &one.recovery {
+            Some(recovery) => sentences.push(recovered(one, recovery)),
+            None if !one.is_searched => sentences.push(format!(
+                "{}: the run ended before the overload was over, so nothing is known of a recovery.",
+                one.name
+            )),
+            None => {}
         }
     }
     sentences.extend(errors.share().map(|share| format!("{share}.")));
@@ -41,6 +49,11 @@ fn ratio(one: &CapacityRatio) -> String {
 
 fn capacity(one: &VariantCapacity, conditions: &str) -> String {
     let name = &one.name;
+    if one.steps.is_empty() {
+        return format!(
+            "{name}: the search ended before its first step was over, so it is not known which rate meets {conditions}."
+        );
+    }
     let Some(CapacityInterval { low, high, .. }) = one.capacity_per_s else {
         let lowest = one.steps.iter().map(|step| step.rate_per_s);
         let lowest = lowest.fold(f64::INFINITY, f64::min);
@@ -53,10 +66,24 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
                 "{name}: the machine is the limit: {SHARED}. They were busy from {} on, and no lower rate met {conditions}.",
                 rate(lowest)
             ),
-            _ => format!(
-                "{name}: no rate from {} on met {conditions}; a lower rate takes --step with a longer time.",
-                rate(lowest)
-            ),
+            _ => match no_longer_met(&one.steps) {
+                Some((met, missed)) => {
+                    let later = match missed.rate_per_s == met.rate_per_s {
+                        true => "no longer did".to_owned(),
+                        false => format!("{} did not", rate(missed.rate_per_s)),
+                    };
+                    format!(
+                        "{name}: {} met {conditions} in step {}, and {later} in step {}: the server or its load changed during the search.",
+                        rate(met.rate_per_s),
+                        met.step,
+                        missed.step
+                    )
+                }
+                None => format!(
+                    "{name}: no rate from {} on met {conditions}; a lower rate takes --step with a longer time.",
+                    rate(lowest)
+                ),
+            },
         };
     };
     if !one.confirmed {
@@ -101,6 +128,33 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
         ("most-rate", _) => format!("{begin}; no higher rate was tried (--max-rate)."),
         _ => format!("{begin}; the search ended before a higher rate was known to miss them."),
     }
+}
+
+/// The highest step that met the conditions, and a later one that missed them at its rate or a
+/// lower one.
+fn no_longer_met(steps: &[StepFigures]) -> Option<(&StepFigures, &StepFigures)> {
+    let met = steps.iter().filter(|step| step.is_met());
+    let met = met.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
+    let mut later = steps.iter().filter(|one| one.step > met.step);
+    let missed = later.find(|one| !one.is_met() && one.rate_per_s <= met.rate_per_s)?;
+    Some((met, missed))
+}
+
+/// Whether the server stopped responding: in the last steps no request succeeded, although one of
+/// these rates had met the conditions.
+fn stopped(one: &VariantCapacity) -> Option<String> {
+    let all_failed = |step: &&StepFigures| step.failed == step.requests;
+    let silent = one.steps.iter().rev().take_while(all_failed).last()?;
+    let before = one.steps.iter().filter(|step| step.step < silent.step);
+    let met = before.filter(|step| step.is_met());
+    let met = met.map(|step| step.rate_per_s).fold(0.0, f64::max);
+    let mut after = one.steps.iter().filter(|step| step.step >= silent.step);
+    after.any(|step| step.rate_per_s <= met).then(|| {
+        format!(
+            "{}: from step {} on no request succeeded: the server stopped responding, so check it and search again.",
+            one.name, silent.step
+        )
+    })
 }
 
 fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {

@@ -9,7 +9,8 @@ mod verdict;
 pub use figures::{RequestFigures, SessionFacts, TagFacts};
 
 use crate::bench::{
-    ErrorResponses, MachineFacts, Mode, SHARED, failure_kinds, modes, no_success, not_2xx,
+    ErrorResponses, MachineFacts, Mode, SERVER_UNKNOWN, SHARED, explains, failure_kinds, modes,
+    no_success, not_2xx,
 };
 use crate::figures::{Connections, Latency, Requests, TrafficCounts, embeds, share};
 use crate::finding::{Finding, Severity};
@@ -194,18 +195,30 @@ impl ScenarioFacts {
                 "the run was cut off, so the number of clients is unknown, and with it how many connections were needed",
             ));
         }
+        let is_late = self.scheduling_error_share.is_some_and(|late| late > LATE);
         if self.client_busy.is_some_and(|busy| busy > CLIENT_BUSY) {
             limits.push(Caveat::new(
                 "client-saturated",
                 "the client used its processors to the full: it was the limit, not the server (--threads, or fewer clients)",
             ));
-        } else if self.machine.is_some_and(|machine| machine.is_limit()) {
-            limits.push(Caveat::new(
-                "machine-saturated",
-                format!("this machine was the limit: {SHARED}, so the latency says little about the server"),
-            ));
+        } else if let Some(machine) = &self.machine {
+            let is_delayed = is_late || explains(&self.scheduling_error_ms, &self.latency_ms);
+            if machine.is_limit(is_delayed) {
+                limits.push(Caveat::new(
+                    "machine-saturated",
+                    format!("this machine was the limit: {SHARED}, so the latency says little about the server"),
+                ));
+            // a busy machine slows responses, it does not keep all of them back
+            } else if self.any_success()
+                && let Some(busy) = machine.may_limit_server()
+            {
+                limits.push(Caveat::new(
+                    "machine-busy",
+                    format!("{busy}: {SERVER_UNKNOWN}"),
+                ));
+            }
         }
-        if self.scheduling_error_share.is_some_and(|late| late > LATE) {
+        if is_late {
             limits.push(Caveat::new(
                 "client-late",
                 "the client's own lateness is a large part of the latency: requests started after they were due (--threads, or fewer clients)",

@@ -228,9 +228,16 @@ fn a_machine_that_others_use_is_the_limit_and_not_the_server() {
         let mut caveats = facts.caveats.iter();
         caveats.any(|one| one.id == "machine-saturated")
     };
-    let full = facts_on(busy(19_900 * MS), |_, _| {});
+    let late = |one: &mut Exchange, _| {
+        one.scheduling_error = Some(Span::new(one.at, one.at.after(20 * MS)));
+    };
+    let full = facts_on(busy(19_900 * MS), late);
     assert!(is_limit(&full), "{:?}", full.caveats);
+    // a client that is on time shows no limit
+    let on_time = facts_on(busy(19_900 * MS), |_, _| {});
+    assert!(!is_limit(&on_time), "{:?}", on_time.caveats);
+    assert!(on_time.caveats.iter().any(|one| one.id == "machine-busy"));
     assert_eq!(full.machine.unwrap().busy, Some(0.995));
-    assert!(!is_limit(&facts_on(busy(5_000 * MS), |_, _| {})));
+    assert!(!is_limit(&facts_on(busy(5_000 * MS), late)));
     assert!(!is_limit(&facts(|_, _| {})));
 }

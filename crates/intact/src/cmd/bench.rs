@@ -239,7 +239,7 @@ fn announce(bench: &Bench, opening_per_s: Option<f64>) {
             format!(", {rate} new connections a second at most")
         });
         console::note(&format!(
-            "sending at most {} on {}: {}, {}{pace}",
+            "sending at most {}, on {} if none ends early: {}, {}{pace}",
             counted(requests, "request"),
             counted(connections, "connection"),
             counted(bench.variants().len() as u64, "variant"),

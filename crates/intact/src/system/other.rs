@@ -2,14 +2,25 @@
 //! not exist here: `link`, `watch` and `lambda` end before, with the command for a container.
 
 use intact_check::EndSignal;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGINT;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// The signals that ask for an early end: Ctrl-C, and the end that a program asks for.
-pub(crate) const ENDING: [i32; 2] = [SIGINT, SIGTERM];
+/// Calls `take` with each Ctrl-C, in a thread of its own.
+pub(crate) fn on_each_ending_signal(mut take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let mut signals = runtime.block_on(async { tokio::signal::windows::ctrl_c() })?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            while runtime.block_on(signals.recv()).is_some() {
+                take(SIGINT);
+            }
+        })?;
+    Ok(())
+}
 
 /// There is no limit of a file's size.
 pub(crate) fn survive_full_files() {}

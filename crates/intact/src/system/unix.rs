@@ -14,8 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use std::os::unix::net::{UnixListener as Listener, UnixStream as Channel};
 
-/// The signals that ask for an early end.
-pub(crate) const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// Calls `take` with each Ctrl-C, SIGTERM and SIGHUP, in a thread of its own.
+pub(crate) fn on_each_ending_signal(take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || signals.forever().for_each(take))?;
+    Ok(())
+}
 
 /// Makes a write beyond the limit of a file's size (`ulimit -f`) fail with EFBIG. Programs that are
 /// started from here keep the default, because a handler does not outlive execve(2).

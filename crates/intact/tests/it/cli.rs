@@ -303,6 +303,32 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
 }
 
 #[test]
+fn connections_that_time_out_do_not_break_the_number_that_was_announced() {
+    let server = Server::start(&["--delay", "10s"]);
+    let out = intact(&[
+        "bench",
+        &server.plain(),
+        "--rate",
+        "20/s",
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--keepalive",
+        "on",
+        "--timeout",
+        "50ms",
+        "--rounds",
+        "1",
+    ]);
+    let announced = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        announced.contains("on 3 connections if none ends early"),
+        "{announced}"
+    );
+}
+
+#[test]
 fn the_document_is_what_its_schema_says() {
     let schema = Schema::named("bench");
     let server = Server::start(&["--max-requests", "7"]);

@@ -8,7 +8,8 @@ use crate::program::{Schema, Server, intact};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -93,6 +94,43 @@ fn variables_make_programs_and_a_failing_one_ends_the_comparison_with_its_code()
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(
         text(&out.stdout).contains("CODE=7 failed in 3 of its rounds"),
+        "{}",
+        text(&out.stdout)
+    );
+}
+
+#[test]
+fn a_signal_ends_the_comparison_whatever_the_program_does_at_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runs, json) = (dir.path().join("runs"), dir.path().join("json"));
+    let program = "trap 'exit 0' INT; echo >> $0; while :; do sleep 0.05; done";
+    let child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["compare", "--warm-up", "0", "--ignore-failure"])
+        .arg(format!("--json={}", json.display()))
+        .args(["--", "sh", "-c", program])
+        .arg(&runs)
+        .args(["--", "sh", "-c", program])
+        .arg(&runs)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..3000 {
+        if runs.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(kill.unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", text(&out.stderr));
+    assert_eq!(std::fs::read_to_string(&runs).unwrap(), "\n");
+    let document = read(&json);
+    assert_eq!(document["rounds"], 0);
+    assert!(
+        text(&out.stdout).contains("interrupted in round 1 of 10"),
         "{}",
         text(&out.stdout)
     );

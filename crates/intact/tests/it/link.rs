@@ -5,7 +5,9 @@ use crate::program::{Schema, intact};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// Runs `intact`, or prints that links are forbidden here; in CI that fails.
 pub(crate) fn on_link(words: &[&str], test: &str) -> Option<Output> {
@@ -260,6 +262,41 @@ fn a_link_is_switched_while_a_command_runs() {
     drop(child.stdin.take());
     child.wait().unwrap();
     assert!(!control.exists());
+}
+
+#[test]
+fn a_bench_on_the_link_that_the_whole_process_group_is_asked_to_end_prints_its_page() {
+    let test = "bench --link and a signal to the group";
+    if on_link(&["link", "rtt=0", "--", "true"], test).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (ledger, json) = (folder.path().join("ledger"), folder.path().join("json"));
+    let child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "bench", "--link", "rtt=5ms", "-z", "60s", "--rounds", "1000",
+        ])
+        .arg(format!("--json={}", json.display()))
+        .arg("--ledger")
+        .arg(&ledger)
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    for _ in 0..3000 {
+        if ledger.join("tally.json").exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let group = format!("-{}", child.id());
+    let kill = Command::new("kill").args(["-TERM", "--", &group]).status();
+    assert!(kill.unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(143));
+    assert!(text(&out.stdout).contains("keepalive=on"));
+    assert!(json.exists() && ledger.join("end.json").exists());
 }
 
 #[test]

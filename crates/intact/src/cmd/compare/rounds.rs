@@ -19,7 +19,7 @@ use intact_findings::cpu::ProgramWork;
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, redact};
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
-use intact_watch::{Clock, Ended, RunPosition, Streams};
+use intact_watch::{Clock, Ended, Outcome, RunPosition, Streams};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -130,17 +130,21 @@ impl Rounds<'_> {
                 nth - warm_up + 1
             };
             for program in order {
-                let ended = self.one(program, round)?;
+                let outcome = self.one(program, round)?;
                 self.bar.inc(1);
-                if let Some(code) = self.judge(program, ended) {
-                    return Ok(Some(code));
+                let code = match outcome.interrupted {
+                    Some(signal) => Some(self.interrupted(round, signal)),
+                    None => self.judge(program, outcome.ended),
+                };
+                if code.is_some() {
+                    return Ok(code);
                 }
             }
         }
         Ok(None)
     }
 
-    fn one(&mut self, index: usize, round: u32) -> Result<Ended, Failed> {
+    fn one(&mut self, index: usize, round: u32) -> Result<Outcome, Failed> {
         let program = &self.programs[index];
         self.bar.set_message(escape(&program.variant.name));
         self.prepare()?;
@@ -172,6 +176,14 @@ impl Rounds<'_> {
         if let Some(sampler) = &mut self.sampler {
             sampler.end(index);
         }
+        if outcome.interrupted.is_none() {
+            self.end_round(variant, round, &outcome);
+        }
+        Ok(outcome)
+    }
+
+    /// Ends the round of a program that has run undisturbed.
+    fn end_round(&mut self, variant: u32, round: u32, outcome: &Outcome) {
         let cpu = outcome.cpu.user + outcome.cpu.system;
         self.recording.record(Event::Round(&Round {
             variant,
@@ -185,7 +197,6 @@ impl Rounds<'_> {
             machine: None,
             sockets: None,
         }));
-        Ok(outcome.ended)
     }
 
     fn prepare(&self) -> Result<(), Failed> {
@@ -219,24 +230,31 @@ impl Rounds<'_> {
         };
         let failed = self.failures.entry(index).or_insert((0, String::new()));
         *failed = (failed.0 + 1, words.clone());
-        // a person's Ctrl-C reaches the program first; shells report it as a code
-        let interrupted = [2, 15, 1].map(exit::by_signal).contains(&code);
-        if self.args.ignore_failure && !interrupted {
+        if self.args.ignore_failure {
             return None;
         }
         let name = &self.programs[index].variant.name;
-        let way_out = if interrupted {
-            ""
-        } else {
-            " (--show-output shows what it says, --ignore-failure goes on)"
-        };
         self.bar.suspend(|| {
             console::note(&format!(
-                "intact: {} {words}: the comparison ends here{way_out}",
+                "intact: {} {words}: the comparison ends here (--show-output shows what it says, \
+                 --ignore-failure goes on)",
                 escape(name)
             ));
         });
         Some(code)
+    }
+
+    /// The code of a comparison that a signal ends in this round.
+    fn interrupted(&mut self, round: u32, signal: i32) -> u8 {
+        let during = if round == WARMUP {
+            "the warm-up".to_owned()
+        } else {
+            format!("round {round} of {}", self.args.rounds)
+        };
+        let words = format!("the comparison was interrupted in {during}");
+        self.recording
+            .record(Event::Caveat(&Caveat::new("interrupted", words)));
+        exit::by_signal(signal as usize)
     }
 
     fn print_failures(&mut self) {

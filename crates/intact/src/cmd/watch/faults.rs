@@ -131,11 +131,12 @@ impl Runs<'_> {
                 Ended::Code(code) => code as u8,
                 Ended::Signal(number) => exit::by_signal(number as usize),
             };
-            // a person's Ctrl-C reaches the program first; shells report it as a code
-            let is_interrupted = [2, 15, 1].map(exit::by_signal).contains(&code);
             let has_failed = fault.is_none() && code != exit::FINE;
-            if is_alone || is_interrupted || has_failed {
+            if is_alone || has_failed {
                 return Ok(code);
+            }
+            if let Some(signal) = outcome.interrupted {
+                return Ok(exit::by_signal(signal as usize));
             }
         }
         Ok(exit::FINE)

@@ -19,6 +19,7 @@ pub(crate) struct WatchedProgram {
     ended: Option<Ended>,
     cpu: Cpu,
     abandoned: bool,
+    interrupted: Option<i32>,
 }
 
 impl WatchedProgram {
@@ -32,6 +33,7 @@ impl WatchedProgram {
             ended: None,
             cpu: Cpu::default(),
             abandoned: false,
+            interrupted: None,
         }
     }
 
@@ -55,6 +57,9 @@ impl WatchedProgram {
     /// Passes signals on to the program, and collects what has ended by `now`.
     pub(super) fn take_signals(&mut self, now: Nanos) {
         while let Some(signal) = self.signals.next() {
+            if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal.number) {
+                self.interrupted.get_or_insert(signal.number);
+            }
             match signal.number {
                 libc::SIGCHLD => self.reap(now),
                 // the terminal has sent it to the program too
@@ -91,6 +96,7 @@ impl WatchedProgram {
             cpu: self.cpu,
             unwatched,
             abandoned: self.abandoned,
+            interrupted: self.interrupted,
         }
     }
 }
