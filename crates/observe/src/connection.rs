@@ -404,10 +404,12 @@ impl ObservedConnection {
         self.app
             .end(server_ended_at, is_closed, &mut self.rows, run);
         self.rows.release(run);
+        self.rows.connection.row.failed = self.rows.tunnel_failure();
         if let Some(tls) = &self.tls {
             self.rows.is_readable |= tls.is_decrypted();
-            if ending == Ending::Observed {
-                self.rows.connection.row.failed = tls.failure(self.rows.end);
+            let failed = &mut self.rows.connection.row.failed;
+            if ending == Ending::Observed && failed.is_none() {
+                *failed = tls.failure(self.rows.end);
             }
         }
         self.describe_tls();
