@@ -171,10 +171,7 @@ fn kept(facts: &CheckFacts) -> String {
             None => String::new(),
         };
         match (idle.measured_s, idle.at_least_s) {
-            (Some(measured), _) => Some(format!(
-                "idle for {}{announced}",
-                timer(measured * 1e3)
-            )),
+            (Some(measured), _) => Some(format!("idle for {}{announced}", timer(measured * 1e3))),
             // without its age, this is all that is known
             (None, Some(least)) if idle.last_announced && age.is_none() => Some(format!(
                 "idle for {} and one more request{announced}",

@@ -6,6 +6,7 @@ mod check_limits;
 mod check_outage;
 mod compare;
 mod coverage;
+mod failed_dials;
 mod faults;
 mod golden;
 mod observe;
