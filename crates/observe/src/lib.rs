@@ -25,6 +25,8 @@
 //!   the response, or to the end of a header section whose body comes later. The spans add up to
 //!   the latency.
 //! * **TLS**: `ssl` begins where `connect` ends, and ends with the client's last handshake message.
+//!   An alert before anything else of the server refuses the handshake, although the client may
+//!   have sent requests by then: they are no exchanges.
 //! * **End of an exchange**: the last byte of the response. A failed exchange ends with the first
 //!   FIN or RST, or the reset of its stream, and at the latest with its last byte.
 //! * **Outcome**: `client-closed` if the client closes or resets before the response is complete. A

@@ -141,6 +141,12 @@ impl Rows {
         }
     }
 
+    /// Leaves out the requests of a connection whose TLS handshake was refused afterwards.
+    pub(crate) fn forget_requests(&mut self) {
+        self.open = OpenExchanges::default();
+        self.client_spoke = false;
+    }
+
     /// Number of recorded exchanges.
     pub(crate) fn exchanges(&self) -> u64 {
         self.done
@@ -610,15 +616,18 @@ impl Rows {
         }
         let (end, last_end) = (self.end?, self.last_end?);
         let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
-        Some(if begun_after && end.by == Some(Side::Server) {
-            ClosePoint::Stale
-        } else if self.is_cut || last_end > end.at {
-            ClosePoint::MidExchange
-        } else if self.has_excess && end.by == Some(Side::Client) {
-            ClosePoint::AfterExcess
-        } else {
-            ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
-        })
+        let is_reused = self.open.begun > 1 || self.is_late;
+        Some(
+            if begun_after && is_reused && end.by == Some(Side::Server) {
+                ClosePoint::Stale
+            } else if self.is_cut || last_end > end.at {
+                ClosePoint::MidExchange
+            } else if self.has_excess && end.by == Some(Side::Client) {
+                ClosePoint::AfterExcess
+            } else {
+                ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
+            },
+        )
     }
 }
 
