@@ -349,7 +349,7 @@ impl Destinations {
 }
 
 /// Whether a connection has shown more of its origin than an address.
-fn shows_origin(connection: &Connection) -> bool {
+pub(super) fn shows_origin(connection: &Connection) -> bool {
     let origin = connection.origin.as_ref();
     origin.is_some_and(|origin| origin.scheme != Scheme::Tcp)
 }

@@ -1,6 +1,7 @@
 //! The open connections and their clients' pools: why a connection is opened, judged by the others
 //! at that moment. Bounded memory. Must not count.
 
+use super::evictions::Moment;
 use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner};
 use super::open_reason::{AT_ONCE, OpenReason};
 use intact_ledger::{Caveat, Connection, ConnectionId, Nanos};
@@ -232,6 +233,25 @@ impl Pools {
     pub(super) fn end(&mut self, owner: (usize, PoolOwner), at: Nanos, why: OpenReason) {
         if let Some(pool) = self.pools.get_mut(&owner) {
             pool.end(at, why);
+        }
+    }
+
+    /// Whether a client that closed one connection and opened another keeps idle ones to further
+    /// destinations. Otherwise the client itself may have ended, and another one begun.
+    pub(super) fn keep_others(&self, end: Moment, grown: Moment) -> bool {
+        self.live.values().any(|live| {
+            let is_third = ![end.destination, grown.destination].contains(&live.destination);
+            let is_idle = live.idle_since().is_some_and(|since| since <= end.at);
+            live.party == end.owner && is_third && is_idle
+        })
+    }
+
+    /// The end at `at`, which no opening has replaced yet, had this reason.
+    pub(super) fn correct_end(&mut self, owner: (usize, PoolOwner), at: Nanos, why: OpenReason) {
+        let pool = self.pools.get_mut(&owner);
+        let mut ended = pool.into_iter().flat_map(|pool| &mut pool.ended);
+        if let Some(end) = ended.find(|(end, _)| *end == at) {
+            end.1 = why;
         }
     }
 
