@@ -57,7 +57,7 @@ impl MetricSource for ObservedFacts {
         let figures = destination.map_or(&self.totals, |one| &one.figures);
         // a count of what did not work is no figure
         if let Some(reason) = figures.no_response() {
-            return Err(NoData::CannotSee(reason));
+            return Err(NoData::NotJudged(reason));
         }
         let Metric::Findings(selector) = metric else {
             return figures.value(metric);

@@ -63,3 +63,15 @@ fn requests_may_have_waited_for_a_tunnel_that_was_refused() {
         "{line}"
     );
 }
+
+#[test]
+fn a_run_in_which_nothing_worked_is_not_judged_though_its_failures_are_known() {
+    let facts = facts(&[refused(1, 0), refused(2, 100)]);
+    for expression in ["failed == 0", "connections-failed == 2"] {
+        let gate: Requirement = expression.parse().unwrap();
+        let line = gate.evaluate(&facts).held()[0].to_string();
+        let reason = "is not judged, because no connection could be opened; asked for";
+        assert!(line.contains(reason), "{line}");
+        assert!(!meets(&facts, expression));
+    }
+}
