@@ -49,7 +49,8 @@ const BREATH: u64 = 1024;
 /// Packets of several processors or interfaces are out of order by less than this, in nanoseconds.
 const REORDERING: u64 = 1_000_000_000;
 
-/// The steps back in the times of a capture: its parts are in the wrong order, or its clock was set.
+/// The steps back in the times of a capture: its parts are in the wrong order, or its clock was
+/// set.
 #[derive(Clone, Copy, Debug, Default)]
 struct StepsBack {
     latest: u64,

@@ -1,5 +1,5 @@
-//! Idle connections that a client closes while it opens one to another destination: the limit is the
-//! size of its pool, not an idle time. Bounded memory. Must not conclude.
+//! Idle connections that a client closes while it opens one to another destination: the limit is
+//! the size of its pool, not an idle time. Bounded memory. Must not conclude.
 
 use super::open_connection::{HAND_BACK, PoolOwner};
 use intact_ledger::Nanos;
