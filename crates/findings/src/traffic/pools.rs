@@ -178,6 +178,31 @@ impl Pools {
         })
     }
 
+    /// The first connection that was opened after `end`, which is recorded late, because all were
+    /// busy until then.
+    pub(super) fn opened_after(
+        &self,
+        owner: (usize, PoolOwner),
+        end: Nanos,
+    ) -> Option<PendingOpen> {
+        let (newest, _) = self.pools.get(&owner)?.newest?;
+        if newest < end {
+            return None;
+        }
+        let is_one = |live: &&OpenConnection| {
+            let is_later = end <= live.connection.at && live.why == OpenReason::Growth;
+            is_later && (live.destination, live.party) == owner
+        };
+        let opened = self.live.values().filter(is_one);
+        let first = opened.min_by_key(|live| (live.connection.at, live.connection.id))?;
+        Some(PendingOpen {
+            at: first.connection.at,
+            connection: first.connection.id,
+            why: first.why,
+            tries: 0,
+        })
+    }
+
     /// Takes a connection out of its pool.
     pub(super) fn take(&mut self, id: ConnectionId) -> Option<OpenConnection> {
         let live = self.live.remove(&id)?;

@@ -293,6 +293,14 @@ impl Tracker {
             // its response was over by then, or the client did not wait for the end of it
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             let was_over = |at| live.last.as_ref().is_some_and(|last| last.end <= at);
+            // the server's end comes late where the client did not wait for it
+            if !replaced
+                && is_given_up
+                && let Some(first) = self.pools.opened_after(owner, close.at)
+            {
+                self.correct(live.destination, first, Some(why));
+                replaced = true;
+            }
             if !replaced
                 && let Some(newest) = self.pools.opened_just_before(owner, close.at)
                 && (is_given_up || was_over(newest.at))

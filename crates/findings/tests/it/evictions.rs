@@ -3,7 +3,7 @@
 use super::traffic_rules::{closed, exchange, facts, of_rule, opened};
 use intact_findings::Severity;
 use intact_findings::traffic::ObservedFacts;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const HOSTS: u64 = 12;
 const STEP: u64 = 100;
@@ -76,4 +76,27 @@ fn a_client_that_ends_with_all_its_connections_has_no_full_pool() {
     let facts = facts(&rows);
     assert!(of_rule(&facts, "pool-too-small").is_empty());
     assert_eq!(of_rule(&facts, "new-connection-per-request").len(), 3);
+}
+
+#[test]
+fn a_client_that_gives_up_opens_again_because_responses_are_late() {
+    // the server ends its side, and with it the record, after all of them
+    let mut rows: Vec<Value> = (0..6)
+        .map(|id| opened(id, id * 100, Some("api.example")))
+        .collect();
+    for id in 0..6 {
+        let end = id * 100 + 95;
+        let mut one = exchange(id, id * 100, end, 1);
+        one["outcome"] = json!({"failed": "client-closed"});
+        rows.push(one);
+        rows.push(closed(id, end, "client", "mid-exchange", 1));
+    }
+    let found = of_rule(&facts(&rows), "new-connection-per-request");
+    let [finding] = &found[..] else {
+        panic!("{found:#?}");
+    };
+    let fix = finding.fix.to_string();
+    assert!(fix.starts_with("Find out why responses are late"), "{fix}");
+    let evidence = finding.evidence.to_string();
+    assert!(evidence.starts_with("5 opened"), "{evidence}");
 }
