@@ -37,6 +37,8 @@ struct Pool {
     ended: VecDeque<(Nanos, OpenReason)>,
     /// From when until when connections that ended were idle at last.
     was_idle: VecDeque<(Nanos, Nanos)>,
+    /// Setups of connections that ended without having carried anything.
+    spares: VecDeque<(Nanos, Nanos)>,
 }
 
 impl Pool {
@@ -395,11 +397,39 @@ impl Pools {
 
     /// A connection ended without having carried anything: no other one is the reason of its
     /// opening.
-    pub(super) fn note_spare(&mut self, id: ConnectionId) {
+    pub(super) fn note_spare(&mut self, live: &OpenConnection) {
+        let connection = &live.connection;
         if self.spare.len() >= LIVE {
             self.spare.clear();
         }
-        self.spare.insert(id);
+        self.spare.insert(connection.id);
+        if let Some(pool) = self.pools.get_mut(&(live.destination, live.party)) {
+            if pool.spares.len() == ENDS {
+                pool.spares.pop_front();
+            }
+            let ready = connection.setup.ready().unwrap_or(connection.at);
+            pool.spares.push_back((connection.at, ready));
+        }
+    }
+
+    /// Number of connections that carried nothing because this one, which multiplexes, was set up
+    /// at the same time and took all streams. Each is returned once.
+    pub(super) fn spares_next_to(&mut self, id: ConnectionId) -> usize {
+        let Some(live) = self.live.get(&id).filter(|live| live.multiplexes()) else {
+            return 0;
+        };
+        let connection = &live.connection;
+        let (at, ready) = (
+            connection.at,
+            connection.setup.ready().unwrap_or(connection.at),
+        );
+        let pool = self.pools.get_mut(&(live.destination, live.party));
+        pool.map_or(0, |pool| {
+            let before = pool.spares.len();
+            pool.spares
+                .retain(|(other, end)| ready < *other || *end < at);
+            before - pool.spares.len()
+        })
     }
 
     pub(super) fn was_spare(&self, id: ConnectionId) -> bool {

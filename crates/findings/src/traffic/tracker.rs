@@ -141,6 +141,7 @@ impl Tracker {
             waiters: Vec::new(),
             busy: None,
         });
+        self.explain_spares(connection.id, destination);
         Some(connection.id)
     }
 
@@ -176,6 +177,7 @@ impl Tracker {
             true => self.pools.put_first(live),
             false => self.pools.put(live),
         }
+        self.explain_spares(connection.id, destination);
         Some(connection.id)
     }
 
@@ -336,7 +338,7 @@ impl Tracker {
             counts.count_reason(live.destination, live.why, Sign::Remove);
             live.why = OpenReason::Unused;
             counts.count_reason(live.destination, live.why, Sign::Add);
-            self.pools.note_spare(closed.connection);
+            self.pools.note_spare(&live);
         }
         if !(replaced || is_spare) {
             self.pools
@@ -385,6 +387,16 @@ impl Tracker {
         let counts = &self.destinations.counts[destination];
         let had_ends = counts.requests > 0 && !counts.ended_by.is_empty();
         self.pools.reason(connection, destination, owner, had_ends)
+    }
+
+    /// Connections that a client set up at the same time as one that took all streams are recorded
+    /// before that one, when they end.
+    fn explain_spares(&mut self, id: ConnectionId, destination: usize) {
+        for _ in 0..self.pools.spares_next_to(id) {
+            let counts = &mut self.destinations;
+            counts.count_reason(destination, OpenReason::Unused, Sign::Remove);
+            counts.count_reason(destination, OpenReason::InParallel, Sign::Add);
+        }
     }
 
     /// A pool got one more connection to a destination that is known, and may have closed another

@@ -1,4 +1,4 @@
-//! A server of HTTP/2 that ends connections after a number of requests, with a GOAWAY.
+//! Why clients of HTTP/2 open several connections: a GOAWAY after a number of requests, a race.
 
 use super::traffic_rules::{closed, exchange, facts, of_rule, opened};
 use intact_findings::Severity;
@@ -49,4 +49,29 @@ fn a_goaway_after_a_number_of_streams_is_a_request_limit() {
         "{evidence}"
     );
     assert!(limit.fix.contains("request limit"), "{}", limit.fix);
+}
+
+#[test]
+fn connections_that_race_for_the_first_streams_are_not_multiplexed() {
+    // the unused ones end, and are recorded, before the first request
+    let mut rows = Vec::new();
+    for id in 1..8 {
+        let mut spare = opened(id, id, Some("api.example"));
+        spare["protocol"] = Value::Null;
+        rows.extend([spare, closed(id, 21, "client", "unused", 0)]);
+    }
+    let mut used = opened(0, 3, Some("api.example"));
+    used["protocol"] = json!("2");
+    rows.push(used);
+    rows.extend((1..9).map(|ordinal| exchange(0, 15, 60, ordinal)));
+    let facts = facts(&rows);
+    let found = of_rule(&facts, "h2-not-multiplexed");
+    let [finding] = &found[..] else {
+        panic!("{:#?}", facts.findings);
+    };
+    let claim = finding.claim.to_string();
+    assert!(
+        claim.starts_with("7 connections were opened while the first one"),
+        "{claim}"
+    );
 }
