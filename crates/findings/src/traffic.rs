@@ -16,6 +16,7 @@ mod charts;
 mod destination;
 mod destinations;
 mod distributions;
+mod evictions;
 mod facts;
 mod figures;
 mod level_shift;

@@ -263,10 +263,16 @@ impl ObservedConnection {
             self.server_ended_at.get_or_insert(at);
             // secrets may still decrypt more
             let access = self.tls.as_ref().map(|tls| tls.access());
-            if access != Some(Access::Hoped) {
+            if access != Some(Access::Hoped) && !self.is_refused() {
                 self.app.end(at, true, &mut self.rows, run);
             }
         }
+    }
+
+    /// Whether a side refused the TLS handshake, so that nothing that the client sent was executed.
+    fn is_refused(&self) -> bool {
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| tls.refused_by().is_some())
     }
 
     /// Records that the client has closed its direction, for a caller that records the end later.
@@ -386,6 +392,11 @@ impl ObservedConnection {
             self.take_tls(run);
         }
         self.rows.ending = Some(ending);
+        if self.is_refused() {
+            self.app = AppProtocol::new(false, true);
+            self.inference = RequestInference::default();
+            self.rows.forget_requests();
+        }
         if is_closed(ending, &self.rows) {
             self.rows.other_end.get_or_insert(OtherEnd::Open);
         }
@@ -404,10 +415,12 @@ impl ObservedConnection {
         self.app
             .end(server_ended_at, is_closed, &mut self.rows, run);
         self.rows.release(run);
+        self.rows.connection.row.failed = self.rows.tunnel_failure();
         if let Some(tls) = &self.tls {
             self.rows.is_readable |= tls.is_decrypted();
-            if ending == Ending::Observed {
-                self.rows.connection.row.failed = tls.failure(self.rows.end);
+            let failed = &mut self.rows.connection.row.failed;
+            if ending == Ending::Observed && failed.is_none() {
+                *failed = tls.failure(self.rows.end);
             }
         }
         self.describe_tls();

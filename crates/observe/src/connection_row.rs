@@ -150,19 +150,23 @@ impl ConnectionRow {
         }
     }
 
-    /// Records that a proxy granted a tunnel to `target` at `granted_at`.
-    pub(crate) fn enter_tunnel(&mut self, target: Option<&[u8]>, granted_at: Nanos) {
+    /// Records that the client asked a proxy for a tunnel to `target`.
+    pub(crate) fn lead_to(&mut self, target: Option<&[u8]>) {
         self.has_authority = false;
-        self.row.protocol = None;
-        if let Some(connect) = &mut self.row.setup.connect {
-            connect.end = connect.end.max(granted_at);
-        }
         if let Some((host, Some(port))) = target.and_then(split_authority) {
             self.row.origin = Some(Origin {
                 scheme: Scheme::Tcp,
                 host,
                 port,
             });
+        }
+    }
+
+    /// Records that a proxy granted the tunnel at `granted_at`.
+    pub(crate) fn enter_tunnel(&mut self, granted_at: Nanos) {
+        self.row.protocol = None;
+        if let Some(connect) = &mut self.row.setup.connect {
+            connect.end = connect.end.max(granted_at);
         }
     }
 }

@@ -15,9 +15,9 @@
 //!   the host is the TLS server name, else the name that the client looked up, else the peer's
 //!   address. The port is then the peer's. So it is for a first request with a target in absolute
 //!   form: that goes to a proxy, which takes requests for any origin.
-//! * **Tunnel**: a granted CONNECT is part of the setup. It extends `connect`, and its target is
-//!   the origin. Later bytes are read as the same connection. A refused CONNECT is an exchange with
-//!   the proxy. After a 101 the reader continues only with HTTP/2.
+//! * **Tunnel**: a CONNECT of HTTP/1 is part of the setup, and its target is the origin. A granted
+//!   one extends `connect`, and later bytes are read as the same connection. If the last one was
+//!   refused, the dial failed. After a 101 the reader continues only with HTTP/2.
 //! * **Reuse**: [`intact_ledger::SetupWait`]. Unknown for the first exchange of a connection whose
 //!   start was not observed.
 //! * **Spans**: an exchange that waited for the setup begins with the connection. `blocked` is the
@@ -25,6 +25,8 @@
 //!   the response, or to the end of a header section whose body comes later. The spans add up to
 //!   the latency.
 //! * **TLS**: `ssl` begins where `connect` ends, and ends with the client's last handshake message.
+//!   An alert before anything else of the server refuses the handshake, although the client may
+//!   have sent requests by then: they are no exchanges.
 //! * **End of an exchange**: the last byte of the response. A failed exchange ends with the first
 //!   FIN or RST, or the reset of its stream, and at the latest with its last byte.
 //! * **Outcome**: `client-closed` if the client closes or resets before the response is complete. A

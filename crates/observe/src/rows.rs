@@ -12,9 +12,9 @@ use crate::run_context::RunContext;
 use crate::segment_events::SegmentEvents;
 use crate::{Ending, FirstEnd, ledger_side};
 use intact_ledger::{
-    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Event, Exchange,
-    Failure, Nanos, OtherEnd, Outcome, Probes, Protocol, Reuse, SetupWait, Side, Span,
-    UnansweredRequest,
+    Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure,
+    Event, Exchange, Failure, Nanos, OtherEnd, Outcome, Probes, Protocol, Reuse, SetupPhase,
+    SetupWait, Side, Span, UnansweredRequest,
 };
 use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as SeenOutcome};
 use intact_wire::h2::Http2Facts;
@@ -65,8 +65,7 @@ pub(crate) struct Rows {
     pub(crate) unheard: Option<Span>,
     /// The requests that the server had acknowledged at its end.
     pub(crate) acknowledged: Acknowledged,
-    /// A proxy granted a tunnel, so acknowledgements are those of the proxy.
-    is_tunnel: bool,
+    tunnel: Tunnel,
     /// The client has closed its direction.
     pub(crate) has_client_fin: bool,
     /// The client sent a RST: what came after its first end did not reach it.
@@ -76,6 +75,16 @@ pub(crate) struct Rows {
     held: Vec<HeldExchange>,
     /// Set when no more bytes follow.
     pub(crate) ending: Option<Ending>,
+}
+
+/// The state of the last CONNECT of HTTP/1, which is a part of the setup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tunnel {
+    None,
+    /// The proxy granted it, so acknowledgements are those of the proxy.
+    Granted,
+    /// The proxy refused it with this status, or sent no response.
+    Refused(Option<u16>),
 }
 
 /// An exchange whose outcome is not known yet.
@@ -115,7 +124,7 @@ impl Rows {
             other_end: None,
             unheard: None,
             acknowledged: Acknowledged::Unknown,
-            is_tunnel: false,
+            tunnel: Tunnel::None,
             has_client_fin: false,
             is_reset_by_client: false,
             held: Vec::new(),
@@ -130,6 +139,12 @@ impl Rows {
             self.request_gap.get_or_insert(self.open.begun);
             self.is_late |= self.open.begun == 0;
         }
+    }
+
+    /// Leaves out the requests of a connection whose TLS handshake was refused afterwards.
+    pub(crate) fn forget_requests(&mut self) {
+        self.open = OpenExchanges::default();
+        self.client_spoke = false;
     }
 
     /// Number of recorded exchanges.
@@ -179,7 +194,7 @@ impl Rows {
         };
         self.last_begin = Some(Nanos(request.started_at));
         self.open.begin(seen.stream, request, run.fingerprint_key());
-        // a granted tunnel is setup
+        // a tunnel is setup
         if asks_for_tunnel(seen) {
             return;
         }
@@ -194,10 +209,12 @@ impl Rows {
         let (request, response) = (seen.request.as_ref(), seen.response.as_ref());
         let asked = request.is_some_and(|request| request.close);
         let granted = response.is_some_and(|response| response.close);
-        let is_tunnel = asks_for_tunnel(seen);
-        // a client asks for the end before the server grants it; a tunnel outlives the headers of
-        // its CONNECT
-        if (asked || granted) && !(is_tunnel && is_granted(seen)) {
+        // a tunnel outlives the headers of its CONNECT
+        if self.is_setup(seen) {
+            return self.set_up_tunnel(seen);
+        }
+        // a client asks for the end before the server grants it
+        if asked || granted {
             self.announce(if asked { Side::Client } else { Side::Server });
             if let (false, Some(response)) = (asked, response) {
                 self.server_announced_at
@@ -209,15 +226,6 @@ impl Rows {
             return;
         }
         let open = self.open.close(seen);
-        if is_tunnel {
-            if self.enter_tunnel(seen) {
-                return;
-            }
-            // a proxy that refuses is the origin of this exchange, not the target
-            request
-                .into_iter()
-                .for_each(|request| self.connection.learn(request));
-        }
         if let Some(response) = response {
             self.wait.note_response(Nanos(response.started_at));
             if let (None, Some(version)) = (request, response.version) {
@@ -416,9 +424,9 @@ impl Rows {
                 is_reused: ordinal > 1 || self.is_late,
                 by_reset: self.end.is_some_and(|end| end.how == CloseKind::Rst),
                 end_after: end.map(|end| end.at.since(begun)),
-                is_acknowledged: match self.is_tunnel {
-                    true => None,
-                    false => self.acknowledged.covers(begun),
+                is_acknowledged: match self.tunnel {
+                    Tunnel::Granted => None,
+                    _ => self.acknowledged.covers(begun),
                 },
                 round_trip: setup.connect.map(Span::nanos),
             },
@@ -479,20 +487,58 @@ impl Rows {
         self.connection.row.protocol = Some(Protocol::Http2);
     }
 
-    /// Records a CONNECT that a proxy granted as part of the setup; later data is between the
-    /// client and the target. Returns whether it was granted.
-    fn enter_tunnel(&mut self, seen: &Seen) -> bool {
-        let Some(granted) = seen.response.as_ref().filter(|_| is_granted(seen)) else {
-            return false;
-        };
+    /// Whether it is a CONNECT that is part of the setup. One that is refused between exchanges
+    /// with the proxy is an exchange.
+    fn is_setup(&self, seen: &Seen) -> bool {
+        asks_for_tunnel(seen) && (self.done == 0 || is_granted(seen))
+    }
+
+    /// Records a CONNECT as part of the setup. If the proxy granted it, later data is between the
+    /// client and the target. Otherwise the client may ask again, with credentials.
+    fn set_up_tunnel(&mut self, seen: &Seen) {
+        self.open.close(seen);
         self.open.begun -= 1;
-        self.is_readable = false;
         self.client_spoke = false;
-        self.is_tunnel = true;
         self.wait = SetupWait::default();
         let target = seen.request.as_ref().map(|request| &request.target[..]);
-        self.connection.enter_tunnel(target, Nanos(granted.head_at));
-        true
+        self.connection.lead_to(target);
+        let response = seen.response.as_ref();
+        self.tunnel = Tunnel::Refused(response.map(|response| response.status));
+        if let Some(granted) = response.filter(|_| is_granted(seen)) {
+            self.is_readable = false;
+            self.tunnel = Tunnel::Granted;
+            self.connection.enter_tunnel(Nanos(granted.head_at));
+        }
+    }
+
+    /// Why there is no tunnel, if the connection was only set up for one.
+    pub(crate) fn tunnel_failure(&self) -> Option<DialFailure> {
+        let Tunnel::Refused(status) = self.tunnel else {
+            return None;
+        };
+        let by = self.end.and_then(|end| end.by);
+        let (kind, detail) = match (status, by) {
+            _ if self.done > 0 => return None,
+            (Some(status), _) => (Failure::Proxy, format!("with status {status}")),
+            (None, Some(Side::Server)) => (
+                Failure::Proxy,
+                "it ended the connection without a response".to_owned(),
+            ),
+            (None, _) if self.ending == Some(Ending::Unobserved) => return None,
+            (None, Some(Side::Client)) => {
+                let detail = "the client closed before the proxy's response";
+                (Failure::ClientClosed, detail.to_owned())
+            }
+            (None, None) => (
+                Failure::Aborted,
+                "the run was stopped in the setup".to_owned(),
+            ),
+        };
+        Some(DialFailure {
+            phase: SetupPhase::Connect,
+            kind,
+            detail: Some(detail.into()),
+        })
     }
 
     /// Records that one side announced the close.
@@ -570,15 +616,18 @@ impl Rows {
         }
         let (end, last_end) = (self.end?, self.last_end?);
         let begun_after = self.last_begin.is_some_and(|begin| begin >= end.at);
-        Some(if begun_after && end.by == Some(Side::Server) {
-            ClosePoint::Stale
-        } else if self.is_cut || last_end > end.at {
-            ClosePoint::MidExchange
-        } else if self.has_excess && end.by == Some(Side::Client) {
-            ClosePoint::AfterExcess
-        } else {
-            ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
-        })
+        let is_reused = self.open.begun > 1 || self.is_late;
+        Some(
+            if begun_after && is_reused && end.by == Some(Side::Server) {
+                ClosePoint::Stale
+            } else if self.is_cut || last_end > end.at {
+                ClosePoint::MidExchange
+            } else if self.has_excess && end.by == Some(Side::Client) {
+                ClosePoint::AfterExcess
+            } else {
+                ClosePoint::after(end.at.since(last_end), self.announced_by.is_some())
+            },
+        )
     }
 }
 

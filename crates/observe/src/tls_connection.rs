@@ -8,7 +8,7 @@ use crate::tls_facts;
 use crate::{Side, TlsReading};
 use intact_ledger::{Connection, DialFailure, Nanos, Span};
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, Status};
-use intact_wire::tls::{Finished, TLS13};
+use intact_wire::tls::{Finished, TLS13, Traffic};
 
 /// Default limit of encrypted bytes per direction that wait for secrets.
 pub(crate) const MAX_WAITING: usize = 256 * 1024;
@@ -20,6 +20,10 @@ const SECRETS_LATE: u64 = 2_000_000_000;
 /// Payload lengths of an encrypted alert in TLS 1.3: two bytes, the content type and the tag;
 /// without and with the JDK's padding.
 const ALERT_LENS: [u64; 2] = [19, 35];
+
+/// Time after the client's Finished within which a server that refuses it sends its alert, in
+/// nanoseconds. An alert that comes later is the `close_notify` of an idle connection.
+const REFUSED_SOON: u64 = 1_000_000_000;
 
 /// The TLS of one connection.
 pub(crate) struct TlsConnection {
@@ -418,13 +422,34 @@ impl TlsConnection {
 
     /// Whether the handshake succeeded.
     fn is_up(&self) -> bool {
-        let facts = self.decryptor.facts();
-        // in TLS 1.3 a client that refuses the certificate sends an encrypted alert where its
-        // Finished would be
-        let is_refused = facts.version() == Some(TLS13)
-            && facts.client_data.records == 1
-            && ALERT_LENS.contains(&facts.client_data.bytes);
-        self.decryptor.inner().finished.is_some() || facts.finished.is_some() && !is_refused
+        let has_finished = self.finished().is_some();
+        has_finished && self.refused_by().is_none()
+    }
+
+    /// The side that ended the handshake although both Finished may have been sent: by an alert,
+    /// before the server sent anything else. A server of TLS 1.3 checks the client's Finished and
+    /// certificate when the client may have sent requests already. None of them was executed.
+    pub(crate) fn refused_by(&self) -> Option<Side> {
+        let (facts, inner) = (self.decryptor.facts(), self.decryptor.inner());
+        if self.is_read[Side::Server as usize] || inner.tickets > 0 {
+            return None;
+        }
+        let alert = inner.fatal_alert;
+        if let Some(alert) = alert.filter(|alert| !self.is_read[alert.from as usize]) {
+            return Some(alert.from);
+        }
+        let is_alert = |data: &Traffic| data.records == 1 && ALERT_LENS.contains(&data.bytes);
+        let finished = facts.finished.filter(|_| facts.version() == Some(TLS13))?;
+        if inner.finished.is_none() && is_alert(&facts.client_data) {
+            // where its Finished would be: it refuses the certificate
+            return Some(Side::Client);
+        }
+        let after = &facts.server_data_after;
+        let is_soon = after
+            .last_at
+            .is_some_and(|at| at - finished.at <= REFUSED_SOON);
+        let is_sealed = inner.server_close_notify_at.is_none();
+        (is_sealed && is_soon && is_alert(after)).then_some(Side::Server)
     }
 
     /// Why an ended connection has no TLS; `None` if the handshake succeeded, or its start was not
@@ -435,7 +460,15 @@ impl TlsConnection {
         if self.is_up() || facts.client_hello.is_none() {
             return None;
         }
-        Some(tls_facts::failure(facts, is_foreign, end))
+        let inner = self.decryptor.inner();
+        let plain = facts.alerts.iter().find(|alert| alert.level == 2);
+        let ended = tls_facts::HandshakeEnd {
+            alert: plain.copied().or(inner.fatal_alert),
+            refused_by: self.refused_by(),
+            is_foreign,
+            end,
+        };
+        Some(tls_facts::failure(facts, ended))
     }
 
     /// When that side sent `close_notify`, or apparently did, in nanoseconds.

@@ -5,7 +5,7 @@ use intact_ledger::{
     CloseKind, DialFailure, Failure, Handshake, SetupPhase, Side as LedgerSide, Tls, TlsVersion,
 };
 use intact_wire::tls::decrypt::Inner;
-use intact_wire::tls::{ClientHello, Mode, TLS12, TLS13, TlsFacts, suite_name};
+use intact_wire::tls::{Alert, ClientHello, Mode, TLS12, TLS13, TlsFacts, suite_name};
 use std::sync::Arc;
 
 /// The TLS of a connection. `is_decrypted`: its encrypted handshake messages are known.
@@ -82,22 +82,38 @@ fn client_hint(hello: &ClientHello) -> Arc<str> {
     .into()
 }
 
-/// Why a handshake failed on an ended connection. `is_foreign`: the server's bytes are not TLS.
-pub(crate) fn failure(facts: &TlsFacts, is_foreign: bool, end: Option<FirstEnd>) -> DialFailure {
-    let fatal = facts.alerts.iter().find(|alert| alert.level == 2);
-    let by = end.and_then(|end| end.by);
-    let is_reset = end.is_some_and(|end| end.how == CloseKind::Rst);
+/// What ended a handshake, in addition to the facts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandshakeEnd {
+    /// The fatal alert, if it could be read.
+    pub(crate) alert: Option<Alert>,
+    /// The side that refused it by an alert, which may be encrypted.
+    pub(crate) refused_by: Option<Side>,
+    /// The server's bytes are not TLS.
+    pub(crate) is_foreign: bool,
+    /// The end of the connection.
+    pub(crate) end: Option<FirstEnd>,
+}
+
+/// Why a handshake failed on an ended connection.
+pub(crate) fn failure(facts: &TlsFacts, ended: HandshakeEnd) -> DialFailure {
+    let by = ended.end.and_then(|end| end.by);
+    let is_reset = ended.end.is_some_and(|end| end.how == CloseKind::Rst);
     let has_hello = facts.server_hello.is_some();
-    let (kind, detail) = if let Some(alert) = fatal {
+    let (kind, detail) = if let Some(alert) = ended.alert {
         let by = match alert.from {
             Side::Client => "client",
             Side::Server => "server",
         };
         let detail = format!("the {by} sent alert {}", alert.description);
-        (of_alert(alert.description), detail)
+        (of_alert(alert.description, has_hello), detail)
     } else {
         let (kind, detail) = match by {
-            _ if is_foreign => (Failure::NotTls, "the server's bytes are no TLS"),
+            _ if ended.is_foreign => (Failure::NotTls, "the server's bytes are no TLS"),
+            _ if ended.refused_by == Some(Side::Server) => (
+                Failure::TlsAlert,
+                "the server ended the handshake; the reason is encrypted",
+            ),
             Some(LedgerSide::Client) if has_hello => (
                 Failure::TlsAlert,
                 "the client ended the handshake; the reason is encrypted",
@@ -112,7 +128,7 @@ pub(crate) fn failure(facts: &TlsFacts, is_foreign: bool, end: Option<FirstEnd>)
             Some(LedgerSide::Server) if !has_hello => {
                 (Failure::NotTls, "the server closed without a ServerHello")
             }
-            _ if end.is_none() => (Failure::Aborted, "the run was stopped in the handshake"),
+            _ if ended.end.is_none() => (Failure::Aborted, "the run was stopped in the handshake"),
             _ => (Failure::Tls, "cut off in the handshake"),
         };
         (kind, detail.to_owned())
@@ -124,10 +140,10 @@ pub(crate) fn failure(facts: &TlsFacts, is_foreign: bool, end: Option<FirstEnd>)
     }
 }
 
-/// The kind of an alert (RFC 8446 section 6).
-fn of_alert(description: u8) -> Failure {
+/// The kind of an alert (RFC 8446 section 6). After a ServerHello, version and cipher are agreed.
+fn of_alert(description: u8, has_hello: bool) -> Failure {
     match description {
-        40 | 70 | 71 => Failure::TlsVersion,
+        40 | 70 | 71 if !has_hello => Failure::TlsVersion,
         45 => Failure::CertificateExpired,
         46 | 48 => Failure::CertificateUnknown,
         42..=44 => Failure::Certificate,

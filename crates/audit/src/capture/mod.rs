@@ -32,16 +32,58 @@ use crate::input::{Input, name};
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
 use connection_table::PacketCounts;
+use intact_units::number::long_time;
+use intact_units::plural::counted;
 use intact_wire::pcapng::Reader;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
 use snoop::Snoop;
 use std::io::Read;
+use std::time::Duration;
 
 /// Largest accepted length of a packet or block, in bytes.
 const LONGEST: u32 = 16 << 20;
 /// Number of packets between two calls of `go_on`.
 const BREATH: u64 = 1024;
+
+/// Packets of several processors or interfaces are out of order by less than this, in nanoseconds.
+const REORDERING: u64 = 1_000_000_000;
+
+/// The steps back in the times of a capture: its parts are in the wrong order, or its clock was
+/// set.
+#[derive(Clone, Copy, Debug, Default)]
+struct StepsBack {
+    latest: u64,
+    count: u64,
+    largest: u64,
+}
+
+impl StepsBack {
+    fn note(&mut self, at: u64) {
+        let back = self.latest.saturating_sub(at);
+        if back < REORDERING {
+            self.latest = self.latest.max(at);
+            return;
+        }
+        self.latest = at;
+        self.count += 1;
+        self.largest = self.largest.max(back);
+    }
+
+    fn record(self, name: &str, scope: &mut EventWriter<'_>) {
+        if self.count == 0 {
+            return;
+        }
+        let times = counted(self.count, "time");
+        let largest = long_time(Duration::from_nanos(self.largest));
+        scope.incomplete(
+            "input-out-of-order",
+            format!(
+                "{name}: the clock of the packets goes back {times}, by up to {largest}: which connections and requests were open at the same time is unknown. If its parts are in the wrong order, `reordercap` sorts them"
+            ),
+        );
+    }
+}
 
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug)]
@@ -155,10 +197,12 @@ pub(crate) fn read(
         Err(End::Cut | End::Whole) => return Err(input.broken("the file ends within its header")),
     };
     let mut count = 0;
+    let mut steps_back = StepsBack::default();
     let end = loop {
         match packets.next(&mut input.window, keys) {
             Ok(packet) => {
                 count += 1;
+                steps_back.note(packet.at);
                 network.take(&packet, keys, scope);
             }
             Err(end) => break Some(end),
@@ -182,6 +226,7 @@ pub(crate) fn read(
         Some(End::Whole) | None => {}
     }
     record_opaque(input, &counts, count, scope)?;
+    steps_back.record(&name, scope);
     let dropped = packets.dropped();
     if dropped > 0 {
         scope.incomplete(

@@ -425,3 +425,22 @@ fn segments_that_were_sent_again_and_late_acknowledgements_belong_to_their_excha
     let [none, one] = [Some(0), Some(1)];
     assert_eq!(seen, [(none, none), (one, one), (none, none)]);
 }
+
+#[test]
+fn a_capture_with_a_clock_that_goes_back_far_has_lower_bounds() {
+    let parts = [40_000, 40_001].map(|port| Tcp::opened(port).exchange("/a").close().all());
+    let captured = |steps_back: usize| {
+        let mut capture = Capture::new(RAW);
+        for part in &parts {
+            part.iter().for_each(|packet| capture.add(packet));
+            capture.rewind(steps_back);
+        }
+        audited(&capture.bytes())
+    };
+    // of several processors
+    assert_eq!(incomplete(&captured(900)), [""; 0]);
+    let joined = captured(1_700);
+    assert_eq!(incomplete(&joined), ["input-out-of-order"]);
+    let words = &joined.caveat("input-out-of-order").unwrap().message;
+    assert!(words.contains("goes back 1 time, by up to 1.7"), "{words}");
+}

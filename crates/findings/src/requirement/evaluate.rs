@@ -68,6 +68,12 @@ pub enum NoData {
         /// Why, such as "the stream is encrypted".
         &'static str,
     ),
+    /// Nothing worked, so that no figure describes successful work. The figure may be known.
+    #[error("{0}")]
+    NotJudged(
+        /// Why, such as "no connection could be opened".
+        &'static str,
+    ),
     /// It was not measured in this run, though it could have been.
     #[error("it was not measured; {0}")]
     NotMeasured(
@@ -205,6 +211,9 @@ impl Requirement {
                 };
                 let reason = missing.unwrap_or(unknown);
                 format!("{metric} is {shown}, which does not decide {asked} ({reason})")
+            }
+            Outcome::NoData(NoData::NotJudged(reason)) => {
+                format!("{metric} is not judged, because {reason}; asked for: {asked}")
             }
             Outcome::NoData(reason) => {
                 format!("{metric} has no value ({reason}), asked for: {asked}")

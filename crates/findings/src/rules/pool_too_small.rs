@@ -8,17 +8,26 @@ use crate::unobserved::Evidence;
 
 pub(super) static DOC: Doc = Doc {
     id: "pool-too-small",
-    what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again.",
-    evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests.",
+    what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again. Or it keeps connections to few destinations (`requests` and urllib3 to 10), and closes the oldest for each further one.",
+    evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests. Or the client closed an idle connection within 5 ms of an opening to another destination, and kept others.",
     threshold: "Two avoidable openings whose predecessor was closed so. A warning from 3 on, or from 5 % of the destination's time on.",
-    false_positives: "A burst at the start that never comes again.",
+    false_positives: "A burst at the start that never comes again. A client that looks for connections beyond its idle limit when it opens another one.",
     fix: "Let the pool keep as many idle connections for this destination as run concurrently",
     risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
     needs: &[Evidence::Ends],
     fold: || Box::new(findings),
 };
 
+/// The remedy where the pool is too small for the number of destinations.
+const MORE_DESTINATIONS: &str = "Let the pool keep connections to as many destinations as are called in turn: urllib3 `num_pools` and requests `pool_connections` (10 by default), Go `MaxIdleConns` (100), Apache HttpClient `maxTotal` (20)";
+
 fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut findings = too_few_for_bursts(bill);
+    findings.extend(too_few_for_destinations(bill));
+    findings
+}
+
+fn too_few_for_bursts(bill: &mut Attribution<'_>) -> Vec<Finding> {
     let claims = bill.claim_by(OpenReason::PoolFull, 2);
     let found = claims.iter().map(|one| {
         let said = one.opened("again because the pool had closed them after use");
@@ -30,6 +39,19 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         let size = statement!("{needed}", needed = Value::Number(one.needed));
         finding.fix = finding.fix.then(": ", size);
         finding.in_words_of(one.client, Remedy::WidenPool)
+    });
+    found.collect()
+}
+
+/// Openings to a destination whose idle connection the client had closed for another destination.
+fn too_few_for_destinations(bill: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = bill.claim_by(OpenReason::Evicted, 2);
+    let found = claims.iter().map(|one| {
+        let said = one.opened("again because the pool had closed them for other destinations");
+        let evidence = "the client closed an idle connection at the moment when it opened one to another destination";
+        let mut finding = one.finding(&DOC, said, evidence);
+        finding.fix = MORE_DESTINATIONS.into();
+        finding
     });
     found.collect()
 }

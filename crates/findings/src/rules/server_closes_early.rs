@@ -183,12 +183,11 @@ impl Fold for ServerClosesEarly {
             }
             // GOAWAY is part of no exchange
             Event::Closed(closed)
-                if closed.close.announced_by == Some(Side::Server) && live.exchanges > 1 =>
+                if closed.close.announced_by == Some(Side::Server)
+                    && live.exchanges > 1
+                    && (live.multiplexes() || !live.is_retiring()) =>
             {
-                let last = live.last.as_ref();
-                if last.and_then(|last| last.close_sent_by).is_none() {
-                    self.announce(live, closed.close.at);
-                }
+                self.announce(live, closed.close.at);
             }
             Event::Closed(closed) if closed.close.by == Some(Side::Server) => {
                 let is_idle = closed.close.moment == Some(ClosePoint::Idle);

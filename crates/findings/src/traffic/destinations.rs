@@ -200,10 +200,12 @@ impl Destinations {
             let names = [&old.host, &origin.host];
             let is_named =
                 old.host == origin.host || names.iter().all(|host| is_this_machine(host));
-            old.port == peer.port() && (is_named || *old.host == *peer.ip().to_string())
+            let is_target = (&old.host, old.port) == (&origin.host, origin.port);
+            is_target
+                || old.port == peer.port() && (is_named || *old.host == *peer.ip().to_string())
         };
         // the name that was looked up may be another one, and the address of a tunnel is that of
-        // its proxy
+        // its proxy, so only its target shows it
         if !self.keys[unshown].origin.as_ref().is_none_or(is_same) {
             return None;
         }
@@ -347,7 +349,7 @@ impl Destinations {
 }
 
 /// Whether a connection has shown more of its origin than an address.
-fn shows_origin(connection: &Connection) -> bool {
+pub(super) fn shows_origin(connection: &Connection) -> bool {
     let origin = connection.origin.as_ref();
     origin.is_some_and(|origin| origin.scheme != Scheme::Tcp)
 }

@@ -7,7 +7,8 @@ use crate::requirement::{
     Measured, Metric, MetricSource, NoData, PhaseStatistic, Subject, TrafficMetric, TrafficSource,
 };
 use crate::unobserved::Unobserved;
-use intact_ledger::Phase;
+use intact_ledger::{Failure, Phase};
+use intact_units::plural::counted;
 
 /// The subject of requirements without a selector.
 const WHOLE: &str = "all destinations";
@@ -56,7 +57,7 @@ impl MetricSource for ObservedFacts {
         let figures = destination.map_or(&self.totals, |one| &one.figures);
         // a count of what did not work is no figure
         if let Some(reason) = figures.no_response() {
-            return Err(NoData::CannotSee(reason));
+            return Err(NoData::NotJudged(reason));
         }
         let Metric::Findings(selector) = metric else {
             return figures.value(metric);
@@ -65,6 +66,19 @@ impl MetricSource for ObservedFacts {
         let of_subject =
             findings.filter(|one| destination.is_none_or(|place| one.is_about(&place.origin)));
         selector.count(of_subject, &figures.unobserved)
+    }
+
+    fn undecided(&self, subject: usize) -> Option<String> {
+        let destination = subject
+            .checked_sub(1)
+            .and_then(|at| self.destinations.get(at));
+        let figures = destination.map_or(&self.totals, |one| &one.figures);
+        self.unobserved().reason().or_else(|| {
+            let unsent = figures.unsent(TrafficMetric::Failed);
+            let dials = counted(unsent, "dial");
+            let them = if unsent == 1 { "it" } else { "them" };
+            (unsent > 0).then(|| format!("{dials} failed, and requests may have waited for {them}"))
+        })
     }
 
     fn unobserved(&self) -> Unobserved {
@@ -118,7 +132,31 @@ impl Figures {
             header_bytes_per_request: Err(NO_BYTES),
             unobserved: &self.unobserved,
         };
-        source.value(metric)
+        let value = source.value(metric)?;
+        Ok(match (self.unsent(metric), metric) {
+            (0, _) => value,
+            (_, TrafficMetric::FailedShare) => Measured::between(value.low(), 1.0),
+            _ => Measured::at_least(value.low()),
+        })
+    }
+
+    /// Dials that failed after their transport was established, and that no request of this metric
+    /// shows: requests may have waited for them.
+    fn unsent(&self, metric: TrafficMetric) -> u64 {
+        let is_asked = |kind: &Failure| match metric {
+            TrafficMetric::Failed | TrafficMetric::FailedShare => true,
+            TrafficMetric::FailedWith(asked) => asked == *kind,
+            _ => false,
+        };
+        let kinds = Failure::ALL.iter().copied();
+        kinds
+            .filter(|kind| (Failure::Proxy..=Failure::Tls).contains(kind) && is_asked(kind))
+            .map(|kind| {
+                let dials = self.connections.failed.get(kind.id());
+                let dials = dials.copied().unwrap_or_default();
+                dials.saturating_sub(self.requests.failed_with(kind))
+            })
+            .sum()
     }
 
     fn phase(&self, phase: Phase, statistic: PhaseStatistic) -> Result<f64, NoData> {

@@ -187,8 +187,14 @@ impl OpenConnection {
             .last
             .as_ref()
             .is_none_or(|last| exchange.end >= last.end);
+        // streams that end after a GOAWAY do not take it back
+        let before = self.last.as_ref().and_then(|last| last.close_sent_by);
+        let announced = before.or(announced_by(exchange));
         if later {
             self.last = Some(Last::of(exchange));
+        }
+        if let Some(last) = &mut self.last {
+            last.close_sent_by = announced;
         }
         gap
     }

@@ -57,6 +57,7 @@ whys! {
     ClientAtOnce "after the client had closed the last one right after a response",
     ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
     ClientIdle "after the client had closed the last one while it was idle",
+    Evicted "after the client had closed the last one while it was idle, when it opened one to another destination",
     GaveUp "after the client had closed the last one before its response was complete",
     Broken "after the last one had broken",
 }

@@ -1,6 +1,7 @@
 //! The open connections and their clients' pools: why a connection is opened, judged by the others
 //! at that moment. Bounded memory. Must not count.
 
+use super::evictions::Moment;
 use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner};
 use super::open_reason::{AT_ONCE, OpenReason};
 use intact_ledger::{Caveat, Connection, ConnectionId, Nanos};
@@ -36,6 +37,8 @@ struct Pool {
     ended: VecDeque<(Nanos, OpenReason)>,
     /// From when until when connections that ended were idle at last.
     was_idle: VecDeque<(Nanos, Nanos)>,
+    /// Setups of connections that ended without having carried anything.
+    spares: VecDeque<(Nanos, Nanos)>,
 }
 
 impl Pool {
@@ -177,6 +180,31 @@ impl Pools {
         })
     }
 
+    /// The first connection that was opened after `end`, which is recorded late, because all were
+    /// busy until then.
+    pub(super) fn opened_after(
+        &self,
+        owner: (usize, PoolOwner),
+        end: Nanos,
+    ) -> Option<PendingOpen> {
+        let (newest, _) = self.pools.get(&owner)?.newest?;
+        if newest < end {
+            return None;
+        }
+        let is_one = |live: &&OpenConnection| {
+            let is_later = end <= live.connection.at && live.why == OpenReason::Growth;
+            is_later && (live.destination, live.party) == owner
+        };
+        let opened = self.live.values().filter(is_one);
+        let first = opened.min_by_key(|live| (live.connection.at, live.connection.id))?;
+        Some(PendingOpen {
+            at: first.connection.at,
+            connection: first.connection.id,
+            why: first.why,
+            tries: 0,
+        })
+    }
+
     /// Takes a connection out of its pool.
     pub(super) fn take(&mut self, id: ConnectionId) -> Option<OpenConnection> {
         let live = self.live.remove(&id)?;
@@ -232,6 +260,25 @@ impl Pools {
     pub(super) fn end(&mut self, owner: (usize, PoolOwner), at: Nanos, why: OpenReason) {
         if let Some(pool) = self.pools.get_mut(&owner) {
             pool.end(at, why);
+        }
+    }
+
+    /// Whether a client that closed one connection and opened another keeps idle ones to further
+    /// destinations. Otherwise the client itself may have ended, and another one begun.
+    pub(super) fn keep_others(&self, end: Moment, grown: Moment) -> bool {
+        self.live.values().any(|live| {
+            let is_third = ![end.destination, grown.destination].contains(&live.destination);
+            let is_idle = live.idle_since().is_some_and(|since| since <= end.at);
+            live.party == end.owner && is_third && is_idle
+        })
+    }
+
+    /// The end at `at`, which no opening has replaced yet, had this reason.
+    pub(super) fn correct_end(&mut self, owner: (usize, PoolOwner), at: Nanos, why: OpenReason) {
+        let pool = self.pools.get_mut(&owner);
+        let mut ended = pool.into_iter().flat_map(|pool| &mut pool.ended);
+        if let Some(end) = ended.find(|(end, _)| *end == at) {
+            end.1 = why;
         }
     }
 
@@ -350,11 +397,39 @@ impl Pools {
 
     /// A connection ended without having carried anything: no other one is the reason of its
     /// opening.
-    pub(super) fn note_spare(&mut self, id: ConnectionId) {
+    pub(super) fn note_spare(&mut self, live: &OpenConnection) {
+        let connection = &live.connection;
         if self.spare.len() >= LIVE {
             self.spare.clear();
         }
-        self.spare.insert(id);
+        self.spare.insert(connection.id);
+        if let Some(pool) = self.pools.get_mut(&(live.destination, live.party)) {
+            if pool.spares.len() == ENDS {
+                pool.spares.pop_front();
+            }
+            let ready = connection.setup.ready().unwrap_or(connection.at);
+            pool.spares.push_back((connection.at, ready));
+        }
+    }
+
+    /// Number of connections that carried nothing because this one, which multiplexes, was set up
+    /// at the same time and took all streams. Each is returned once.
+    pub(super) fn spares_next_to(&mut self, id: ConnectionId) -> usize {
+        let Some(live) = self.live.get(&id).filter(|live| live.multiplexes()) else {
+            return 0;
+        };
+        let connection = &live.connection;
+        let (at, ready) = (
+            connection.at,
+            connection.setup.ready().unwrap_or(connection.at),
+        );
+        let pool = self.pools.get_mut(&(live.destination, live.party));
+        pool.map_or(0, |pool| {
+            let before = pool.spares.len();
+            pool.spares
+                .retain(|(other, end)| ready < *other || *end < at);
+            before - pool.spares.len()
+        })
     }
 
     pub(super) fn was_spare(&self, id: ConnectionId) -> bool {

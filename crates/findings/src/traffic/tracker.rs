@@ -4,7 +4,8 @@
 
 use super::caveats::Caveats;
 use super::destination::Sign;
-use super::destinations::Destinations;
+use super::destinations::{Destinations, shows_origin};
+use super::evictions::{Evictions, Moment};
 use super::lookups::LookupCounts;
 use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner, announced_by};
 use super::open_reason::OpenReason;
@@ -45,6 +46,7 @@ pub struct Tracker {
     pub now: Nanos,
     caveats: Caveats,
     pools: Pools,
+    evictions: Evictions,
     /// The connection that closed last, for exchanges that are recorded afterwards.
     just_closed: Option<Box<OpenConnection>>,
     /// The last failed dials with their destinations, the newest first: a request that waited for
@@ -62,6 +64,7 @@ impl Tracker {
             now: Nanos(0),
             caveats: Caveats::default(),
             pools: Pools::default(),
+            evictions: Evictions::default(),
             just_closed: None,
             failed_dials: VecDeque::new(),
         }
@@ -124,6 +127,7 @@ impl Tracker {
             return None;
         }
         let party = PoolOwner::of(connection, &self.run);
+        self.note_growth(connection, destination);
         let why = self.reason(connection, destination, party);
         self.destinations.count_reason(destination, why, Sign::Add);
         self.pools.add(OpenConnection {
@@ -137,6 +141,7 @@ impl Tracker {
             waiters: Vec::new(),
             busy: None,
         });
+        self.explain_spares(connection.id, destination);
         Some(connection.id)
     }
 
@@ -162,6 +167,7 @@ impl Tracker {
                 .count_reason(live.destination, live.why, Sign::Remove);
             live.destination = destination;
             live.party = PoolOwner::of(connection, &self.run);
+            self.note_growth(connection, destination);
             live.why = self.reason(connection, destination, live.party);
             self.destinations
                 .count_reason(destination, live.why, Sign::Add);
@@ -171,6 +177,7 @@ impl Tracker {
             true => self.pools.put_first(live),
             false => self.pools.put(live),
         }
+        self.explain_spares(connection.id, destination);
         Some(connection.id)
     }
 
@@ -203,7 +210,9 @@ impl Tracker {
         // times to the second hide how long a connection was idle
         let gap = gap.filter(|_| self.run.time_step_ns.is_none());
         if let (Some(side), false) = (announced_by(exchange), retired) {
-            let why = live.announced(side, live.exchanges);
+            // of concurrent streams, those that the server refused end first
+            let position = exchange.ordinal.map_or(0, u64::from);
+            let why = live.announced(side, live.exchanges.max(position));
             self.pools.announce_end(&live, exchange.end, why);
         }
         self.destinations
@@ -253,7 +262,18 @@ impl Tracker {
         self.now = self.now.max(close.at);
         let mut live = self.pools.take(closed.connection)?;
         self.destinations.assign_by_address(&mut live, close);
-        let why = OpenReason::end_of(&live, close);
+        let mut why = OpenReason::end_of(&live, close);
+        let moment = Moment {
+            at: close.at,
+            destination: live.destination,
+            owner: live.party,
+        };
+        if why == OpenReason::ClientIdle
+            && let Some(grown) = self.evictions.close(moment)
+            && self.pools.keep_others(moment, grown)
+        {
+            why = OpenReason::Evicted;
+        }
         let waiters = std::mem::take(&mut live.waiters).into_iter();
         let mut replaced = live.is_retiring();
         // a connection that ends right after its response was idle for no client: an opening in
@@ -275,6 +295,14 @@ impl Tracker {
             // its response was over by then, or the client did not wait for the end of it
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             let was_over = |at| live.last.as_ref().is_some_and(|last| last.end <= at);
+            // the server's end comes late where the client did not wait for it
+            if !replaced
+                && is_given_up
+                && let Some(first) = self.pools.opened_after(owner, close.at)
+            {
+                self.correct(live.destination, first, Some(why));
+                replaced = true;
+            }
             if !replaced
                 && let Some(newest) = self.pools.opened_just_before(owner, close.at)
                 && (is_given_up || was_over(newest.at))
@@ -310,7 +338,7 @@ impl Tracker {
             counts.count_reason(live.destination, live.why, Sign::Remove);
             live.why = OpenReason::Unused;
             counts.count_reason(live.destination, live.why, Sign::Add);
-            self.pools.note_spare(closed.connection);
+            self.pools.note_spare(&live);
         }
         if !(replaced || is_spare) {
             self.pools
@@ -359,6 +387,35 @@ impl Tracker {
         let counts = &self.destinations.counts[destination];
         let had_ends = counts.requests > 0 && !counts.ended_by.is_empty();
         self.pools.reason(connection, destination, owner, had_ends)
+    }
+
+    /// Connections that a client set up at the same time as one that took all streams are recorded
+    /// before that one, when they end.
+    fn explain_spares(&mut self, id: ConnectionId, destination: usize) {
+        for _ in 0..self.pools.spares_next_to(id) {
+            let counts = &mut self.destinations;
+            counts.count_reason(destination, OpenReason::Unused, Sign::Remove);
+            counts.count_reason(destination, OpenReason::InParallel, Sign::Add);
+        }
+    }
+
+    /// A pool got one more connection to a destination that is known, and may have closed another
+    /// for it.
+    fn note_growth(&mut self, connection: &Connection, destination: usize) {
+        if !shows_origin(connection) {
+            return;
+        }
+        let grown = Moment {
+            at: connection.at,
+            destination,
+            owner: PoolOwner::of(connection, &self.run),
+        };
+        for end in self.evictions.grow(grown) {
+            if self.pools.keep_others(end, grown) {
+                let owner = (end.destination, end.owner);
+                self.pools.correct_end(owner, end.at, OpenReason::Evicted);
+            }
+        }
     }
 
     /// An opening that was counted next to a connection that seemed idle had another reason.

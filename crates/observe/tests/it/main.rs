@@ -5,7 +5,7 @@ mod splits;
 
 use intact_ledger::{
     CloseKind, ClosePoint, Closed, Connection, ConnectionId, Event, Exchange, Failure,
-    FingerprintKey, Nanos, OtherEnd, Outcome, Phase, Protocol, Reuse, Row, Side as LedgerSide,
+    FingerprintKey, Nanos, OtherEnd, Outcome, Phase, Reuse, Row, SetupPhase, Side as LedgerSide,
     Sink, Span,
 };
 use intact_observe::Side::{Client, Server};
@@ -467,14 +467,60 @@ fn a_granted_tunnel_is_setup_and_its_target_is_the_origin() {
     assert_eq!(connect.unwrap().end, Nanos(7 * MS));
 }
 
+const CONNECT: &[u8] = b"CONNECT c.example:99 HTTP/1.1\r\nHost: p\r\n\r\n";
+const REFUSAL: &[u8] = b"HTTP/1.1 407 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
 #[test]
-fn a_refused_tunnel_is_an_exchange_with_the_proxy() {
-    let one = Observed::new().client(3, b"CONNECT c.example:99 HTTP/1.1\r\nHost: p\r\n\r\n");
-    let one = one.server(7, b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n");
+fn a_refused_tunnel_is_a_failed_dial() {
+    let refused = || Observed::new().client(3, CONNECT).server(7, REFUSAL);
+    let unanswered = || Observed::new().client(3, CONNECT);
+    for (one, kind) in [
+        (refused(), Failure::Proxy),
+        (
+            refused().client(8, CONNECT).server(9, REFUSAL),
+            Failure::Proxy,
+        ),
+        (refused().end(Client, CloseKind::Fin, 9), Failure::Proxy),
+        (unanswered().end(Server, CloseKind::Fin, 9), Failure::Proxy),
+        (
+            unanswered().end(Client, CloseKind::Fin, 9),
+            Failure::ClientClosed,
+        ),
+        (unanswered(), Failure::Aborted),
+    ] {
+        let one = one.finish(10, Ending::Observed);
+        assert_eq!((one.exchanges.len(), &one.closed), (0, &None));
+        assert_eq!(one.origin(), "tcp://c.example:99");
+        let failed = one.connection.unwrap().failed.unwrap();
+        assert_eq!((failed.phase, failed.kind), (SetupPhase::Connect, kind));
+    }
+}
+
+#[test]
+fn a_tunnel_that_is_granted_at_the_second_request_is_setup() {
+    let one = Observed::new().client(3, CONNECT).server(7, REFUSAL);
+    let one = one.client(8, CONNECT).server(9, b"HTTP/1.1 200 OK\r\n\r\n");
+    let one = one.client(10, b"GET / HTTP/1.1\r\n\r\n").server(11, OK);
+    let one = one
+        .end(Client, CloseKind::Fin, 12)
+        .finish(12, Ending::Observed);
+    assert_eq!(one.origin(), "http://c.example:99");
+    assert_eq!(one.exchanges[0].ordinal, Some(1));
+    assert_eq!(one.closed.unwrap().close.announced_by, None);
+    let connection = one.connection.unwrap();
+    assert_eq!(connection.failed, None);
+    assert_eq!(connection.setup.connect.unwrap().end, Nanos(9 * MS));
+}
+
+#[test]
+fn a_tunnel_that_is_refused_between_requests_to_the_proxy_is_an_exchange() {
+    let get = b"GET http://c.example/ HTTP/1.1\r\nHost: c.example\r\n\r\n";
+    let one = Observed::new().client(3, get).server(4, OK);
+    let one = one.client(5, CONNECT).server(7, REFUSAL);
     let one = one.finish(8, Ending::Observed);
-    assert_eq!(one.exchanges[0].status, Some(407));
+    assert_eq!(one.exchanges[1].status, Some(407));
     assert_eq!(one.origin(), "http://192.0.2.1:8080");
-    assert_eq!(one.connection.unwrap().protocol, Some(Protocol::Http11));
+    assert_eq!(one.connection.unwrap().failed, None);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct Finished {
     pub evidence: Evidence,
 }
 
-/// An unencrypted alert.
+/// An alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Alert {
     /// The side that sent it.
@@ -74,6 +74,23 @@ pub struct Traffic {
     pub last_at: Option<u64>,
 }
 
+impl Traffic {
+    /// Adds a record.
+    fn add(&mut self, len: usize, at: u64) {
+        let len = len as u64;
+        self.records += 1;
+        self.bytes += len;
+        match self.records {
+            1 => self.first_len = Some(len),
+            2 => self.second_len = Some(len),
+            _ => {}
+        }
+        self.last_len = Some(len);
+        self.first_at = self.first_at.or(Some(at));
+        self.last_at = Some(at);
+    }
+}
+
 /// The facts so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsFacts {
@@ -103,6 +120,8 @@ pub struct TlsFacts {
     pub client_data: Traffic,
     /// The server's application data.
     pub server_data: Traffic,
+    /// The part of it that came after the end of the handshake.
+    pub server_data_after: Traffic,
 }
 
 impl TlsFacts {
@@ -333,19 +352,12 @@ impl TlsFacts {
                 evidence: Evidence::Inferred,
             });
         }
-        let traffic = match from {
-            Side::Client => &mut self.client_data,
-            Side::Server => &mut self.server_data,
-        };
-        traffic.records += 1;
-        traffic.bytes += len as u64;
-        match traffic.records {
-            1 => traffic.first_len = Some(len as u64),
-            2 => traffic.second_len = Some(len as u64),
-            _ => {}
+        match from {
+            Side::Client => self.client_data.add(len, at),
+            Side::Server => self.server_data.add(len, at),
         }
-        traffic.last_len = Some(len as u64);
-        traffic.first_at = traffic.first_at.or(Some(at));
-        traffic.last_at = Some(at);
+        if from == Side::Server && self.finished.is_some() {
+            self.server_data_after.add(len, at);
+        }
     }
 }

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod broken_reuse;
+mod client_certificate;
 mod clients;
 mod closes;
 mod container;

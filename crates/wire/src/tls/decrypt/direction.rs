@@ -10,7 +10,7 @@ use crate::tls::cursor::Cursor;
 use crate::tls::hello;
 use crate::tls::messages::{Messages, kind};
 use crate::tls::record::{ContentType, Record};
-use crate::tls::watcher::{Evidence, Finished};
+use crate::tls::watcher::{Alert, Evidence, Finished};
 
 /// The encrypted records of one side.
 pub(super) struct DirectionDecryptor {
@@ -198,6 +198,16 @@ impl DirectionDecryptor {
                     inner.server_close_notify_at = inner.server_close_notify_at.or(Some(at));
                 }
             },
+            Some(ContentType::Alert) => {
+                if let [2, description] = *plain {
+                    inner.fatal_alert.get_or_insert(Alert {
+                        from: self.side,
+                        level: 2,
+                        description,
+                        at,
+                    });
+                }
+            }
             _ => {}
         }
     }

@@ -22,7 +22,7 @@ use record_decryptor::Handshake12;
 use suite::Suite;
 
 use super::record::{ContentType, Record};
-use super::watcher::{Finished, TlsFacts, Watcher};
+use super::watcher::{Alert, Finished, TlsFacts, Watcher};
 use super::{Error, TLS10, TLS12, TLS13};
 use crate::Side;
 
@@ -54,6 +54,8 @@ pub struct Inner {
     pub client_close_notify_at: Option<u64>,
     /// When the server sent `close_notify`, in nanoseconds.
     pub server_close_notify_at: Option<u64>,
+    /// The first fatal alert that was encrypted.
+    pub fatal_alert: Option<Alert>,
     /// Number of records that no key decrypted: refused early data, or damage.
     pub undecryptable: u64,
     first_finished: Option<Side>,

@@ -1,0 +1,77 @@
+//! Why clients of HTTP/2 open several connections: a GOAWAY after a number of requests, a race.
+
+use super::traffic_rules::{closed, exchange, facts, of_rule, opened};
+use intact_findings::Severity;
+use serde_json::{Value, json};
+
+/// Bursts of 8 streams on connections that take 5 each: the server refuses the rest, which the
+/// client repeats on the next one.
+fn bursts(connections: u64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for id in 0..connections {
+        let at = id * 100;
+        let mut one = opened(id, at, Some("api.example"));
+        one["protocol"] = json!("2");
+        rows.push(one);
+        // refused streams end before those that are served
+        for ordinal in [6, 7, 8, 1, 2, 3, 4, 5] {
+            let is_refused = ordinal > 5;
+            let end = if is_refused { at + 12 } else { at + 60 };
+            let mut one = exchange(id, at + 10, end, ordinal);
+            one["reuse"] = json!("fresh");
+            if is_refused {
+                one["outcome"] = json!({"failed": "refused-stream"});
+                one["close_announced_at"] = json!((at + 12) * 1_000_000);
+            }
+            rows.push(one);
+        }
+        let mut end = closed(id, at + 61, "server", "after-exchange", 5);
+        (end["how"], end["announced_by"]) = (json!("goaway"), json!("server"));
+        rows.push(end);
+    }
+    rows
+}
+
+#[test]
+fn a_goaway_after_a_number_of_streams_is_a_request_limit() {
+    let facts = facts(&bursts(7));
+    assert!(of_rule(&facts, "connection-close-sent").is_empty());
+    let found = of_rule(&facts, "server-closes-early");
+    let [limit] = &found[..] else {
+        panic!("{found:#?}");
+    };
+    assert_eq!(limit.severity, Severity::Warning);
+    let claim = limit.claim.to_string();
+    assert!(claim.contains("6 connections were opened because the server ends connections after a number of requests"), "{claim}");
+    let evidence = limit.evidence.to_string();
+    assert!(
+        evidence.contains("it announced the end after 5 requests"),
+        "{evidence}"
+    );
+    assert!(limit.fix.contains("request limit"), "{}", limit.fix);
+}
+
+#[test]
+fn connections_that_race_for_the_first_streams_are_not_multiplexed() {
+    // the unused ones end, and are recorded, before the first request
+    let mut rows = Vec::new();
+    for id in 1..8 {
+        let mut spare = opened(id, id, Some("api.example"));
+        spare["protocol"] = Value::Null;
+        rows.extend([spare, closed(id, 21, "client", "unused", 0)]);
+    }
+    let mut used = opened(0, 3, Some("api.example"));
+    used["protocol"] = json!("2");
+    rows.push(used);
+    rows.extend((1..9).map(|ordinal| exchange(0, 15, 60, ordinal)));
+    let facts = facts(&rows);
+    let found = of_rule(&facts, "h2-not-multiplexed");
+    let [finding] = &found[..] else {
+        panic!("{:#?}", facts.findings);
+    };
+    let claim = finding.claim.to_string();
+    assert!(
+        claim.starts_with("7 connections were opened while the first one"),
+        "{claim}"
+    );
+}
