@@ -44,18 +44,19 @@ const RULES: [Rule; 15] = [
         "queueing",
         |variant| {
             is(variant, Saturation::Queueing)?;
-            Some(format!("{:.0} times", slowdown(variant)?))
+            Some(format!("{:.0} times as long", slowdown(variant)?))
         },
-        "that much longer than a lone request: requests wait for each other, so compare requests/s",
+        "a request takes that much longer than a lone one: requests wait for each other, so compare requests/s",
     ),
     (
         "client-delay",
         |variant| {
             let share = variant.client_delay_ms.as_ref()?.share;
             let at_once = variant.concurrency * variant.streams;
-            (share > LATE && at_once > 1).then(|| whole_percent(share))
+            (share > LATE && at_once > 1)
+                .then(|| format!("client delay {} of the latency", whole_percent(share)))
         },
-        "client delay as a share of the latency: responses waited that long in the client after their arrival. Latency leaves it out, and requests/s would be higher (--threads, or a smaller -c)",
+        "responses waited that long in the client after their arrival. Latency leaves it out, and requests/s would be higher (--threads, or a smaller -c)",
     ),
     (
         "slow-warm-up",
@@ -85,9 +86,10 @@ const RULES: [Rule; 15] = [
         |variant| {
             let open = variant.open_loop.as_ref()?;
             let share = open.scheduling_error_share?;
-            open.client_is_late().then(|| whole_percent(share))
+            open.client_is_late()
+                .then(|| format!("{} of the latency", whole_percent(share)))
         },
-        "the client's own lateness as a share of the latency: requests started after they were due although a connection was free (--threads, or a lower --rate)",
+        "requests started that late although a connection was free: the client was the reason (--threads, or a lower --rate)",
     ),
     (
         "client-behind-schedule",
@@ -127,9 +129,9 @@ const RULES: [Rule; 15] = [
         "connections-busy",
         |variant| {
             let share = variant.open_loop.as_ref()?.queued_share()?;
-            (share > QUEUED).then(|| whole_percent(share))
+            (share > QUEUED).then(|| format!("{} of the requests", whole_percent(share)))
         },
-        "that share of the requests was due while every connection was busy; the wait is in the latency (a larger -c shows whether the connections were the limit)",
+        "due while every connection was busy; the wait is in the latency (a larger -c shows whether the connections were the limit)",
     ),
     (
         "limit-unreached",
@@ -139,7 +141,7 @@ const RULES: [Rule; 15] = [
     (
         "streams-refused",
         |variant| Some(counted(variant.streams_allowed?.into(), "stream")),
-        "at once is the most that the server allows on a connection, so --streams had no effect beyond it (SETTINGS_MAX_CONCURRENT_STREAMS; nginx `http2_max_concurrent_streams`)",
+        "the most that the server allows at once on a connection, so --streams had no effect beyond it (SETTINGS_MAX_CONCURRENT_STREAMS; nginx `http2_max_concurrent_streams`)",
     ),
     (
         "closed-loop",
@@ -190,7 +192,10 @@ fn is(variant: &VariantFacts, saturation: Saturation) -> Option<String> {
 }
 
 fn named(variant: &VariantFacts, value: &str) -> String {
-    format!("{} {value}", variant.name).trim_end().to_owned()
+    match value {
+        "" => variant.name.clone(),
+        value => format!("{} ({value})", variant.name),
+    }
 }
 
 fn about(id: &str, names: &[String], words: &str) -> Option<Caveat> {
@@ -314,7 +319,7 @@ mod tests {
         let idle = round(1_000, 1, 1_000);
         let queued = facts(10, 9_000, 9_000, 0, &idle);
         assert_eq!(queued.variants[0].saturation, Some(Saturation::Queueing));
-        assert!(queued.caveats[0].message.starts_with("kept 9 times: "));
+        assert!(queued.caveats[0].message.starts_with("kept (9 times as long): "));
         // one connection waits for no other
         assert_eq!(
             facts(1, 9_000, 9_000, 0, &idle).variants[0].saturation,
@@ -330,7 +335,7 @@ mod tests {
         assert!(
             slow.caveats[0]
                 .message
-                .starts_with("kept 5.00 ms instead of 1.00 ms: ")
+                .starts_with("kept (5.00 ms instead of 1.00 ms): ")
         );
         assert_eq!(slow.variants[0].warmup.max_ms, Some(5.0));
         assert_eq!(ids(&facts(10, 1_000, 1_000, 300, &idle)), ["client-delay"]);
