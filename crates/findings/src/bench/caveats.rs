@@ -319,7 +319,11 @@ mod tests {
         let idle = round(1_000, 1, 1_000);
         let queued = facts(10, 9_000, 9_000, 0, &idle);
         assert_eq!(queued.variants[0].saturation, Some(Saturation::Queueing));
-        assert!(queued.caveats[0].message.starts_with("kept (9 times as long): "));
+        assert!(
+            queued.caveats[0]
+                .message
+                .starts_with("kept (9 times as long): ")
+        );
         // one connection waits for no other
         assert_eq!(
             facts(1, 9_000, 9_000, 0, &idle).variants[0].saturation,

@@ -45,7 +45,7 @@ impl MetricSource for CompareFacts {
         }
         // a count of what did not work is no figure
         if let Some(reason) = program.counts.no_response() {
-            return Err(NoData::CannotSee(reason));
+            return Err(NoData::NotJudged(reason));
         }
         if program.requests.total == 0 && program.sends_fewer(&self.variants[0]) {
             return Err(NO_REQUESTS);
@@ -131,7 +131,7 @@ impl CompareFacts {
         // the time of failures is no saving
         let compared = self.variants.iter().take(1).chain([program]);
         if let Some(reason) = compared.filter_map(ProgramFacts::no_success).next() {
-            return Err(NoData::CannotSee(reason));
+            return Err(NoData::NotJudged(reason));
         }
         let outcome = self.outcomes.iter().find(|one| one.b == program.name);
         if outcome.is_some_and(|one| !one.unlike.is_empty()) {
