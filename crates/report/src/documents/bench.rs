@@ -205,7 +205,13 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
     let (requests, opened) = (facts.requests.total, facts.connections.opened);
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
-        Fact::counted(u64::from(facts.rounds), "interleaved round"),
+        Fact::counted(
+            u64::from(facts.rounds),
+            match facts.variants.len() {
+                0 | 1 => "round",
+                _ => "interleaved round",
+            },
+        ),
         Fact::counted_as(requests, "request", "measured"),
         Fact::counted_as(opened, "connection", "opened"),
     ];
