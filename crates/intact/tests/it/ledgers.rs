@@ -466,7 +466,7 @@ fn a_used_ledger_folder_and_options_without_effect_are_usage_errors() {
     ]);
     assert_eq!(kept.status.code(), Some(0), "{kept:?}");
     let page = String::from_utf8(kept.stdout).unwrap();
-    assert!(page.contains("1 interleaved round, 2 requests measured, 1 connection opened"));
+    assert!(page.contains("1 round, 2 requests measured, 1 connection opened"));
     assert!(
         page.contains("Reuse was seen up to request 3 on a connection"),
         "{page}"
