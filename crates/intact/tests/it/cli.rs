@@ -283,12 +283,7 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    for _ in 0..3000 {
-        if ledger.join("tally.json").exists() {
-            break;
-        }
-        thread::sleep(std::time::Duration::from_millis(10));
-    }
+    crate::program::wait_for(&ledger.join("tally.json"));
     let pid = child.id().to_string();
     assert!(
         Command::new("kill")

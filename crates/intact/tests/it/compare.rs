@@ -9,7 +9,6 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -116,12 +115,7 @@ fn a_signal_ends_the_comparison_whatever_the_program_does_at_it() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    for _ in 0..3000 {
-        if runs.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    crate::program::wait_for(&runs);
     let pid = child.id().to_string();
     let kill = Command::new("kill").args(["-TERM", &pid]).status();
     assert!(kill.unwrap().success());

@@ -252,12 +252,7 @@ fn a_bench_that_a_signal_ended_has_come_to_its_end() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    for _ in 0..3000 {
-        if ledger.join("tally.json").exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    crate::program::wait_for(&ledger.join("tally.json"));
     let sent = Command::new("kill")
         .args(["-TERM", &child.id().to_string()])
         .status()

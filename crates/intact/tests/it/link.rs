@@ -7,7 +7,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 /// Runs `intact`, or prints that links are forbidden here; in CI that fails.
 pub(crate) fn on_link(words: &[&str], test: &str) -> Option<Output> {
@@ -284,12 +283,7 @@ fn a_bench_on_the_link_that_the_whole_process_group_is_asked_to_end_prints_its_p
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    for _ in 0..3000 {
-        if ledger.join("tally.json").exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    crate::program::wait_for(&ledger.join("tally.json"));
     let group = format!("-{}", child.id());
     let kill = Command::new("kill").args(["-TERM", "--", &group]).status();
     assert!(kill.unwrap().success());

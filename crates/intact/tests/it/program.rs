@@ -18,6 +18,17 @@ pub(crate) fn intact(words: &[&str]) -> Output {
         .unwrap()
 }
 
+/// Waits for a file that a program writes, for half a minute at most.
+#[cfg(unix)]
+pub(crate) fn wait_for(path: &Path) {
+    for _ in 0..3000 {
+        if path.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 /// Runs a bench and gives its JSON.
 pub(crate) fn bench(words: &[&str]) -> Value {
     let mut all = vec!["bench", "--json"];

@@ -507,9 +507,7 @@ definition.session('one', 100, function (session) {{ context.get('/', {{ tag: 'o
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    while !ledger.join("run.json").exists() && started.elapsed().as_secs() < 60 {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    crate::program::wait_for(&ledger.join("run.json"));
     std::thread::sleep(std::time::Duration::from_millis(500));
     let kill = std::process::Command::new("kill")
         .args(["-INT", &child.id().to_string()])
