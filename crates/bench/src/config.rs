@@ -243,17 +243,13 @@ impl Config {
                 ping: connection.ping.and_then(Period::time),
             },
             concurrency: choice.connections() as usize,
-            streams: if choice.keepalive {
-                choice.streams as usize
-            } else {
-                1
-            },
+            streams: choice.streams_each() as usize,
             timeout: self.timeout.as_nanos() as u64,
             open_loop: choice.open_loop,
             // without the kernel's stamps the wait would be in the latency
             gather: match self.coalesce {
                 _ if !plan_stamps => None,
-                Coalesce::Auto if choice.streams > 1 && choice.keepalive => Some(Pauses::Long),
+                Coalesce::Auto if choice.streams_each() > 1 => Some(Pauses::Long),
                 // a pause would delay the start of requests that are due
                 Coalesce::Auto if choice.open_loop.is_some() => None,
                 Coalesce::Auto => Some(Pauses::Short),

@@ -176,6 +176,11 @@ impl AxisValues {
         u64::from(self.concurrency) * u64::from(of_each)
     }
 
+    /// Streams at once on each of [`AxisValues::connections`].
+    pub fn streams_each(&self) -> u32 {
+        if self.keepalive { self.streams } else { 1 }
+    }
+
     /// Reads the axes of a variant of a bench. Axes that are not those of a bench are ignored.
     pub fn of(variant: &Variant) -> Result<AxisValues, AxisError> {
         AxisValues::read(&variant.name, &variant.axes)

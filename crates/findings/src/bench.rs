@@ -200,9 +200,14 @@ impl BenchFacts {
     /// Compares how the variants use connections with production.
     pub fn compare_with_production(&mut self, production: ConnectionBehaviour) {
         let like = Likeness::new(production, ConnectionBehaviour::of_bench(self));
-        let at = self.verdict.len().min(1);
-        self.verdict.splice(at..at, like.sentences());
+        self.say_second(like.sentences());
         self.like = Some(like);
+    }
+
+    /// Puts sentences behind the first one.
+    fn say_second(&mut self, sentences: impl IntoIterator<Item = String>) {
+        let at = self.verdict.len().min(1);
+        self.verdict.splice(at..at, sentences);
     }
 
     /// The share of the requests that failed, where it is so large that the latency of the others

@@ -42,8 +42,7 @@ impl BenchFacts {
     /// Compares this run with an earlier one.
     pub fn compare_with_baseline(&mut self, then_run: &Run, then: &BenchFacts) {
         let baseline = Baseline::new(then_run, then, self);
-        let at = self.verdict.len().min(1);
-        self.verdict.splice(at..at, baseline.sentence());
+        self.say_second(baseline.sentence());
         self.baseline = Some(baseline);
     }
 }

@@ -124,6 +124,18 @@ pub(super) struct PendingOpen {
     pub(super) tries: u8,
 }
 
+impl PendingOpen {
+    /// The opening of this connection, with the reason that it has so far.
+    pub(super) fn of(live: &OpenConnection) -> PendingOpen {
+        PendingOpen {
+            at: live.connection.at,
+            connection: live.connection.id,
+            why: live.why,
+            tries: 0,
+        }
+    }
+}
+
 /// An open connection.
 #[derive(Clone, Debug)]
 pub struct OpenConnection {

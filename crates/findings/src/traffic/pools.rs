@@ -170,14 +170,9 @@ impl Pools {
         end: Nanos,
     ) -> Option<PendingOpen> {
         let (at, connection) = self.pools.get(&owner)?.newest?;
-        let why = self.live.get(&connection)?.why;
-        let is_one = why == OpenReason::Growth && at <= end && end <= at.after(HAND_BACK);
-        is_one.then_some(PendingOpen {
-            at,
-            connection,
-            why,
-            tries: 0,
-        })
+        let live = self.live.get(&connection)?;
+        let is_one = live.why == OpenReason::Growth && at <= end && end <= at.after(HAND_BACK);
+        is_one.then(|| PendingOpen::of(live))
     }
 
     /// The first connection that was opened after `end`, which is recorded late, because all were
@@ -197,12 +192,7 @@ impl Pools {
         };
         let opened = self.live.values().filter(is_one);
         let first = opened.min_by_key(|live| (live.connection.at, live.connection.id))?;
-        Some(PendingOpen {
-            at: first.connection.at,
-            connection: first.connection.id,
-            why: first.why,
-            tries: 0,
-        })
+        Some(PendingOpen::of(first))
     }
 
     /// Takes a connection out of its pool.
