@@ -201,7 +201,8 @@ impl Decoder {
             known,
         });
         if indexing {
-            seen.stateless = false;
+            // an entry larger than the table leaves it empty, as it was (RFC 7541 section 4.4)
+            seen.stateless &= self.table.max_size() == 0;
             self.table.insert(name, value, known);
         }
         Ok(size)

@@ -187,12 +187,12 @@ fn a_block_has_its_size_and_whether_it_used_the_table() {
             stateless: true
         }
     );
-    assert!(
-        !decoder
-            .decode(&[0x40, 1, b'a', 0], |_| {})
-            .unwrap()
-            .stateless
-    );
+    let with_insertion = &[0x40, 1, b'a', 0];
+    assert!(!decoder.decode(with_insertion, |_| {}).unwrap().stateless);
+    // nginx inserts into the table of a client that allows none
+    decoder.allow_table_size(0);
+    assert!(decoder.decode(with_insertion, |_| {}).unwrap().stateless);
+    assert!(decoder.decode(&[0xbe], |_| {}).is_err());
 }
 
 fn field() -> impl Strategy<Value = (Vec<u8>, Vec<u8>, Indexing)> {
