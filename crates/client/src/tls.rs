@@ -15,7 +15,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Limit of the sessions that a client remembers for resumption.
 const SESSIONS: usize = 64;
@@ -97,18 +97,25 @@ pub struct Settings {
 
 /// The roots and certificates of the settings, read once and shared by all variants.
 #[derive(Clone, Debug)]
-pub struct Trust {
-    trusted: Option<Arc<Trusted>>,
+pub struct Trust(Roots);
+
+#[derive(Clone, Debug)]
+enum Roots {
+    /// Nothing is verified.
+    Unused,
+    Given(Arc<Trusted>),
+    /// The system's, which take 2 ms and are read when a client needs them first.
+    System(Arc<OnceLock<Arc<Trusted>>>),
 }
 
 impl Trust {
     /// Reads the roots for `verify`.
     pub fn load(verify: &Verify) -> Result<Trust, SettingsError> {
-        let mut trusted = Trusted::nothing();
         let unreadable = |reason: String| SettingsError::Roots(reason);
-        match verify {
-            Verify::Insecure => return Ok(Trust { trusted: None }),
+        Ok(Trust(match verify {
+            Verify::Insecure => Roots::Unused,
             Verify::Roots(pem) => {
+                let mut trusted = Trusted::nothing();
                 for certificate in CertificateDer::pem_slice_iter(pem) {
                     let certificate = certificate.map_err(|error| unreadable(pem_words(&error)))?;
                     trusted
@@ -118,21 +125,35 @@ impl Trust {
                 if trusted.is_empty() {
                     return Err(unreadable("no certificate in it".to_owned()));
                 }
+                Roots::Given(Arc::new(trusted))
             }
-            Verify::System => {
-                for certificate in rustls_native_certs::load_native_certs().certs {
-                    // a system's store may hold certificates that cannot be parsed
-                    let _ = trusted.add(certificate);
-                }
-                if trusted.is_empty() {
-                    trusted.add_public_issuers();
-                }
+            Verify::System => Roots::System(Arc::default()),
+        }))
+    }
+
+    /// The roots; `None` if nothing is verified.
+    fn trusted(&self) -> Option<Arc<Trusted>> {
+        match &self.0 {
+            Roots::Unused => None,
+            Roots::Given(trusted) => Some(trusted.clone()),
+            Roots::System(trusted) => {
+                Some(trusted.get_or_init(|| Arc::new(system_roots())).clone())
             }
         }
-        Ok(Trust {
-            trusted: Some(Arc::new(trusted)),
-        })
     }
+}
+
+/// The roots of the system's store; without any, those of the public issuers.
+fn system_roots() -> Trusted {
+    let mut trusted = Trusted::nothing();
+    for certificate in rustls_native_certs::load_native_certs().certs {
+        // a system's store may hold certificates that cannot be parsed
+        let _ = trusted.add(certificate);
+    }
+    if trusted.is_empty() {
+        trusted.add_public_issuers();
+    }
+    trusted
 }
 
 /// Creates TLS sessions with one server. Clones share the sessions for resumption.
@@ -164,7 +185,7 @@ impl Client {
             .with_protocol_versions(versions)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(ServerVerifier {
-                trusted: trust.trusted.clone(),
+                trusted: trust.trusted(),
                 provider,
             }));
         let mut config = match &settings.certificate {
