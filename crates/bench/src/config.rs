@@ -108,7 +108,7 @@ pub enum Length {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coalesce {
     /// With several streams on a connection, where one send then carries many requests: much CPU
-    /// for little client delay. With many connections for at most 20 us, where the kernel ends
+    /// for little client delay. With many connections for at most 60 us, where the kernel ends
     /// the wait early (io_uring).
     #[default]
     Auto,

@@ -16,6 +16,8 @@ pub(crate) const LEAST_IN_FLIGHT: u64 = 32;
 const LEAST_RATE: f64 = 50_000.0;
 /// Pauses shorter than this cost more than they save, in nanoseconds.
 const SHORTEST: f64 = 10_000.0;
+/// The part of an exchange's latency that a pause may take.
+const PART: f64 = 1.0 / 8.0;
 /// How long the rate is taken over, in nanoseconds.
 const WINDOW: u64 = 2_000_000;
 
@@ -30,18 +32,10 @@ pub(crate) enum Pauses {
 }
 
 impl Pauses {
-    /// The part of an exchange's latency that a pause may take.
-    fn part(self) -> f64 {
-        match self {
-            Pauses::Short => 1.0 / 16.0,
-            Pauses::Long => 1.0 / 8.0,
-        }
-    }
-
     /// The longest pause, in nanoseconds: a socket's receive buffer must not run full.
     fn longest(self) -> f64 {
         match self {
-            Pauses::Short => 20_000.0,
+            Pauses::Short => 60_000.0,
             Pauses::Long => 200_000.0,
         }
     }
@@ -49,7 +43,7 @@ impl Pauses {
     /// Responses that end a pause, of those in flight.
     fn batch(self, in_flight: u64) -> usize {
         match self {
-            Pauses::Short => in_flight as usize / 8,
+            Pauses::Short => in_flight as usize / 3,
             Pauses::Long => in_flight as usize,
         }
     }
@@ -90,7 +84,7 @@ impl Coalescer {
         }
         let per_ns = self.answers as f64 / elapsed as f64;
         self.pause = (per_ns * 1e9 >= LEAST_RATE)
-            .then(|| self.in_flight / per_ns * self.pauses.part())
+            .then(|| self.in_flight / per_ns * PART)
             .map(|pause| pause.min(self.pauses.longest()))
             .filter(|&pause| pause >= SHORTEST)
             .map(|pause| Duration::from_nanos(pause.round() as u64));
@@ -144,13 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn a_short_pause_is_a_sixteenth_of_the_latency_at_most_and_ends_with_an_eighth_of_the_responses()
-     {
-        for (per_ms, us) in [(160, 20), (300, 13)] {
+    fn a_short_pause_is_bounded_and_ends_with_a_third_of_the_responses() {
+        for (per_ms, us) in [(120, 60), (300, 26)] {
             let mut gather = Coalescer::new(Pauses::Short, 64, Nanos(0)).unwrap();
             gather.turn(2 * per_ms, Nanos(2_000_000));
             assert_eq!(gather.pause(ROOM).unwrap().as_micros(), us);
-            assert_eq!(gather.batch(), 8);
+            assert_eq!(gather.batch(), 21);
         }
     }
 
