@@ -183,12 +183,13 @@ impl HttpConnection {
     }
 
     /// Sends the requests that were begun, and what the protocol has to send. The part that the
-    /// socket does not accept stays for [`HttpConnection::flush`].
+    /// socket does not accept stays for [`HttpConnection::flush`]. Returns when that was done;
+    /// `None` if there was nothing to send.
     ///
     /// # Errors
     /// Those of the socket. A response with the reason may still be readable.
     #[inline]
-    pub fn send(&mut self, clock: &Clock) -> io::Result<()> {
+    pub fn send(&mut self, clock: &Clock) -> io::Result<Option<Nanos>> {
         each!(&mut self.0, open => open.send(clock))
     }
 

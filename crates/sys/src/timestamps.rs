@@ -52,8 +52,10 @@ pub(crate) fn receive_from(
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of::<Control>() as _;
+    let descriptor = socket.as_fd().as_raw_fd();
+    // The C library's recvmsg is a cancellation point, which costs two atomic operations.
     // SAFETY: the message names writable buffers of the sizes given.
-    let count = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
+    let count = unsafe { libc::syscall(libc::SYS_recvmsg, descriptor, &raw mut message, flags) };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     // SAFETY: the kernel filled `msg_controllen` bytes of the control buffer with well-formed
     // headers.

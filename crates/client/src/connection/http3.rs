@@ -160,16 +160,17 @@ impl Http3Connection {
 
     /// See [`super::HttpConnection::send`].
     #[inline]
-    pub(super) fn send(&mut self, clock: &Clock) -> io::Result<()> {
+    pub(super) fn send(&mut self, clock: &Clock) -> io::Result<Option<Nanos>> {
         if self.ended.is_some() {
-            return Ok(());
+            return Ok(None);
         }
         let before = self.quic.bytes().sent;
         let sent = self.quic.transmit();
-        if self.quic.bytes().sent > before {
-            self.http.sent(clock.now());
+        let at = (self.quic.bytes().sent > before).then(|| clock.now());
+        if let Some(at) = at {
+            self.http.sent(at);
         }
-        sent
+        sent.map(|()| at)
     }
 
     /// See [`super::HttpConnection::flush`].

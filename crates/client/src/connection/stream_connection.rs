@@ -178,22 +178,24 @@ impl StreamConnection {
     }
 
     /// Sends the requests that were begun, and the frames of the protocol. The part that the socket
-    /// does not accept stays for [`StreamConnection::flush`].
+    /// does not accept stays for [`StreamConnection::flush`]. Returns when that was done; `None` if
+    /// there was nothing to send.
     ///
     /// # Errors
     /// Those of send(2). A response with the reason may still be readable.
     #[inline]
-    pub(super) fn send(&mut self, clock: &Clock) -> io::Result<()> {
+    pub(super) fn send(&mut self, clock: &Clock) -> io::Result<Option<Nanos>> {
         if self.out.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         if self.looks_ahead && self.http.exchanges() > 1 && self.channel.is_at_end() {
             self.end_read_at.get_or_insert(clock.now());
         }
         let sent = self.channel.send(&self.out);
         self.out.clear();
-        self.http.sent(clock.now(), self.channel.has_unsent());
-        sent
+        let at = clock.now();
+        self.http.sent(at, self.channel.has_unsent());
+        sent.map(|()| Some(at))
     }
 
     /// Sends the part that the socket did not accept before. An error also shows in the next read.

@@ -45,7 +45,10 @@ impl<B: Backend> Round<'_, B> {
             let slot = &self.slots[index];
             match &slot.phase {
                 Phase::Open(open) => match open.state() {
-                    State::Busy => return self.send(index),
+                    State::Busy => {
+                        self.send(index, now);
+                        return;
+                    }
                     // in HTTP/2 no field says that the connection is to close
                     State::Ready if !(slot.recipe.request.closes && open.exchanges() > 0) => {}
                     State::Ready | State::Over => {

@@ -22,11 +22,13 @@ const LINGER: u64 = 1_000_000_000;
 const GRACE: u64 = 250_000_000;
 
 impl<B: Backend> Round<'_, B> {
-    pub(super) fn time_to_wait(&self, swept: Nanos) -> Duration {
+    /// `now`: the end of the last turn, which is exact enough for the next sweep.
+    pub(super) fn time_to_wait(&self, swept: Nanos, now: Nanos) -> Duration {
         if !self.unfinished.is_empty() {
             return Duration::ZERO;
         }
-        let mut until = swept.after(SWEEP);
+        let sweep = swept.after(SWEEP);
+        let mut until = sweep;
         if let Some(Reverse((wake, _))) = self.wakes.peek() {
             until = until.min(*wake);
         }
@@ -35,6 +37,9 @@ impl<B: Backend> Round<'_, B> {
         }
         if self.warming_up == 0 && !self.parked.is_empty() {
             until = until.min(self.now().after(PARKED));
+        }
+        if until == sweep {
+            return Duration::from_nanos(sweep.since(now));
         }
         self.engine.clock.until(until)
     }

@@ -49,28 +49,32 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    /// Sends what has gathered on the slot's connection.
+    /// Sends what has gathered on the slot's connection. Returns the time after it; `now` if there
+    /// was nothing to send.
     #[inline]
-    pub(super) fn send(&mut self, index: usize) {
+    pub(super) fn send(&mut self, index: usize, now: Nanos) -> Nanos {
         let slot = &mut self.slots[index];
         let Phase::Open(open) = &mut slot.phase else {
-            return;
+            return now;
         };
         let sent = open.send(&self.engine.clock);
         if open.has_unsent() {
             let token = token_of(index, slot.generation);
             self.backend.watch_unsent(token, open);
         }
-        if let Err(error) = sent {
-            // the answer to why may still be there to be read; if not, the next event ends it
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                let now = self.engine.clock.now();
-                let mut tap = CountingSink::new(&mut self.engine.recorder);
-                open.end_by_reset(now, &mut tap);
-                let seen = tap.seen;
-                self.count(seen);
-            }
+        let error = match sent {
+            Ok(at) => return at.unwrap_or(now),
+            Err(error) => error,
+        };
+        let now = self.engine.clock.now();
+        // the answer to why may still be there to be read; if not, the next event ends it
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            let mut tap = CountingSink::new(&mut self.engine.recorder);
+            open.end_by_reset(now, &mut tap);
+            let seen = tap.seen;
+            self.count(seen);
         }
+        now
     }
 
     /// Reads what has arrived and starts the next exchange. If the peer sends as fast as the engine

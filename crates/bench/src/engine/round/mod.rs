@@ -162,9 +162,10 @@ impl<'a, B: Backend> Round<'a, B> {
     /// Runs until the pace starts nothing more and nothing is in flight.
     pub(super) fn run(mut self) -> io::Result<Summary> {
         let mut swept = self.now();
+        let mut now = swept;
         self.open_more();
         while self.done < self.slots.len() || !self.lingering.is_empty() {
-            match self.wait(swept) {
+            match self.wait(swept, now) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -176,10 +177,9 @@ impl<'a, B: Backend> Round<'a, B> {
             }
             self.continue_reading(&bridge);
             self.fire_timers(&bridge);
-            self.advance_received();
+            now = self.advance_received();
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
-            let now = self.now();
             if let Some(gather) = &mut self.gather {
                 gather.turn(self.exchanges, now);
             }
@@ -242,8 +242,9 @@ impl<'a, B: Backend> Round<'a, B> {
         }
     }
 
-    fn wait(&mut self, swept: Nanos) -> io::Result<()> {
-        let limit = self.time_to_wait(swept);
+    /// `now`: the end of the last turn.
+    fn wait(&mut self, swept: Nanos, now: Nanos) -> io::Result<()> {
+        let limit = self.time_to_wait(swept, now);
         let due = self.until_due();
         let limit = due.map_or(limit, |due| due.min(limit));
         let pause = self.gather.as_mut().and_then(|gather| gather.pause(limit));
@@ -282,16 +283,18 @@ impl<'a, B: Backend> Round<'a, B> {
     }
 
     /// Goes on with the connections that were read in this turn. By now the end of each is known,
-    /// if it came with the data.
-    fn advance_received(&mut self) {
+    /// if it came with the data. Returns the time after it.
+    fn advance_received(&mut self) -> Nanos {
         let mut received = std::mem::take(&mut self.received);
+        let mut now = self.now();
         for index in received.drain(..) {
-            self.advance(index);
+            now = self.advance_at(index, now);
             // QUIC acknowledges what was read, also where no request follows
-            self.send(index);
+            now = self.send(index, now);
             self.arm(index);
         }
         self.received = received;
+        now
     }
 
     /// Measuring begins.
@@ -346,11 +349,17 @@ impl<'a, B: Backend> Round<'a, B> {
 
     /// Starts whatever the slot may start.
     fn advance(&mut self, index: usize) {
+        self.advance_at(index, self.now());
+    }
+
+    /// [`Round::advance`] at `now`, which was read a moment ago. Returns the time after it: the
+    /// next slot can start at that time, and the clock is read once for both.
+    fn advance_at(&mut self, index: usize, mut now: Nanos) -> Nanos {
         if self.clients.is_some() {
-            return self.advance_client(index);
+            self.advance_client(index);
+            return self.now();
         }
         loop {
-            let now = self.now();
             let stopped = self.is_stopped();
             let slot = &self.slots[index];
             let next = match &slot.phase {
@@ -358,17 +367,19 @@ impl<'a, B: Backend> Round<'a, B> {
                     let (carried, since) = (open.exchanges(), open.connection().at);
                     let used = self.recipe.is_used_up(carried, since, now);
                     match open.state() {
-                        State::Busy => return self.send(index),
+                        State::Busy => return self.send(index, now),
                         State::Over => {
                             self.put_away(index, now);
+                            now = self.now();
                             continue;
                         }
                         // the exchanges in flight come back here
                         State::Ready if used && open.oldest().is_some() => {
-                            return self.send(index);
+                            return self.send(index, now);
                         }
                         State::Ready if used => {
                             self.put_away(index, now);
+                            now = self.now();
                             continue;
                         }
                         State::Ready => NextExchange {
@@ -379,13 +390,15 @@ impl<'a, B: Backend> Round<'a, B> {
                     }
                 }
                 // after a failed dial it waits, also where the dial failed at once
-                Phase::Vacant if slot.wake.is_some_and(|wake| wake > now) && !stopped => return,
+                Phase::Vacant if slot.wake.is_some_and(|wake| wake > now) && !stopped => {
+                    return now;
+                }
                 Phase::Vacant => NextExchange {
                     warmup: slot.warms_up && slot.dials == 0,
                     opens: true,
                     free_since: self.free_since(index),
                 },
-                Phase::Dialing(..) | Phase::Done => return,
+                Phase::Dialing(..) | Phase::Done => return now,
             };
             if !next.warmup {
                 self.finish_warm_up(index);
@@ -393,14 +406,14 @@ impl<'a, B: Backend> Round<'a, B> {
                     if !std::mem::replace(&mut self.slots[index].parked, true) {
                         self.parked.push(index);
                     }
-                    return;
+                    return now;
                 }
                 self.begin_schedule(now);
                 if let Some(wake) = self.end_of_pause(index, now)
                     && !stopped
                 {
                     self.wake_at(index, wake);
-                    return self.send(index);
+                    return self.send(index, now);
                 }
             }
             let start = if stopped {
@@ -414,19 +427,24 @@ impl<'a, B: Backend> Round<'a, B> {
                     if !self.is_busy(index) {
                         self.put_away(index, now);
                         self.finish(index);
+                        now = self.now();
                     }
-                    return self.send(index);
+                    return self.send(index, now);
                 }
                 Start::At(wake) => {
                     self.wake_at(index, wake);
-                    return self.send(index);
+                    return self.send(index, now);
                 }
                 Start::WhenDue => {
                     self.set_free(index);
-                    return self.send(index);
+                    return self.send(index, now);
                 }
                 Start::Now => self.begin(index, next, now.into()),
                 Start::Due(due) => self.begin(index, next, due),
+            }
+            // a dial takes its time; an exchange is sent by the next turn of the loop
+            if next.opens {
+                now = self.now();
             }
         }
     }
