@@ -74,6 +74,9 @@ pub(crate) struct Evidence {
     pub(super) maybe_older: u64,
     /// Connections that may be the one before on the same port.
     pub(super) maybe_same: u64,
+    /// Later requests whose position the connection with this id has passed. A connection that is
+    /// new begins with its first request.
+    pub(super) passed_positions: u64,
     /// Lines with times in whole seconds.
     pub(super) coarse: u64,
     /// Requests with a duration.
@@ -240,7 +243,9 @@ impl LogConnections {
         let is_new = self.is_new(key, line, time) && !may_be_same;
         // concurrent requests end in any order, so the first one may still follow
         let is_later_request = line.nth.is_some_and(|nth| nth > 1) && !multiplexes(line);
-        connection.open_before = is_later_request && before.is_none() && !is_new;
+        let has_passed = is_later_request && before.is_some() && matches!(key, Key::Id(_));
+        self.evidence.passed_positions += u64::from(has_passed);
+        connection.open_before = has_passed || is_later_request && before.is_none() && !is_new;
         let of_client = self.of_client_mut(key).map_or(0, |count| {
             *count += 1;
             *count

@@ -159,6 +159,15 @@ fn describe(
             ),
         );
     }
+    if evidence.passed_positions > 0 {
+        let repeated = counted(evidence.passed_positions, "request");
+        scope.incomplete(
+            "log-positions-repeat",
+            format!(
+                "{prefix}{repeated} came with a position that the connection of this id had passed: the lines are of several servers, repeated or sorted anew, so connections are not known. Audit the log of each server by itself, as it was written"
+            ),
+        );
+    }
     if evidence.maybe_same > 0 {
         let remedy = dialect.position_field(evidence.by_id > 0);
         scope.caveat(

@@ -428,6 +428,28 @@ fn a_given_format_is_read() {
 }
 
 #[test]
+fn positions_that_a_connection_has_passed_leave_its_log_without_a_verdict() {
+    let line = |position: u32, second: u32| {
+        format!(
+            r#"{{"time_iso8601":"2024-01-01T00:00:{second:02}+00:00","remote_addr":"192.0.2.1","connection":"7","connection_requests":"{position}","request":"GET / HTTP/1.1","status":"200","request_time":"0.002"}}"#
+        ) + "\n"
+    };
+    let read = |text: String| reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    // two servers, each with a connection of this number
+    let merged: String = (1..=5)
+        .map(|nth| line(nth, nth) + &line(nth, nth))
+        .collect();
+    let outcome = read(merged);
+    let caveat = outcome.caveat("log-positions-repeat").unwrap();
+    assert!(caveat.incomplete);
+    assert!(caveat.message.contains("4 requests"), "{}", caveat.message);
+    // a server that was started again numbers its connections from the beginning
+    let restarted: String = (1..=5).map(|nth| line(nth, nth)).collect::<String>()
+        + &(1..=5).map(|nth| line(nth, 20 + nth)).collect::<String>();
+    assert!(read(restarted).caveat("log-positions-repeat").is_none());
+}
+
+#[test]
 fn zeeks_requests_are_read_as_columns_and_as_json() {
     let rows = [("C1", 1), ("C1", 2), ("C2", 1)];
     let head = "#separator \\x09\n#path\thttp\n#fields\tts\tuid\tid.orig_h\tid.orig_p\ttrans_depth\tmethod\thost\turi\tstatus_code\n";
