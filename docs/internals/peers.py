@@ -2,14 +2,15 @@
 """Load generators side by side: client CPU per request, in interleaved rounds, as ratios within each round.
 
     docs/internals/peers.py target/release/intact [--rounds 9] [--seconds 2] [--scenarios a,b,c,d,e1,e32]
-        [--clients wrk,h2load,oha,epoll,auto,uring] [--connections 64]
+        [--clients wrk,h2load,oha,floor,epoll,auto,uring] [--connections 64]
 
 Needs nginx, openssl and the peers that --clients names; a peer that is not installed is left out, and named. Loopback
 only. The client runs on core 0, nginx (one worker) on core 1. nginx counts requests and connections (stub_status), so no
-client's arithmetic is trusted. The time is that of the client's process (wait4), user and system.
+client's arithmetic is trusted. The time is that of the client's process (wait4), user and system. `floor` is floor.c,
+which needs cc: the system calls of a client and nothing else.
 
 Per scenario: the median over the rounds of µs per request, of requests/s, and of the ratio to the first client of the
-same round, with the lowest and the highest ratio.
+same round, with the lowest and the highest ratio. A client that does not end in time has no figure in that round.
 """
 import argparse
 import os
@@ -48,6 +49,11 @@ http {{ access_log off; keepalive_requests 1000000000; keepalive_timeout 600s; s
 def command(client, intact, url, scenario, connections, seconds, trust):
     """The words of a client, or None where it has no such mode."""
     _, _, kept, http, streams, _ = SCENARIOS[scenario]
+    if client == "floor":
+        if url.startswith("https"):
+            return None
+        port = url.rstrip("/").rpartition(":")[2]
+        return [f"{os.path.dirname(trust)}/floor", "keep" if kept else "close", port, str(connections), str(seconds)]
     if client == "wrk":
         if http == "2":
             return None
@@ -85,13 +91,17 @@ def measure(words, stat):
     """CPU µs per request, requests/s, connections."""
     before = counts(stat)
     start = time.monotonic()
-    child = subprocess.Popen(["taskset", "-c", "0", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    # wrk over TLS without keep-alive does not always end
+    words = ["timeout", "-k", "1", "30", "taskset", "-c", "0", *words]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     said = child.stderr.read().decode(errors="replace")
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start
     time.sleep(0.3)
     after = counts(stat)
+    if child.returncode in (124, 137):
+        return None
     requests = after[1] - before[1] - 1
     if child.returncode or requests < 100:
         sys.exit(f"{' '.join(words)}: exit {child.returncode}, {requests} requests\n{said[-2000:]}")
@@ -114,8 +124,11 @@ def print_scenario(name, clients, rows, words):
     print("| client | µs | ratio to the first | requests/s | connections |\n| --- | --: | --: | --: | --: |")
     base = rows[clients[0]]
     for client in clients:
-        ratios = [mine[0] / first[0] for mine, first in zip(rows[client], base)]
-        mid = [statistics.median(row[place] for row in rows[client]) for place in range(3)]
+        ratios = [mine[0] / first[0] for mine, first in zip(rows[client], base) if mine and first]
+        if not ratios:
+            print(f"| {client} | did not end | | | |")
+            continue
+        mid = [statistics.median(row[place] for row in rows[client] if row) for place in range(3)]
         print(f"| {client} | {mid[0]:.2f} | {statistics.median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f}) "
               f"| {mid[1]:,.0f} | {mid[2]:,.0f} |")
     for client in clients:
@@ -129,7 +142,7 @@ def main():
     options.add_argument("--seconds", type=int, default=2)
     options.add_argument("--connections", type=int, default=64)
     options.add_argument("--scenarios", default=",".join(SCENARIOS))
-    options.add_argument("--clients", default="wrk,h2load,oha,epoll,auto,uring")
+    options.add_argument("--clients", default="wrk,h2load,oha,floor,epoll,auto,uring")
     given = options.parse_args()
     asked = given.clients.split(",")
     missing = [client for client in asked if client in PEERS and not shutil.which(client)]
@@ -141,6 +154,9 @@ def main():
              "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-addext",
              "basicConstraints=critical,CA:FALSE", "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"],
             check=True, capture_output=True)
+        if "floor" in asked:
+            source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "floor.c")
+            subprocess.run(["cc", "-O2", "-o", f"{folder}/floor", source], check=True)
         ports = free_ports(4)
         user = "user root;" if os.getuid() == 0 else ""
         with open(f"{folder}/nginx.conf", "w") as conf:

@@ -138,8 +138,8 @@ impl Read for &Stream {
     }
 }
 
-/// Sends go to the kernel directly. The C library's are cancellation points, each of which costs two
-/// atomic operations in a program with threads.
+/// Sends go to the kernel directly. The C library's are cancellation points: in a program with
+/// threads, each costs two atomic operations more.
 #[cfg(target_os = "linux")]
 impl Write for &Stream {
     #[inline]

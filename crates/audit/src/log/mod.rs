@@ -164,7 +164,7 @@ fn describe(
         scope.incomplete(
             "log-positions-repeat",
             format!(
-                "{prefix}{repeated} came with a position that the connection of this id had passed: the lines are of several servers, repeated or sorted anew, so connections are not known. Audit the log of each server by itself, as it was written"
+                "{prefix}{repeated} came with a position that the connection of this id had passed: the lines are of several servers, repeated or sorted again, so connections are not known. Audit the log of each server by itself, as it was written"
             ),
         );
     }

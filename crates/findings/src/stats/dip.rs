@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// More points than this only cost time; thin them first, evenly by rank (see `humps`).
 pub(super) const MAX_POINTS: usize = 1_000;
-/// Simulated samples that dip as far as the real one, after which more say nothing new.
+/// The number of simulated samples with at least the real dip after which the result is clear.
 const ENOUGH: u32 = 10;
 
 /// How far a sample is from one mode, and how often chance alone does that.
@@ -36,8 +36,8 @@ pub fn dip(sorted: &[f64]) -> Option<f64> {
 /// Tests `sorted` for one mode against at most `draws` simulated uniform samples of its size.
 ///
 /// `None` as for [`dip`]. Costs about `draws` times sorting the sample if the dip is rare. If not,
-/// it ends after [`ENOUGH`] samples that dip as far (J. Besag and P. Clifford, "Sequential Monte
-/// Carlo p-values", Biometrika 78 (1991) 301-304).
+/// it ends after [`ENOUGH`] samples with at least its dip (J. Besag and P. Clifford, "Sequential
+/// Monte Carlo p-values", Biometrika 78 (1991) 301-304).
 pub fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
     let statistic = dip(sorted)?;
     let mut rng = Rng::seeded(seed);
