@@ -109,6 +109,8 @@ pub(crate) fn agreeing(count: u64, words: &str) -> String {
         "were" => "was",
         "have" => "has",
         "lack" => "lacks",
+        "use" => "uses",
+        "carry" => "carries",
         other => other,
     };
     format!("1 {noun} {verb} {rest}")

@@ -66,11 +66,13 @@ impl CaptureLimits {
 
     /// Records TLS that was not decrypted, with the remedy.
     fn record_sealed(&self, scope: &mut EventWriter<'_>) {
+        self.record_suites(scope);
         for (why, &count) in &self.sealed {
             let (id, words) = match why {
+                Sealed::Suite(_) => continue,
                 Sealed::NoSecrets if self.has_keys => (
                     "tls-without-keys",
-                    "connections are encrypted, and the key log has no secrets for them: set SSLKEYLOGFILE before their programs start".to_owned(),
+                    "connections are encrypted, and the key log lacks the secrets: set SSLKEYLOGFILE before the program starts".to_owned(),
                 ),
                 Sealed::NoSecrets => (
                     "tls-without-keys",
@@ -78,11 +80,7 @@ impl CaptureLimits {
                 ),
                 Sealed::WrongSecrets => (
                     "tls-wrong-keys",
-                    "connections are encrypted, and the secrets that the key log has for them do not decrypt them".to_owned(),
-                ),
-                Sealed::Suite(suite) => (
-                    "tls-suite-not-decrypted",
-                    format!("connections use the cipher suite {}, which is not decrypted here", suite_name(*suite)),
+                    "connections are encrypted, and the secrets of the key log do not decrypt the data".to_owned(),
                 ),
                 Sealed::Version(version) => (
                     "tls-version-not-decrypted",
@@ -90,7 +88,7 @@ impl CaptureLimits {
                 ),
                 Sealed::NoHandshake => (
                     "tls-joined-late",
-                    "connections are encrypted, and their handshake is not in the capture: without it no key log helps".to_owned(),
+                    "connections are encrypted, and the capture lacks the handshake: without it no key log helps".to_owned(),
                 ),
                 Sealed::BytesMissing => {
                     let remedy = match self.has_keys {
@@ -101,8 +99,33 @@ impl CaptureLimits {
                     ("tls-bytes-missing", format!("{words}{remedy}"))
                 }
             };
-            scope.caveat(id, format!("{count} {words}"));
+            scope.caveat(id, agreeing(count, &words));
         }
+    }
+
+    /// Records the cipher suites that are not decrypted, all in one caveat.
+    fn record_suites(&self, scope: &mut EventWriter<'_>) {
+        let suites = self.sealed.iter().filter_map(|(why, count)| match why {
+            Sealed::Suite(suite) => Some((suite_name(*suite), *count)),
+            _ => None,
+        });
+        let (names, counts): (Vec<_>, Vec<u64>) = suites.unzip();
+        if names.is_empty() {
+            return;
+        }
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let (the, are) = match names.len() {
+            1 => ("the cipher suite", "which is"),
+            _ => ("cipher suites", "which are"),
+        };
+        let words = format!(
+            "connections use {the} {}, {are} not decrypted here",
+            names.join(", ")
+        );
+        scope.caveat(
+            "tls-suite-not-decrypted",
+            agreeing(counts.iter().sum(), &words),
+        );
     }
 
     /// Records connections that are counted, but whose content cannot be read.
