@@ -81,6 +81,7 @@ fn destinations(run: &RunRows) -> Vec<(String, Option<String>)> {
             address: missed.peer.filter(|_| missed.origin.is_none()),
             client: None,
             agent: None,
+            is_rest: false,
         };
         let is_named = key.origin.is_some() || key.address.is_some();
         is_named.then(|| (key.name(), key.host()))

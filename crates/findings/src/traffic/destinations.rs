@@ -27,6 +27,8 @@ pub struct DestinationKey {
     pub client: Option<IpAddr>,
     /// What that client calls itself.
     pub agent: Option<Arc<str>>,
+    /// Stands for all destinations beyond the limit.
+    pub is_rest: bool,
 }
 
 impl DestinationKey {
@@ -42,6 +44,7 @@ impl DestinationKey {
             address,
             client: client_address(connection).filter(|_| server),
             agent: connection.agent.clone().filter(|_| server),
+            is_rest: false,
         }
     }
 
@@ -50,7 +53,8 @@ impl DestinationKey {
         let there = match (&self.origin, self.address) {
             (Some(origin), _) => origin.to_string(),
             (None, Some(address)) => format!("{}://{address}", Scheme::Tcp.as_str()),
-            (None, None) => "(others)".to_owned(),
+            (None, None) if self.is_rest => "(others)".to_owned(),
+            (None, None) => "(no host recorded)".to_owned(),
         };
         let agent = self.agent.as_deref();
         let agent = agent.map_or(String::new(), |agent| format!(" ({agent})"));
@@ -153,7 +157,7 @@ impl Destinations {
             }
             None => {
                 self.is_crowded = true;
-                self.unknown()
+                self.without_key(true)
             }
         };
         let server = self.vantage == Vantage::Server;
@@ -216,13 +220,14 @@ impl Destinations {
         Some(unshown)
     }
 
-    /// The destination of a connection without one, or beyond the limit.
-    pub(super) fn unknown(&mut self) -> usize {
+    /// The destination of exchanges without a connection, or of all beyond the limit (`is_rest`).
+    pub(super) fn without_key(&mut self, is_rest: bool) -> usize {
         let key = DestinationKey {
             origin: None,
             address: None,
             client: None,
             agent: None,
+            is_rest,
         };
         let known = self.index.get(&key).copied();
         known.unwrap_or_else(|| self.add(key, Counts::default()))
@@ -259,6 +264,7 @@ impl Destinations {
                     address: None,
                     client: None,
                     agent: None,
+                    is_rest: false,
                 };
                 self.index.get(&key).copied()
             });

@@ -248,7 +248,7 @@ impl Tracker {
         let known = closed.as_ref().map(|live| live.destination);
         let destination = match known.or(dial.map(|(_, destination)| *destination)) {
             Some(destination) => destination,
-            None => self.destinations.unknown(),
+            None => self.destinations.without_key(false),
         };
         let timed = self.run.durations_seen;
         self.destinations
