@@ -4,8 +4,9 @@
 use super::ScenarioFacts;
 use crate::bench::{Mode, no_success_verdict};
 use crate::population::Population;
+use crate::statement::counts;
 use intact_ledger::{Exchange, Reuse, Tally};
-use intact_units::number::{time, whole_percent};
+use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::counted;
 
 /// The sentences, the one that matters most first.
@@ -13,13 +14,24 @@ pub(super) fn sentences(facts: &ScenarioFacts, tally: &Tally, first: &[Exchange]
     if let Some(verdict) = no_success_verdict(&facts.requests, &facts.errors, tally, first) {
         return vec![verdict];
     }
+    // the times are those of the requests that did not fail
     let mut sentences = Vec::new();
+    sentences.extend(failed(facts));
+    sentences.extend(facts.errors.share().map(|share| format!("{share}.")));
     sentences.extend(modes(facts));
     sentences.push(clients(facts));
-    sentences.extend(facts.errors.share().map(|share| format!("{share}.")));
     let idle = facts.sessions.iter().filter(|one| one.requests.total == 0);
     sentences.extend(idle.map(|one| format!("No client picked the session {:?}.", one.name)));
     sentences
+}
+
+/// Requests that failed, if any.
+fn failed(facts: &ScenarioFacts) -> Option<String> {
+    let failed = facts.requests.failures();
+    let all = counted(facts.requests.total, "request");
+    let kinds = facts.requests.failed.iter();
+    let kinds = counts(kinds.map(|(kind, &count)| (kind, count)));
+    (failed > 0).then(|| format!("{} of {all} failed ({kinds}).", count(failed)))
 }
 
 /// What new and reused connections took; where all are of one kind, the two modes of the histogram.

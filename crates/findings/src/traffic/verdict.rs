@@ -2,18 +2,17 @@
 
 use super::facts::ObservedFacts;
 use super::figures::Figures;
+use super::loss::{Loss, NOTEWORTHY};
 use super::tracker::Tracker;
 use crate::error_responses::ErrorResponses;
 use crate::finding::{Finding, Severity};
 use crate::statement::{Value, connections, counts};
 use intact_ledger::{Caveat, Vantage};
-use intact_units::number::{time, whole_percent};
+use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::counted;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The share of the time of requests from which on a wait is worth a sentence.
-const NOTEWORTHY: f64 = 0.05;
 /// Reuses right after a response from which on requests may have waited for a connection.
 const REUSES: u64 = 5;
 
@@ -24,11 +23,26 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
         ..
     } = facts;
     let mut said = vec![first(books, facts)];
+    let mut lost = Vec::new();
     if totals.connections.opened + totals.open_before > 0 || totals.requests.total > 0 {
-        said.extend(failed_lookups(totals, books.lookups.sporadic()));
+        lost.extend(failed_lookups(totals, books.lookups.sporadic()));
     }
     if totals.requests.ok > 0 {
-        said.extend(waits(totals));
+        lost.extend(failed_requests(totals));
+    }
+    let leading = totals.leading_loss();
+    if matches!(leading, Some((Loss::Time | Loss::Requests, _))) {
+        lost.reverse();
+    }
+    let is_first = totals.avoidable > 0 || worst(facts).is_none();
+    if leading.is_some() && is_first && totals.requests.ok > 0 {
+        // what costs more than the setup comes before it
+        said.splice(0..0, lost);
+    } else {
+        said.extend(lost);
+    }
+    if totals.requests.ok > 0 {
+        said.extend(needed_setup(totals));
         said.extend(hidden_queue(facts));
         said.extend(failed_dials(totals));
     }
@@ -41,10 +55,14 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     {
         let is_most = 2 * dearest.figures.avoidable > totals.avoidable;
         said.push(format!(
-            "{} of it goes to {}: {} where {} would do{}",
-            if is_most { "Most" } else { "The largest part" },
+            "{} to {}: {} where {} would do{}",
+            if is_most {
+                "Most of the avoidable connections belong"
+            } else {
+                "The largest part of the avoidable connections belongs"
+            },
             dearest.origin,
-            counted(dearest.figures.connections.opened, "connection"),
+            count(dearest.figures.connections.opened),
             dearest.figures.connections.needed,
             dearest
                 .figures
@@ -223,32 +241,40 @@ fn hidden_queue(facts: &ObservedFacts) -> Option<String> {
     })
 }
 
-/// The waiting that was seen in addition to the setup of avoidable connections, the longest first.
-fn waits(totals: &Figures) -> Vec<String> {
-    let mut said = Vec::new();
-    let outbound = totals.outbound_ms.map_or_else(String::new, time);
-    if let (Some(lost), Some(share)) = (totals.lost_ms, totals.lost_share)
-        && share >= NOTEWORTHY
-    {
-        let failed = counted(totals.requests.failures(), "request");
-        let kinds = kinds(&totals.requests.failed);
-        said.push(format!(
-            "{} of {outbound} ({}) went to {failed} without a complete response ({kinds})",
+/// Requests that failed, where they or their time are more than a few percent.
+fn failed_requests(totals: &Figures) -> Option<String> {
+    let (failed, all) = (totals.requests.failures(), totals.requests.total);
+    let is_noteworthy = |loss: &Loss| loss.share(totals) >= NOTEWORTHY;
+    let time = match (totals.lost_ms, totals.outbound_ms, totals.lost_share) {
+        (Some(lost), Some(outbound), Some(share)) if lost > 0.0 => format!(
+            ": {} of {} waiting ({})",
             time(lost),
+            time(outbound),
             whole_percent(share)
-        ));
-    }
-    if let (Some(needed), Some(all)) = (totals.needed_setup_ms, totals.outbound_ms)
-        && needed >= NOTEWORTHY * all
-        && all > 0.0
-    {
-        said.push(format!(
-            "{} of {outbound} ({}) was setup of needed connections that requests waited for. Only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
+        ),
+        _ => String::new(),
+    };
+    let is_worth_it = [Loss::Time, Loss::Requests].iter().any(is_noteworthy);
+    (failed > 0 && is_worth_it).then(|| {
+        let requests = counted(all, "request");
+        let kinds = kinds(&totals.requests.failed);
+        let failed = count(failed);
+        format!("{failed} of {requests} got no complete response ({kinds}){time}")
+    })
+}
+
+/// The setup of needed connections, where it is more than a few percent of the time of requests.
+fn needed_setup(totals: &Figures) -> Option<String> {
+    let (needed, all) = (totals.needed_setup_ms?, totals.outbound_ms?);
+    let is_worth_it = needed >= NOTEWORTHY * all && all > 0.0;
+    is_worth_it.then(|| {
+        format!(
+            "{} of {} ({}) was setup of needed connections that requests waited for. Only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
             time(needed),
+            time(all),
             whole_percent(needed / all)
-        ));
-    }
-    said
+        )
+    })
 }
 
 /// Dials that failed, where they are more than a few among all.
