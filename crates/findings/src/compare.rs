@@ -92,12 +92,8 @@ impl CompareFacts {
     ) {
         let like = Likeness::new(production, tests);
         self.verdict = like.sentences();
-        self.verdict.extend(verdict::with_production(
-            &self.variants,
-            &self.outcomes,
-            &self.counts,
-            &self.changes,
-        ));
+        self.verdict
+            .extend(verdict::with_production(&self.variants));
         self.like = Some(like);
     }
 }

@@ -24,6 +24,9 @@ const FEW: f64 = 0.01;
 const SHARE: f64 = 0.1;
 /// Tests that have a sentence.
 const SENTENCES: usize = 3;
+/// What to do where a test differs.
+const REMEDY: &str =
+    "Open and reuse connections in the test as production does: `intact help realistic-load-test`";
 
 /// Nothing to compare with.
 pub(crate) const NO_PRODUCTION: NoData =
@@ -295,10 +298,14 @@ impl Likeness {
         }
     }
 
-    /// A sentence for each of the first tests.
+    /// A sentence for each of the first tests, and where to read how a test becomes alike.
     pub fn sentences(&self) -> Vec<String> {
         let tests = self.tests.iter().take(SENTENCES);
-        tests.map(TestLikeness::sentence).collect()
+        let mut said: Vec<String> = tests.map(TestLikeness::sentence).collect();
+        if self.tests.iter().any(|test| test.unlike > 0) {
+            said.push(REMEDY.to_owned());
+        }
+        said
     }
 
     /// The metric `unlike` of a test: aspects that differ. Without connections per request on both
@@ -383,7 +390,8 @@ mod tests {
         assert_eq!(
             like.sentences(),
             [
-                "keepalive=off opens 1.00 connections per request, production 0.03: its p99 is not production's"
+                "keepalive=off opens 1.00 connections per request, production 0.03: its p99 is not production's",
+                REMEDY
             ]
         );
         assert_eq!(like.tests[0].unlike, 2);
@@ -424,7 +432,8 @@ mod tests {
         assert_eq!(
             only(test).sentences(),
             [
-                "c=50 opens as many connections per request as production, and differs in: requests at a time 50.00 against 4.00, idle before reuse 6.00 s against 20.0 ms, HTTP version 2 against 1.1"
+                "c=50 opens as many connections per request as production, and differs in: requests at a time 50.00 against 4.00, idle before reuse 6.00 s against 20.0 ms, HTTP version 2 against 1.1",
+                REMEDY
             ]
         );
     }

@@ -52,26 +52,15 @@ pub(super) fn sentences(
     said
 }
 
-/// What the sentences of a likeness leave out: they have reuse and connections per request, and
-/// tests are always recorded separately.
-pub(super) fn with_production(
-    programs: &[ProgramFacts],
-    outcomes: &[Outcome],
-    counts: &[CountDifference],
-    changes: &[FindingChange],
-) -> Vec<String> {
+/// What the sentences of a likeness leave out and no table of the page has.
+pub(super) fn with_production(programs: &[ProgramFacts]) -> Vec<String> {
     let Some((first, others)) = programs.split_first() else {
         return Vec::new();
     };
     let mut said = Vec::new();
-    for (outcome, other) in outcomes.iter().zip(others) {
+    for other in others {
         said.extend(no_requests(first, other));
         said.extend(failed_lookups(first, other));
-        let mut further = counts
-            .iter()
-            .filter(|one| one.b == other.name && one.count != CountStatistic::Connections);
-        said.extend(further_counts(&mut further, false));
-        said.extend(findings(outcome, changes, false));
     }
     said
 }
