@@ -304,16 +304,10 @@ fn finding(hop: &HopFacts) -> Option<Finding> {
         Order::ClientFirst | Order::NeitherEnds => return None,
     };
     let subject = format!("{} -> {}", hop.client, hop.server);
-    let claim = statement!(
-        "idle limit of {client}: {client_idle}; of {server}: {server_idle}",
-        client = text(&hop.client),
-        client_idle = hop.client_idle.value(),
-        server = text(&hop.server),
-        server_idle = hop.server_idle.value()
-    );
+    let claim = claim(hop);
     let mut finding = Finding::new(rule, severity, subject, claim);
     finding.evidence = statement!(
-        "from {client}: {client_source}; from {server}: {server_source}",
+        "the limit of {client}: {client_source}; of {server}: {server_source}",
         client = text(&hop.client),
         client_source = text(placed(&hop.client_idle)),
         server = text(&hop.server),
@@ -329,6 +323,37 @@ fn finding(hop: &HopFacts) -> Option<Finding> {
         ));
     }
     Some(finding)
+}
+
+/// What is wrong with the limits of a hop, with both.
+fn claim(hop: &HopFacts) -> Statement {
+    let client = text(&hop.client);
+    let client_idle = hop.client_idle.value();
+    let server = text(&hop.server);
+    let server_idle = hop.server_idle.value();
+    match hop.order {
+        Order::ServerFirst => statement!(
+            "the server may close first: idle limit of {client} {client_idle}, of {server} {server_idle}",
+            client = client,
+            client_idle = client_idle,
+            server = server,
+            server_idle = server_idle
+        ),
+        Order::Close => statement!(
+            "the client closes only just before the server: idle limit of {client} {client_idle}, of {server} {server_idle}",
+            client = client,
+            client_idle = client_idle,
+            server = server,
+            server_idle = server_idle
+        ),
+        _ => statement!(
+            "idle limit of {client}: {client_idle}; of {server}: {server_idle}",
+            client = client,
+            client_idle = client_idle,
+            server = server,
+            server_idle = server_idle
+        ),
+    }
 }
 
 fn placed(idle: &IdleFacts) -> String {

@@ -46,7 +46,7 @@ const RULES: [Rule; 15] = [
             is(variant, Saturation::Queueing)?;
             Some(format!("{:.0} times as long", slowdown(variant)?))
         },
-        "a request takes that much longer than a lone one: requests wait for each other, so compare requests/s",
+        "requests take longer than a lone one, because they wait for each other: compare requests/s",
     ),
     (
         "client-delay",
@@ -56,7 +56,7 @@ const RULES: [Rule; 15] = [
             (share > LATE && at_once > 1)
                 .then(|| format!("client delay {} of the latency", whole_percent(share)))
         },
-        "responses waited that long in the client after their arrival. Latency leaves it out, and requests/s would be higher (--threads, or a smaller -c)",
+        "responses waited in the client after their arrival. Latency leaves this out; requests/s would be higher with --threads, or a smaller -c",
     ),
     (
         "slow-warm-up",
@@ -68,7 +68,7 @@ const RULES: [Rule; 15] = [
             let is_slow = first > SLOW_WARMUP * later && first - later > SLOW_WARMUP_MS;
             is_slow.then(|| format!("{} instead of {}", time(first), time(later)))
         },
-        "the first request on a connection takes longer, setup not included; it is warm-up, and in no latency",
+        "the first request on a connection takes longer, setup not included. At the start of a round it is warm-up, which is in no latency",
     ),
     (
         "few-requests",
@@ -89,7 +89,7 @@ const RULES: [Rule; 15] = [
             open.client_is_late()
                 .then(|| format!("{} of the latency", whole_percent(share)))
         },
-        "requests started that late although a connection was free: the client was the reason (--threads, or a lower --rate)",
+        "requests started late although a connection was free, because the client was busy (--threads, or a lower --rate)",
     ),
     (
         "client-behind-schedule",
@@ -131,7 +131,7 @@ const RULES: [Rule; 15] = [
             let share = variant.open_loop.as_ref()?.queued_share()?;
             (share > QUEUED).then(|| format!("{} of the requests", whole_percent(share)))
         },
-        "due while every connection was busy; the wait is in the latency (a larger -c shows whether the connections were the limit)",
+        "requests were due while every connection was busy; their wait is in the latency (a larger -c shows whether the connections were the limit)",
     ),
     (
         "limit-unreached",

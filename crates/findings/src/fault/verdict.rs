@@ -147,7 +147,9 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
         }
         FaultOutcome::Hung => hung(alike, &names),
         FaultOutcome::Failed => {
-            format!("{example} failed to the caller: no further attempt got a response ({names})")
+            format!(
+                "{example} failed to the caller, and no further attempt got a response ({names})"
+            )
         }
         FaultOutcome::Undecided => format!(
             "Whether {example} was sent again is not decided ({names}): {}",
@@ -168,15 +170,17 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
     let example = example(worst);
     let waited = timer((worst.hung_ms.unwrap_or(0.0) / 100.0).round() * 100.0);
     let until = match (worst.hung_at_least, worst.hung_until) {
-        (true, Some(StallEnd::Limit)) => "waited); no timeout ended it".to_owned(),
-        (true, Some(StallEnd::ProgramClosed)) => {
-            "at least); its kernel did not send what the program wrote then".to_owned()
+        (true, Some(StallEnd::Limit)) => {
+            format!("at least {waited}: no timeout of the program ended the wait")
         }
-        (true, _) => "until the program was ended)".to_owned(),
-        (false, Some(StallEnd::EndOfRun)) => "until the program ended)".to_owned(),
-        (false, _) => "until the program gave up), then it failed".to_owned(),
+        (true, Some(StallEnd::ProgramClosed)) => {
+            format!("at least {waited}: its kernel did not send what the program wrote then")
+        }
+        (true, _) => format!("{waited}, until the program was ended"),
+        (false, Some(StallEnd::EndOfRun)) => format!("{waited}, until the program ended"),
+        (false, _) => format!("{waited}, until the program gave up and it failed"),
     };
-    format!("A dead connection hung {example} for {waited} ({until} ({names})")
+    format!("{example} hung on a dead connection for {until} ({names})")
 }
 
 /// What was not applied, by reason.

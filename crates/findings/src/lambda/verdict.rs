@@ -23,7 +23,7 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
             String::new()
         };
         for kind in &variant.kinds {
-            sentences.extend(pauses(&whose, kind));
+            // that invocations fail comes before the reason
             if let (true, Some((words, count))) = (kind.failed > 0, kind.failures.first()) {
                 let of_them = match *count < kind.failed {
                     true => format!(", {count} of them"),
@@ -34,6 +34,7 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
                     kind.failed, kind.count, kind.name
                 ));
             }
+            sentences.extend(pauses(&whose, kind));
         }
         if comparisons.is_empty()
             && let (Some(first), Some(warm)) = (variant.cold_start_ms, variant.warm_ms.mean)
@@ -118,7 +119,7 @@ fn pauses(whose: &str, kind: &Kind) -> Option<String> {
     }
     let saw = |saw| pauses.effect.get(&saw).copied().unwrap_or(0);
     Some(format!(
-        "{whose}{}: {dead} of {} connections that were open did not outlive it ({}); of the invocations after that {} recovered, {} failed",
+        "{whose}{}: {dead} of {} open connections ended in the freeze ({}); of the next invocations {} recovered, {} failed",
         kind.name,
         pauses.open,
         kinds.join(", "),

@@ -161,7 +161,7 @@ fn a_hang_that_no_timeout_ends_is_a_lower_bound_and_opens_no_gate() {
     assert!(faulted.text().contains("at least"), "{}", faulted.text());
     let verdict = &faulted.card.verdict[0];
     assert!(
-        verdict.contains("GET /1") && verdict.contains("no timeout ended it"),
+        verdict.contains("GET /1") && verdict.contains("no timeout of the program ended the wait"),
         "{verdict}"
     );
 }
