@@ -39,7 +39,7 @@ fn write_page(out: &mut String, page: &Page<'_>) {
             Assessment::Bad => "⚠️ ",
             Assessment::Neutral => "",
         };
-        let number = text(&headline.number);
+        let number = text(headline.number.text());
         let _ = writeln!(out, "{sign}**{number}** {}\n", text(&headline.caption));
     }
     if let Some((first, further)) = page.verdict.split_first() {

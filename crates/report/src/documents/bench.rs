@@ -129,13 +129,13 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
         return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
     if let Some(share) = facts.many_failed() {
-        let number = RoundShare(share);
+        let number = HeadlineShare::lost(share);
         let words = "of the requests failed: the others are no comparison";
         return Headline::new(number, Assessment::Bad, words);
     }
     if let Some(share) = facts.errors.many() {
         let words = text!("of the responses had the status {}", facts.errors.names());
-        return Headline::new(RoundShare(share), Assessment::Bad, words);
+        return Headline::new(HeadlineShare::lost(share), Assessment::Bad, words);
     }
     if facts.headline_is_without_reuse() {
         return Headline::all_failed("of the requests with keep-alive needed a new connection");
@@ -153,7 +153,7 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
 /// The comparison of the first sentence as a number.
 fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Headline> {
     let [before, after] = [compared.a_ms, compared.b_ms].map(Time);
-    let (number, _) = signed(compared.saved_estimate());
+    let number = HeadlineShare::saved(compared.saved_estimate());
     let times = text!(
         "of the time of a typical request: {} instead of {}",
         after,
@@ -168,27 +168,17 @@ fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Hea
     }
     match (compared.significant, compared.saved_share) {
         (Some(true), Some(saved)) => saving(saved, times),
-        (Some(false), _) => {
-            let words = "that could be shown: {} and {} per typical request";
-            let caption = text!(words, before, after);
-            Headline::new("no difference", Assessment::Neutral, caption)
-        }
+        (Some(false), _) => neutral("but no difference was shown"),
         _ => neutral("without an interval, so it may be chance"),
     }
 }
 
-/// A share that is saved, with its sign, and whether it is good news.
-fn signed(saved: f64) -> (String, Assessment) {
-    let (sign, assessment) = match saved >= 0.0 {
-        true => ("−", Assessment::Good),
-        false => ("+", Assessment::Bad),
-    };
-    (format!("{sign}{}", RoundShare(saved.abs())), assessment)
-}
-
 /// A share that is saved of something, or lost, as a number.
 fn saving(saved: Interval, of: Text) -> Option<Headline> {
-    let (number, assessment) = signed(saved.value);
+    let assessment = match saved.value >= 0.0 {
+        true => Assessment::Good,
+        false => Assessment::Bad,
+    };
     let mut ends = [saved.low.abs(), saved.high.abs()];
     ends.sort_by(f64::total_cmp);
     let caption = text!(
@@ -197,7 +187,7 @@ fn saving(saved: Interval, of: Text) -> Option<Headline> {
         Share(ends[0]),
         Share(ends[1])
     );
-    Headline::new(number, assessment, caption)
+    Headline::new(HeadlineShare::saved(saved.value), assessment, caption)
 }
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {

@@ -26,7 +26,7 @@ const BRIEF: usize = 14;
 pub(super) fn page(one: CapacityRun<'_>) -> Page<'_> {
     let CapacityRun { run, facts } = one;
     let mut page = start(run, || "the built-in server".to_owned());
-    page.headline = headline(facts);
+    // a rate is no share that connections cost: the first sentence is the result
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("conditions: {}", facts.conditions.join(", "))];
@@ -71,81 +71,6 @@ pub(super) fn page(one: CapacityRun<'_>) -> Page<'_> {
         }),
     ];
     page
-}
-
-fn headline(facts: &CapacityFacts) -> Option<Headline> {
-    let lost = facts
-        .variants
-        .iter()
-        .filter_map(|one| one.recovery.as_ref())
-        .find(|one| one.is_lost());
-    if lost.is_some() {
-        let caption = "from the overload until the traffic stopped";
-        return Headline::new("no recovery", Assessment::Bad, caption);
-    }
-    let known = facts
-        .variants
-        .iter()
-        .filter_map(|one| Some((one, one.capacity_per_s?)));
-    let best = known.max_by(|a, b| a.1.low.total_cmp(&b.1.low));
-    if let Some((variant, best)) = best {
-        let name = &variant.name;
-        let caption = match (variant.bounded_by, best.high) {
-            ("machine", _) if !variant.confirmed => text!(
-                "met the conditions ({}); no fresh runs confirmed it, and above it the machine was the limit",
-                name
-            ),
-            _ if !variant.confirmed => {
-                text!("met the conditions ({}); no fresh runs confirmed it", name)
-            }
-            ("client", _) => text!(
-                "or more ({}): above it the client was the limit, not the server",
-                name
-            ),
-            ("machine", _) => text!(
-                "or more ({}): above it the machine was the limit, not the server",
-                name
-            ),
-            (_, Some(high)) => text!(
-                "met the conditions ({}); {} requests/s did not",
-                name,
-                Rate(high)
-            ),
-            _ => text!("met the conditions ({}); no higher limit is known", name),
-        };
-        let number = text!("{} requests/s", Rate(best.low));
-        return Headline::new(number, Assessment::Neutral, caption);
-    }
-    let recoveries = facts
-        .variants
-        .iter()
-        .filter_map(|one| one.recovery.as_ref());
-    let recovered = recoveries.filter_map(|one| one.recovered_after_s);
-    let longest = recovered.fold(None, |all: Option<f64>, one| {
-        Some(all.unwrap_or(one).max(one))
-    });
-    if facts.variants.iter().any(|one| one.recovery.is_some()) {
-        // where no condition broke, there was nothing to recover from
-        let seconds = longest.filter(|seconds| *seconds > 0.0)?;
-        let caption = "from the end of the overload until the conditions held again";
-        return Headline::new(
-            text!("{}", Time(seconds * 1e3)),
-            Assessment::Neutral,
-            caption,
-        );
-    }
-    let other_limit = facts.variants.iter().find_map(|one| match one.bounded_by {
-        limit @ ("client" | "machine") => Some(limit),
-        _ => None,
-    });
-    let caption = match other_limit {
-        Some(limit) => text!(
-            "met the conditions: the {} was the limit, not the server",
-            limit
-        ),
-        None => "met the conditions".into(),
-    };
-    Headline::new("no rate", Assessment::Bad, caption)
 }
 
 fn totals(facts: &CapacityFacts) -> Vec<Fact> {

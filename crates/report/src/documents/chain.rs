@@ -6,7 +6,8 @@ use crate::json;
 use crate::page::*;
 use intact_findings::chain::{ChainFacts, HopFacts, IdleFacts, IdleKind, Order, Side};
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, Time, Timer};
+use intact_units::Quantity::{Mean, Time, Timer};
+use intact_units::plural::counted;
 
 /// What a chain of limits can show.
 const HOW: &str = "Limits were given or read from configurations, not measured: `intact check URL` measures those of a server. Of several limits the client's longest and the server's \
@@ -55,8 +56,13 @@ fn headline(facts: &ChainFacts) -> Option<Headline> {
         (0, true) => Assessment::Neutral,
         _ => Assessment::Bad,
     };
-    let caption = text!("of {} hops: the server may close first", facts.hops.len());
-    Headline::new(Count(races as u64), assessment, caption)
+    let all = facts.hops.len();
+    let caption = text!(
+        "of {}: the server may close first",
+        counted(all as u64, "hop")
+    );
+    let share = races as f64 / all.max(1) as f64;
+    Headline::new(HeadlineShare::lost(share), assessment, caption)
 }
 
 fn limit(idle: &IdleFacts) -> Cell {

@@ -12,7 +12,7 @@ use intact_findings::check::{
 };
 use intact_ledger::server_profile::EarlyData;
 use intact_ledger::{Failure, Handshake, Run};
-use intact_units::Quantity::{Count, RoundShare, Time, Timer};
+use intact_units::Quantity::{Count, Time, Timer};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
@@ -107,17 +107,14 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
         _ if facts.errors.is_all() => {
             Headline::all_failed(text!("of the responses: {}", facts.errors.names()))
         }
-        (false, _) if facts.has_stopped() => Headline::new(
-            "stopped",
-            Assessment::Bad,
-            "the server accepts no connections any more",
-        ),
+        // the first sentence has the reason
+        (false, _) if facts.has_stopped() => None,
         (false, _) => Headline::all_failed("of the requests: the first had no response"),
         (true, Some(false)) => Headline::all_failed("of the requests needed a new connection"),
         (true, _) => {
             let caption = "of the time of a request, on a kept connection";
             let saved = facts.phases_ms.saved_share().filter(|share| *share > 0.0)?;
-            Headline::new(format!("−{}", RoundShare(saved)), Assessment::Good, caption)
+            Headline::new(HeadlineShare::saved(saved), Assessment::Good, caption)
         }
     }
 }

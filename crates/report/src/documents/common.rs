@@ -49,11 +49,19 @@ pub(super) fn sentences(verdict: &[String]) -> Vec<Text> {
 
 /// What limits the figures, in the words of the JSON document.
 pub(super) fn caveats(caveats: &[Caveat]) -> Vec<Text> {
-    let end = |words: &str| if words.ends_with('.') { "" } else { "." };
-    let texts = caveats
-        .iter()
-        .map(|one| Text::prose(&format!("{}{}", one.message, end(&one.message))));
-    texts.collect()
+    caveats.iter().map(caveat).collect()
+}
+
+/// The same without those that are in a sentence of the verdict already.
+pub(super) fn caveats_beyond(verdict: &[String], caveats: &[Caveat]) -> Vec<Text> {
+    let is_said = |one: &&Caveat| verdict.iter().any(|said| said.contains(&*one.message));
+    let others = caveats.iter().filter(|one| !is_said(one));
+    others.map(caveat).collect()
+}
+
+fn caveat(one: &Caveat) -> Text {
+    let end = if one.message.ends_with('.') { "" } else { "." };
+    Text::prose(&format!("{}{end}", one.message))
 }
 
 /// At which rate of new connections the client's ports run out.

@@ -7,8 +7,8 @@ use crate::json;
 use crate::page::*;
 use intact_findings::Severity;
 use intact_findings::compare::{
-    CompareFacts, CountStatistic, FigureChange, FindingChange, FindingState, ProgramFacts,
-    RoundFigures, TimeStatistic,
+    CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange, FindingState,
+    ProgramFacts, RoundFigures, TimeStatistic,
 };
 use intact_findings::cpu::{ProgramWork, WorkShares};
 use intact_findings::stats::Interval;
@@ -43,16 +43,25 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
         .map(|words| text!("{}.", Text::prose(words)))
         .collect();
     page.facts = totals(facts);
-    let [gone, new] = if facts.is_experiment {
-        ["Findings that are gone", "New findings, and what to change"]
-    } else {
-        [
+    let [gone, new] = match (facts.is_experiment, &facts.like) {
+        (true, _) => ["Findings that are gone", "New findings, and what to change"],
+        (false, None) => [
             "Findings of the first ledger only",
             "Findings of a further ledger only, and what to change",
-        ]
+        ],
+        (false, Some(_)) => [
+            "Findings of production only",
+            "Findings of a test only, and what to change",
+        ],
     };
     page.section(likeness::section(facts.like.as_ref()));
-    page.section(changes(facts, FindingState::New, Section::new("new", new)));
+    // whether the test is alike comes before what is wrong with it
+    let new = Section::new("new", new);
+    let (new, new_of_test) = match &facts.like {
+        None => (Some(new), None),
+        Some(_) => (None, Some(new)),
+    };
+    page.section(new.map(|new| changes(facts, FindingState::New, new)));
     let title = match (facts.is_experiment, facts.rounds) {
         (false, _) => "Ledgers",
         (true, 0 | 1) => "Programs",
@@ -61,6 +70,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     page.section(Section::new("programs", title).summary(programs(facts)));
     let title = "Against the first program, round by round";
     page.section(Section::new("differences", title).summary(differences(facts)));
+    page.section(new_of_test.map(|new| changes(facts, FindingState::New, new)));
     for (state, id, title) in [
         (FindingState::Gone, "gone", gone),
         (
@@ -93,7 +103,6 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     page
 }
 
-/// The largest difference that was shown, as a number; the others in its caption.
 /// What the programs took processor time for.
 fn work(facts: &CompareFacts) -> Section {
     let share = |of: fn(&WorkShares) -> f64| {
@@ -114,28 +123,22 @@ fn work(facts: &CompareFacts) -> Section {
     Section::new("work", "Processor time by kind of work").summary(table)
 }
 
+/// The largest difference that was shown, as a number; the others in its caption.
 fn headline(facts: &CompareFacts) -> Option<Headline> {
     let shown = facts.outcomes.iter().find(|one| one.shown().count() > 0);
     let Some((outcome, largest)) = shown.and_then(|one| Some((one, one.shown().next()?))) else {
-        return undecided(facts);
+        return match facts.is_experiment {
+            true => undecided(facts),
+            false => of_ledgers(facts),
+        };
     };
-    let sign = match largest.change {
-        Some(change) if change.value >= 1.0 => "",
-        Some(change) if change.value < 0.0 => "−",
-        _ => "+",
-    };
-    let number = largest.amount().map(|amount| format!("{sign}{amount}"));
-    let values = format!(
-        "{} → {}",
-        largest.value(largest.a),
-        largest.value(largest.b)
-    );
+    let change = largest.change?.value;
     let several = facts.variants.len() > 2;
     let whose = several.then(|| format!("{}: ", outcome.b));
-    // the number has a sign, where it is no multiple
-    let name = match sign {
-        "" => largest.compared_name(),
-        _ => largest.name().to_owned(),
+    // a multiple has no sign
+    let name = match change >= 1.0 {
+        true => largest.compared_name(),
+        false => largest.name().to_owned(),
     };
     let mut caption = whose.unwrap_or_default() + &name + " per run";
     if let Some(ends) = largest.interval() {
@@ -159,26 +162,50 @@ fn headline(facts: &CompareFacts) -> Option<Headline> {
     if !outcome.unlike.is_empty() {
         caption += "; the programs did not do the same work";
     }
-    Headline::new(number.unwrap_or(values), assessment, Text::prose(&caption))
+    let number = HeadlineShare::saved(-change);
+    Headline::new(number, assessment, Text::prose(&caption))
 }
 
-/// The headline where no difference was shown.
+/// The headline where no difference was shown: that of the connections, if their number differs.
 fn undecided(facts: &CompareFacts) -> Option<Headline> {
     let outcome = facts.outcomes.first()?;
-    let figures: Vec<&str> = outcome.not_shown().map(FigureChange::name).collect();
-    if !figures.is_empty() {
-        let caption = text!("was shown in {}", figures.join(" or "));
-        return Headline::new("no difference", Assessment::Neutral, caption);
-    }
-    let opened = facts.variants.iter().take(2);
-    let opened = opened.map(|one| Mean(one.each_run(one.connections.opened)).to_string());
-    let opened: Vec<String> = opened.collect();
-    let caption = if facts.is_experiment {
-        "connections opened per run"
-    } else {
-        "connections opened; the ledgers were recorded separately"
+    let known = || outcome.figures.iter().filter(|one| one.a > 0.0);
+    let connections = |one: &&FigureChange| {
+        one.figure == ComparedFigure::Count(CountStatistic::Connections) && one.a != one.b
     };
-    Headline::new(opened.join(" → "), Assessment::Neutral, caption)
+    let one = known().find(connections).or_else(|| known().next())?;
+    let reason = match one.significant {
+        Some(_) => "but no difference was shown",
+        None => "without an interval, so it may be chance",
+    };
+    let caption = text!(
+        "{} per run: {} → {}, {}",
+        one.name(),
+        one.value(one.a),
+        one.value(one.b),
+        reason
+    );
+    let number = HeadlineShare::saved((one.a - one.b) / one.a);
+    Headline::new(number, Assessment::Neutral, caption)
+}
+
+/// The headline of ledgers: their load may differ, so connections are counted per request.
+fn of_ledgers(facts: &CompareFacts) -> Option<Headline> {
+    let [first, second, ..] = facts.variants.as_slice() else {
+        return None;
+    };
+    let per_request = |one: &ProgramFacts| {
+        let is_known = one.requests.total > 0 && one.unobserved.has_all_connections();
+        is_known.then(|| one.connections.opened as f64 / one.requests.total as f64)
+    };
+    let (before, after) = (per_request(first)?, per_request(second)?);
+    let share = (before > 0.0).then(|| (before - after) / before)?;
+    let caption = text!(
+        "connections per request: {} → {}; the ledgers were recorded separately",
+        format!("{before:.2}"),
+        format!("{after:.2}")
+    );
+    Headline::new(HeadlineShare::saved(share), Assessment::Neutral, caption)
 }
 
 fn totals(facts: &CompareFacts) -> Vec<Fact> {
@@ -348,7 +375,7 @@ fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Secti
         } else {
             String::new()
         };
-        let claim = Text::prose(&finding.claim);
+        let claim = sentence(&finding.claim);
         let reason = change.not_tested.as_ref();
         let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         text!(

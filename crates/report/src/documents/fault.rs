@@ -6,8 +6,11 @@ use crate::json;
 use crate::page::*;
 use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
 use intact_ledger::{Run, StallEnd};
-use intact_units::Quantity::{Count, RoundShare, Time};
+use intact_units::Quantity::{Count, Time};
 use intact_units::plural::counted;
+
+/// Kinds of faults that the title names; more are `each`.
+const KINDS: usize = 4;
 
 /// Runs under faults, as findings understand them.
 #[derive(Clone, Copy)]
@@ -21,7 +24,7 @@ pub struct FaultCard<'a> {
 pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
     let FaultCard { run, facts } = one;
     let mut page = start(run, || program(run));
-    page.command = format!("{} --fault", run.producer);
+    page.command = format!("{} --fault{}", run.producer, kinds(facts));
     page.headline = headline(facts);
     page.verdict = sentences(&facts.verdict);
     page.facts = totals(facts);
@@ -45,6 +48,21 @@ pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
     page
 }
 
+/// The kinds of faults, as the option has them: ` stale,drain`.
+fn kinds(facts: &FaultFacts) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for id in facts.cells.iter().map(|cell| cell.kind.id()) {
+        if !kinds.contains(&id) {
+            kinds.push(id);
+        }
+    }
+    match kinds.len() {
+        0 => String::new(),
+        1..=KINDS => format!(" {}", kinds.join(",")),
+        _ => " each".to_owned(),
+    }
+}
+
 /// The share of the faults that harmed a request, and the worst outcome.
 fn headline(facts: &FaultFacts) -> Option<Headline> {
     let applied = || facts.cells.iter().filter(|cell| cell.not_applied.is_none());
@@ -53,7 +71,7 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
         return None;
     }
     let harmed = applied().filter(|cell| cell.outcome >= FaultOutcome::Leaked);
-    let share = RoundShare(harmed.count() as f64 / all as f64);
+    let share = HeadlineShare::lost(harmed.count() as f64 / all as f64);
     let of = text!("of {} that was applied", counted(all, "fault"));
     let of = if all == 1 {
         of

@@ -13,7 +13,7 @@ use intact_findings::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, RoundShare, Share, Time};
+use intact_units::Quantity::{Count, Mean, Share, Time};
 use intact_units::plural::{self, counted};
 
 /// Invocations of a variant that are drawn one by one.
@@ -83,18 +83,20 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
     let saved = facts
         .comparisons
         .iter()
-        .filter_map(|one| Some((one, one.saved_ms?)));
+        .filter_map(|one| Some((one, one.saved_share?)));
     let saved = saved.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let unanswered = facts.counts.total - facts.counts.ok;
     match saved {
         Some((one, saved)) if saved.low > 0.0 => {
-            let caption = "per invocation with {} (95 % interval {} to {})";
-            let caption = text!(caption, &one.b, Time(saved.low), Time(saved.high));
-            Headline::new(format!("−{}", Time(saved.value)), Assessment::Good, caption)
+            let caption = "of the time of an invocation with {} (95 % interval {} to {})";
+            let caption = text!(caption, &one.b, Share(saved.low), Share(saved.high));
+            let number = HeadlineShare::saved(saved.value);
+            Headline::new(number, Assessment::Good, caption)
         }
-        Some(_) => {
-            let caption = "between the variants that could be shown";
-            Headline::new("no difference", Assessment::Neutral, caption)
+        Some((one, saved)) => {
+            let caption = "of the time of an invocation with {}, but no difference was shown";
+            let number = HeadlineShare::saved(saved.value);
+            Headline::new(number, Assessment::Neutral, text!(caption, &one.b))
         }
         None if unanswered > 0 => {
             let share = unanswered as f64 / facts.counts.total as f64;
@@ -102,7 +104,7 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
                 "of {} had no response",
                 counted(facts.counts.total, "invocation")
             );
-            Headline::new(RoundShare(share), Assessment::Bad, caption)
+            Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption)
         }
         None => None,
     }

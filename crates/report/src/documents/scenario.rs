@@ -7,7 +7,7 @@ use crate::json;
 use crate::page::*;
 use intact_findings::scenario::{ScenarioFacts, SessionFacts, TagFacts};
 use intact_ledger::{Reuse, Run};
-use intact_units::Quantity::{Count, Mean, Rate, RoundShare, Share, Time};
+use intact_units::Quantity::{Count, Mean, Rate, Share, Time};
 
 /// A scenario, as findings understand it.
 #[derive(Clone, Copy)]
@@ -92,7 +92,7 @@ fn headline(facts: &ScenarioFacts) -> Option<Headline> {
         _ => "of the requests waited for a new connection".into(),
     };
     (all > 0)
-        .then(|| Headline::new(RoundShare(share), Assessment::Neutral, caption))
+        .then(|| Headline::new(HeadlineShare::lost(share), Assessment::Neutral, caption))
         .flatten()
 }
 

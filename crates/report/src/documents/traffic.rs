@@ -10,7 +10,7 @@ mod requests;
 pub use inputs::{InputFacts, LadderFacts, ladder};
 pub use requests::answers;
 
-use super::common::{caveats, findings, method, page as start, program, sentences};
+use super::common::{caveats_beyond, findings, method, page as start, program, sentences};
 use super::populations;
 use crate::json;
 use crate::page::*;
@@ -18,10 +18,9 @@ use destinations::{connections, destinations, has_connections, needed};
 use inputs::inputs;
 use intact_findings::Severity;
 use intact_findings::body_arrival::BodyArrivalFacts;
-use intact_findings::traffic::{Charts, LevelShift, NextStep, ObservedFacts, Shifted};
+use intact_findings::traffic::{Charts, LevelShift, Loss, NextStep, ObservedFacts, Shifted};
 use intact_ledger::{Producer, Run, Vantage};
 use intact_units::Quantity::{Count, RoundShare, Time};
-use intact_units::number::signed_time;
 use intact_units::plural::{self, counted};
 use over_time::over_time;
 use processor_time::processor_time;
@@ -29,9 +28,6 @@ use requests::{first_calls, fresh_and_reused, idle_times};
 
 /// Destinations that a terminal shows.
 const DESTINATIONS: usize = 20;
-
-/// The share of the time from which on requests without a response are the headline.
-const NOTEWORTHY: f64 = 0.05;
 
 /// Observed traffic, as findings understand it.
 #[derive(Clone, Copy)]
@@ -77,7 +73,7 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         page.section(ladder(packets));
     }
     page.section(inputs(one.inputs));
-    page.caveats = caveats(&facts.caveats);
+    page.caveats = caveats_beyond(&facts.verdict, &facts.caveats);
     if !facts.totals.inferred.is_empty() {
         let reasons = facts.totals.inferred.join("; ");
         page.caveats.push(text!(
@@ -111,11 +107,16 @@ fn since(step: &LevelShift) -> Option<Headline> {
     } else {
         Assessment::Bad
     };
-    let (number, caption) = match step.difference_ms {
-        Some(difference) => (signed_time(difference.value).into(), "per request"),
-        None => {
+    let before_ms = before.mean_ms.filter(|mean| *mean > 0.0);
+    let (number, caption) = match (step.difference_ms, before_ms) {
+        (Some(difference), Some(before)) => (
+            HeadlineShare::saved(-difference.value / before),
+            "of the time of a request",
+        ),
+        _ => {
             let not_reused = not_reused(after.reuse, after.reuse_range);
-            (not_reused.text()?, "of the requests reused no connection")
+            let number = HeadlineShare::of_cell(&not_reused)?;
+            (number, "of the requests reused no connection")
         }
     };
     let caption = format!("{caption} since {}", step.moment());
@@ -140,15 +141,19 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
         (false, true) => Assessment::Good,
         (false, false) => Assessment::Neutral,
     };
-    let wasted = totals.wasted_share;
-    let lost = totals
-        .lost_share
-        .filter(|share| *share > 0.0 && Some(*share) > wasted);
-    if let Some(share) = lost.filter(|share| *share >= NOTEWORTHY && facts.any_success()) {
-        let caption = "of the time went to requests without a complete response";
-        return Headline::new(RoundShare(share), assessment, caption);
+    let leading = totals.leading_loss().filter(|_| facts.any_success());
+    if let Some((loss, share)) = leading {
+        let caption = match loss {
+            Loss::Lookups => text!("of {} failed", counted(totals.lookups.total, "lookup")),
+            Loss::Time => "of the time went to requests without a complete response".into(),
+            Loss::Requests => text!(
+                "of {} got no complete response",
+                counted(totals.requests.total, "request")
+            ),
+        };
+        return Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption);
     }
-    match (wasted, totals.reuse) {
+    match (totals.wasted_share, totals.reuse) {
         (Some(share), _) => {
             let caption = "of the time was setup of connections that were not needed";
             // what else is wrong has its findings: nothing is lost here
@@ -156,11 +161,12 @@ fn headline(facts: &ObservedFacts) -> Option<Headline> {
                 Assessment::Bad if share <= 0.0 => Assessment::Neutral,
                 other => other,
             };
-            Headline::new(RoundShare(share), assessment, caption)
+            Headline::new(HeadlineShare::lost(share), assessment, caption)
         }
         (None, Some(reuse)) => {
             let cell = not_reused(Some(reuse), totals.reuse_range);
-            let number = cell.inferred_if(!totals.inferred.is_empty()).text()?;
+            let cell = cell.inferred_if(!totals.inferred.is_empty());
+            let number = HeadlineShare::of_cell(&cell)?;
             let caption = text!(
                 "of {} reused no connection",
                 counted(totals.requests.total, "request")
@@ -192,6 +198,8 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     } else {
         Fact::new("connections opened", Cell::default())
     };
+    // a clock that is too coarse shows no time
+    let waiting = totals.outbound_ms.filter(|ms| *ms > 0.0);
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
         Fact::new(
@@ -205,7 +213,7 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
             "reused",
             inferred(populations::reuse(totals.reuse, totals.reuse_range)),
         ),
-        Fact::new("waiting for responses", totals.outbound_ms.map(Time)),
+        Fact::new("waiting for responses", waiting.map(Time)),
     ];
     let counts = counts.into_iter().filter(|fact| !fact.value.is_absent());
     let failures = [

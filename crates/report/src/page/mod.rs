@@ -239,14 +239,11 @@ pub(crate) fn alarm(words: impl Into<Text>) -> Block {
     Block::Paragraph(Emphasis::Alarm, words.into())
 }
 
-/// The result as one number, with one meaning on every page: what connections cost.
-///
-/// A number without a sign is lost: a share of the time, of requests or of connections. A number
-/// with a minus is saved, by the change that was measured or by reuse. A page without such a number
-/// has no headline: its first sentence is the result.
+/// The result as one number, with one meaning on every page: what connections cost. A page without
+/// such a number has no headline: its first sentence is the result.
 pub struct Headline {
-    /// The number, with its unit.
-    pub number: Text,
+    /// The number, a share.
+    pub number: HeadlineShare,
     /// Whether it is good news.
     pub assessment: Assessment,
     /// What the number is.
@@ -256,20 +253,63 @@ pub struct Headline {
 impl Headline {
     /// Everything was lost; `caption` says all of what.
     pub(crate) fn all_failed(caption: impl Into<Text>) -> Option<Headline> {
-        Headline::new(Quantity::RoundShare(1.0), Assessment::Bad, caption)
+        Headline::new(HeadlineShare::lost(1.0), Assessment::Bad, caption)
     }
 
     /// A number with its assessment and its caption.
     pub fn new(
-        number: impl Into<Text>,
+        number: HeadlineShare,
         assessment: Assessment,
         caption: impl Into<Text>,
     ) -> Option<Headline> {
         Some(Headline {
-            number: number.into(),
+            number,
             assessment,
             caption: caption.into(),
         })
+    }
+}
+
+/// The number of a headline: a share of the time, of requests or of connections. Without a sign it
+/// is lost. With a minus it is saved, by the change that was measured or by reuse; with a plus the
+/// change costs it.
+#[derive(Clone)]
+pub struct HeadlineShare(Text);
+
+impl HeadlineShare {
+    /// A share that is lost, 0 to 1.
+    pub(crate) fn lost(share: f64) -> HeadlineShare {
+        HeadlineShare(Quantity::RoundShare(share).into())
+    }
+
+    /// As [`HeadlineShare::lost`] with one more digit, where little is much.
+    pub(crate) fn lost_closely(share: f64) -> HeadlineShare {
+        HeadlineShare(Quantity::Share(share).into())
+    }
+
+    /// A share that is lost, inferred or known as a range; `None` without a value.
+    pub(crate) fn of_cell(share: &Cell) -> Option<HeadlineShare> {
+        share.text().map(HeadlineShare)
+    }
+
+    /// A share that is saved; below 0 it is paid. From twice as much on it is a multiple.
+    pub(crate) fn saved(share: f64) -> HeadlineShare {
+        HeadlineShare(if share <= -1.0 {
+            text!("{} times", Quantity::Mean(1.0 - share))
+        } else {
+            let number = Quantity::RoundShare(share.abs());
+            let sign = match number.to_string().as_str() {
+                "0 %" => "",
+                _ if share >= 0.0 => "−",
+                _ => "+",
+            };
+            text!("{}{}", sign, number)
+        })
+    }
+
+    /// The number as a text.
+    pub(crate) fn text(&self) -> &Text {
+        &self.0
     }
 }
 
@@ -369,6 +409,16 @@ mod tests {
         );
         assert_eq!(when("2026-01-01T10:20:30Z"), "2026-01-01 10:20:30 UTC");
         assert_eq!(when("yesterday"), "yesterday");
+    }
+
+    #[test]
+    fn the_number_of_a_page_is_a_share_with_its_sign() {
+        let printed = |number: HeadlineShare| number.text().to_string();
+        assert_eq!(printed(HeadlineShare::lost(0.471)), "47 %");
+        assert_eq!(printed(HeadlineShare::saved(0.471)), "−47 %");
+        assert_eq!(printed(HeadlineShare::saved(-0.2)), "+20 %");
+        assert_eq!(printed(HeadlineShare::saved(-0.0)), "0 %");
+        assert_eq!(printed(HeadlineShare::saved(-19.0)), "20 times");
     }
 
     #[test]

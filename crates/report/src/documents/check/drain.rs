@@ -2,7 +2,7 @@
 
 use crate::page::*;
 use intact_findings::check::{DrainFacts, DrainRequests, DrainVersion, ProcessEnd};
-use intact_units::Quantity::{Share, Time, Timer};
+use intact_units::Quantity::{Time, Timer};
 use intact_units::plural::counted;
 
 /// How it was measured.
@@ -25,8 +25,8 @@ pub(super) fn headline(drain: &DrainFacts) -> Option<Headline> {
         &drain.signal,
         all.lost
     );
-    let share = (all.sent > 0).then(|| Share(all.lost as f64 / all.sent as f64))?;
-    Headline::new(share, assessment, caption)
+    let share = (all.sent > 0).then(|| all.lost as f64 / all.sent as f64)?;
+    Headline::new(HeadlineShare::lost_closely(share), assessment, caption)
 }
 
 /// Requests by when they were sent, with the times of the process.
