@@ -1,0 +1,194 @@
+//! The part of the page about versions of HTTP and TLS: does a second request reuse the connection?
+//! Also whether a connection survives other methods.
+
+use crate::page::*;
+use intact_findings::check::{CheckFacts, Http3Facts, OldTls, VersionFacts};
+use intact_ledger::Failure;
+use intact_ledger::server_profile::EarlyData;
+use intact_units::Quantity::Time;
+use intact_units::plural::counted;
+
+/// One version of HTTP over the versions of TLS in which it was the same; at least one.
+struct EqualVersions<'a>(Vec<&'a VersionFacts>);
+
+impl<'a> EqualVersions<'a> {
+    fn of(versions: impl Iterator<Item = &'a VersionFacts>) -> Vec<EqualVersions<'a>> {
+        let shown = |one: &VersionFacts| {
+            let fields = [one.connection.clone(), one.keep_alive.clone()];
+            (one.name(), reused(one), one.curl, fields)
+        };
+        let mut rows: Vec<EqualVersions<'a>> = Vec::new();
+        for one in versions {
+            match rows.iter_mut().find(|row| shown(row.first()) == shown(one)) {
+                Some(row) => row.0.push(one),
+                None => rows.push(EqualVersions(vec![one])),
+            }
+        }
+        rows
+    }
+
+    fn first(&self) -> &'a VersionFacts {
+        self.0[0]
+    }
+
+    /// What each has, in order.
+    fn joined(&self, what: impl Fn(&'a VersionFacts) -> Option<&'a str>) -> Option<String> {
+        let all: Vec<&str> = self.0.iter().filter_map(|one| what(one)).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+/// HTTP and TLS versions, and whether a connection survives other methods.
+pub(super) fn versions(facts: &CheckFacts) -> Section {
+    // a TLS version that the server refuses takes one line, not one for each version of HTTP
+    let is_refused = |tls: Option<&'static str>| {
+        let mut all = facts.versions.iter().filter(|one| one.tls == tls);
+        tls.is_some() && all.all(|one| one.failed == Some(Failure::TlsVersion.id()))
+    };
+    let shown = facts.versions.iter().filter(|one| !is_refused(one.tls));
+    let shown = EqualVersions::of(shown);
+    let table = Rows::of(&shown)
+        .column("HTTP", |all| all.first().name())
+        .column("TLS", |all| all.joined(|one| one.tls))
+        .column("reused", |all| {
+            let one = all.first();
+            Cell::from(reused(one)).alarm_if(one.reused == Some(false) && one.http != "1.0")
+        })
+        .about("the server responded to a second request on the same connection")
+        .ranked(1, "curl says", |all| all.first().curl)
+        .about("after the first response")
+        .ranked(2, "Connection", |all| all.first().connection.as_ref())
+        .about("as sent")
+        .ranked(3, "Keep-Alive", |all| all.first().keep_alive.as_ref())
+        .about("as sent")
+        .full("cipher", |all| all.joined(|one| one.cipher.as_deref()))
+        .table();
+    let mut refused: Vec<&str> = facts.versions.iter().filter_map(|one| one.tls).collect();
+    refused.retain(|tls| {
+        facts
+            .versions
+            .iter()
+            .any(|one| one.tls == Some(*tls) && is_refused(one.tls))
+    });
+    refused.dedup();
+    let refused = refused
+        .into_iter()
+        .map(|tls| note(text!("TLS {} offered: refused", tls)));
+    let older = offered(&facts.tls_older);
+    let over_quic = facts.http3.as_ref().filter(|_| facts.drain.is_none());
+    let survives = Rows::of(&facts.methods)
+        .column("request", |one| &one.what)
+        .column("status", |one| one.status.map(|status| status.to_string()))
+        .column("connection after it", |one| {
+            let word = match one.kept {
+                Some(true) => "kept",
+                Some(false) => "closed",
+                None => one.failed.unwrap_or("no response"),
+            };
+            Cell::from(word).alarm_if(one.kept == Some(false))
+        })
+        .table()
+        .caption("After other methods and statuses");
+    Section::new(
+        "versions",
+        "Versions: does a second request reuse the connection?",
+    )
+    .summary(table)
+    .summary(
+        over_quic
+            .map(alt_svc)
+            .into_iter()
+            .chain(refused)
+            .chain(older)
+            .collect::<Vec<Block>>(),
+    )
+    .summary(survives)
+}
+
+/// The old versions of TLS, those with one result together.
+fn offered(old: &[OldTls]) -> Vec<Block> {
+    let mut results: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in old {
+        let result = match one.accepted {
+            Some(true) => "accepted",
+            Some(false) => "refused",
+            None => "no response",
+        };
+        let detail = one.detail.as_ref();
+        let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
+        let result = format!("{result}{detail}");
+        match results.iter_mut().find(|(other, _)| *other == result) {
+            Some((_, versions)) => versions.push(one.version),
+            None => results.push((result, vec![one.version])),
+        }
+    }
+    let notes = results
+        .into_iter()
+        .map(|(result, versions)| note(text!("TLS {} offered: {}", versions.join(", "), result)));
+    notes.collect()
+}
+
+/// The announcement of HTTP/3: whether it works.
+fn alt_svc(seen: &Http3Facts) -> Block {
+    let port = format!("UDP port {}", seen.port);
+    let at = match &seen.host {
+        Some(host) => format!("{port} of {host}"),
+        None => port,
+    };
+    let result = match (seen.works, seen.is_blocked, seen.failed) {
+        (Some(true), ..) => format!("h3 works{}", observed(seen)),
+        (_, Some(true), failed) => format!("h3 is blocked ({})", failed.unwrap_or("no response")),
+        (Some(false), _, failed) => format!("h3 fails ({})", failed.unwrap_or("no response")),
+        (None, ..) => "not tried: this build has no HTTP/3 (feature http3)".to_owned(),
+    };
+    let announcement = match seen.announced {
+        Some(_) => "Alt-Svc announces h3 on",
+        None => "Alt-Svc does not announce h3; on",
+    };
+    note(text!("{} {}: {}", announcement, at, result))
+}
+
+/// What the connections of HTTP/3 showed, in words.
+fn observed(seen: &Http3Facts) -> String {
+    let first = seen.connections.first();
+    let setup = first.and_then(|first| first.setup_ms);
+    let setup = setup.map(|setup| format!(", setup {}", Time(setup)));
+    let responses = seen.responses.zip(seen.wanted);
+    let responses = responses.map(|(responses, wanted)| {
+        let requests = counted(u64::from(wanted), "request");
+        format!(", {responses} responses to {requests} on one connection")
+    });
+    let resumed = match seen.resumed {
+        Some(true) => ", a second connection resumed the session",
+        Some(false) => ", the session was not resumed",
+        None => ", resumption was not observed",
+    };
+    let early = match seen.early_data {
+        Some(EarlyData::Accepted) => ", 0-RTT was accepted",
+        Some(EarlyData::Rejected) => ", 0-RTT was rejected",
+        Some(EarlyData::NotOffered) => ", the ticket does not allow 0-RTT",
+        // without resumption there is none
+        None if seen.resumed == Some(false) => "",
+        None => ", 0-RTT was not observed",
+    };
+    [
+        setup.unwrap_or_default(),
+        responses.unwrap_or_default(),
+        resumed.to_owned(),
+        early.to_owned(),
+    ]
+    .concat()
+}
+
+/// Whether the connection was reused, or why there was nothing to reuse.
+fn reused(one: &VersionFacts) -> &'static str {
+    let not_supported = [Failure::TlsAlpn, Failure::TlsVersion].map(Failure::id);
+    match (one.reused, one.failed) {
+        (Some(true), _) => "yes",
+        (Some(false), _) => "no",
+        (None, Some(kind)) if not_supported.contains(&kind) => "not supported",
+        (None, Some(_)) if one.http == "2" && one.tls.is_none() => "not supported",
+        (None, Some(kind)) => kind,
+        (None, None) => "",
+    }
+}
