@@ -19,6 +19,7 @@ use intact_findings::traffic::ObservedFacts;
 use intact_findings::{Finding, Severity, Unobserved};
 use intact_ledger::{Run, private_file};
 use intact_report::annotations::{self, Ci};
+use intact_report::terminal::{self, Length};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -222,8 +223,9 @@ impl Gates {
     /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI
     /// reads. Returns whether all gates are open.
     pub(crate) fn hold(&self, verdicts: &[Verdict], run: &Run, facts: &dyn GateInput) -> bool {
-        for verdict in verdicts {
-            console::note_lines(&verdict.to_string());
+        if !verdicts.is_empty() {
+            let paper = console::error_paper(Length::Full);
+            console::annotate(terminal::requirements(verdicts, paper).trim_end());
         }
         let failing = self.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
         for reason in &failing {

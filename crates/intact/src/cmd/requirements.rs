@@ -7,6 +7,7 @@ use anyhow::anyhow;
 #[cfg(feature = "fleet")]
 use intact_findings::requirement::MetricSource;
 use intact_findings::requirement::{Document, Requirement};
+use intact_report::terminal::Length;
 
 /// Reads the requirements before anything is sent; `None` where one of them is `help`: then what
 /// can be asked is printed.
@@ -15,7 +16,8 @@ pub(crate) fn begin(
     document: Document,
 ) -> Result<Option<Vec<Requirement>>, Failed> {
     if expressions.iter().any(|one| one.trim() == "help") {
-        console::print(&intact_report::catalogue::text(document));
+        let width = console::paper(Length::Full).width;
+        console::print(&intact_report::catalogue::text(document, width));
         return Ok(None);
     }
     let mut requirements = Vec::new();

@@ -7,8 +7,11 @@
 
 mod chart;
 mod painted;
+mod requirements;
 mod screen;
 mod table;
+
+pub use requirements::requirements;
 
 use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
 use super::sequence;
@@ -134,6 +137,7 @@ pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> String {
 
 /// The page within its length. `names_rest`: what is left out is named at the end.
 fn within(page: &Page<'_>, options: TerminalOptions, names_rest: bool) -> String {
+    let options = options.before(&page.requirements);
     let text = in_full(page, options);
     let Some(most) = options.length.exceeded_by(&text) else {
         return text;
@@ -177,7 +181,8 @@ pub fn write_rest(page: &Page<'_>, options: TerminalOptions, before: usize) -> S
         out.blank_line();
     }
     out.body(page);
-    let mut text = match options.length.exceeded_by(&out.text) {
+    let length = options.before(&page.requirements).length;
+    let mut text = match length.exceeded_by(&out.text) {
         Some(most) => screen::shortened(page, options, title, most, true),
         None => out.text,
     };
@@ -232,10 +237,11 @@ impl Output {
     fn facts(&mut self, page: &Page<'_>) {
         let facts = page.facts.iter().filter_map(|fact| {
             let value = fact.value.text()?;
-            Some(format!("{value} {}", fact.name))
+            // a line ends between two figures
+            Some(escape(&format!("{value} {}", fact.name)).replace(' ', "\u{a0}"))
         });
         let facts: Vec<String> = facts.collect();
-        self.wrapped(FAINT, &escape(&facts.join(", ")), "");
+        self.wrapped(FAINT, &facts.join(", "), "");
     }
 
     fn body(&mut self, page: &Page<'_>) {
@@ -269,11 +275,15 @@ impl Output {
             return;
         }
         self.section_title(section);
-        for (nth, block) in blocks.into_iter().enumerate() {
-            if nth > 0 && matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_)) {
+        let mut before = None;
+        for block in blocks {
+            let stands_alone = matches!(block, Block::Table(_) | Block::Chart(_) | Block::Code(_));
+            // lines to copy end where the text goes on
+            if before.is_some_and(|before| stands_alone || matches!(before, &Block::Code(_))) {
                 self.blank_line();
             }
             self.block(block);
+            before = Some(block);
         }
     }
 
@@ -430,6 +440,18 @@ impl Output {
 
     fn prose(&mut self, style: Style, text: &Text, indent: &str) {
         self.wrapped(style, &escape(&text.to_string()), indent);
+    }
+
+    /// Escaped text behind `indent`; on a terminal in lines, the later ones indented by four more
+    /// columns.
+    fn hanging(&mut self, style: Style, text: &str, indent: &str) {
+        let lines = match self.options.height {
+            Some(_) => wrap(text, self.options.width - indent.len(), "    "),
+            None => vec![text.to_owned()],
+        };
+        for line in lines {
+            self.line(&Painted::new(PLAIN, indent).and(style, &line));
+        }
     }
 
     /// Escaped text in lines, all indented by two columns and the later ones by `indent` too.

@@ -1,9 +1,25 @@
 //! `--require help`, and the names that findings and the catalogue share.
 
+use intact_findings::requirement::Document;
+
 #[test]
 fn a_command_lists_only_what_it_knows() {
-    let bench = intact_report::catalogue::text(intact_findings::requirement::Document::Bench);
+    let bench = intact_report::catalogue::text(Document::Bench, 120);
     assert!(bench.contains("client-delay") && !bench.contains("idle-timeout"));
+}
+
+#[test]
+fn meanings_have_a_column_of_their_own() {
+    let watch = intact_report::catalogue::text(Document::Watch, 80);
+    for line in watch.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let further = watch
+        .lines()
+        .filter(|line| line.starts_with(&" ".repeat(29)));
+    assert!(further.count() > 5, "{watch}");
+    let last = watch.lines().find(|line| line.starts_with("  origin "));
+    assert!(last.is_some(), "{watch}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use intact_ledger::{
 };
 use intact_report::documents::{Source, TrafficRun};
 use intact_report::page::Page;
-use intact_report::terminal::TerminalOptions;
+use intact_report::terminal::{self, Length, TerminalOptions};
 use std::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -218,9 +218,7 @@ pub(crate) fn with_page<T>(run: &Run, seen: &TrafficAnalysis, read: impl Fn(Page
 
 fn written(run: &Run, seen: &TrafficAnalysis, width: usize) -> String {
     let options = TerminalOptions::plain(width);
-    with_page(run, seen, |page| {
-        intact_report::terminal::write(&page, options)
-    })
+    with_page(run, seen, |page| terminal::write(&page, options))
 }
 
 fn page(width: usize) -> String {
@@ -317,6 +315,31 @@ fn requirements_are_checked_for_all_and_for_each_destination() {
     let held: Vec<bool> = verdicts(&facts).iter().map(|one| one.passed()).collect();
     // what cannot be seen does not pass
     assert_eq!(held, [false, true, false, false]);
+}
+
+#[test]
+fn the_results_of_requirements_and_the_page_fit_on_one_screen() {
+    let (run, seen) = observed();
+    let verdicts = verdicts(&seen.facts());
+    let screen = TerminalOptions {
+        height: Some(50),
+        length: Length::SCREEN,
+        ..TerminalOptions::plain(80)
+    };
+    let page = with_page(&run, &seen, |mut page| {
+        page.requirements.clone_from(&verdicts);
+        terminal::write(&page, screen)
+    });
+    let results = terminal::requirements(&verdicts, screen);
+    let both = format!("{page}{results}");
+    assert!(both.lines().count() <= 40, "{both}");
+    for line in both.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    // a log has each result on one line
+    let log = terminal::requirements(&verdicts, TerminalOptions::plain(80));
+    let whole: Vec<String> = verdicts.iter().map(ToString::to_string).collect();
+    assert_eq!(log.trim_end(), whole.join("\n"));
 }
 
 #[test]

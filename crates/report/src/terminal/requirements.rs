@@ -1,0 +1,159 @@
+//! The results of requirements below a page: the reasons of an exit code. Must not decide.
+//!
+//! On a terminal they are wrapped, equal ones share a line, those that failed come first, and the
+//! page leaves room for them. Elsewhere (a log of a CI) they are whole: one line each.
+
+use super::painted::{ALARM, FAINT, PLAIN};
+use super::{Length, Output, TerminalOptions, lines};
+use intact_findings::requirement::{Outcome, RequirementResult, Verdict};
+use intact_units::foreign_text::escape;
+
+/// Results of one requirement on a terminal; more are counted.
+const RESULTS: usize = 4;
+/// Subjects with the same result that are named.
+const SUBJECTS: usize = 4;
+/// Lines of a page at least, however many results follow.
+const PAGE: usize = 20;
+
+/// A line for each requirement, with its results below.
+pub fn requirements(verdicts: &[Verdict], options: TerminalOptions) -> String {
+    let mut out = Output::new(options);
+    for verdict in verdicts {
+        let (word, style) = match verdict.passed() {
+            true => ("met", PLAIN),
+            false => ("NOT met", ALARM),
+        };
+        let first = format!("{word}: {}", verdict.requirement());
+        out.hanging(style, &escape(&first), "");
+        match options.height {
+            Some(_) => out.grouped(verdict.held()),
+            None => {
+                for result in verdict.held() {
+                    out.hanging(PLAIN, &escape(&result.to_string()), "  ");
+                }
+            }
+        }
+        if let Some(reason) = verdict.nothing_held() {
+            out.hanging(PLAIN, &escape(&reason), "  ");
+        }
+    }
+    out.text
+}
+
+impl Output {
+    /// Results with the same words on one line, the first lines.
+    fn grouped(&mut self, results: &[RequirementResult]) {
+        let mut results: Vec<&RequirementResult> = results.iter().collect();
+        results.sort_by_key(|one| match one.outcome() {
+            Outcome::Met(_) => 1,
+            Outcome::FixedBy(..) | Outcome::Baseline => 2,
+            _ => 0,
+        });
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+        for result in &results {
+            let line = result.to_string();
+            // a line has no control characters, a name may
+            let name = result.subject().chars().filter(|one| !one.is_control());
+            let name: String = name.collect();
+            let words = line.strip_prefix(&name).unwrap_or(&line);
+            match groups.iter_mut().find(|(known, _)| known == words) {
+                Some((_, subjects)) => subjects.push(name),
+                None => groups.push((words.to_owned(), vec![name])),
+            }
+        }
+        for (words, subjects) in groups.iter().take(RESULTS) {
+            let named = subjects.len().min(SUBJECTS);
+            let more = match subjects.len() - named {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let line = format!("{}{more}{words}", subjects[..named].join(", "));
+            self.hanging(PLAIN, &escape(&line), "  ");
+        }
+        let left = groups.iter().skip(RESULTS);
+        let left: usize = left.map(|(_, subjects)| subjects.len()).sum();
+        if left > 0 {
+            self.hanging(FAINT, &format!("and {left} more (--junit has all)"), "  ");
+        }
+    }
+}
+
+impl TerminalOptions {
+    /// The same with fewer lines for a page, on a terminal: the results of these requirements
+    /// follow it.
+    pub(super) fn before(self, verdicts: &[Verdict]) -> TerminalOptions {
+        let Length::Lines(most) = self.length else {
+            return self;
+        };
+        if self.height.is_none() {
+            return self;
+        }
+        let left = most.saturating_sub(lines(&requirements(verdicts, self)));
+        TerminalOptions {
+            length: Length::Lines(left.max(PAGE.min(most))),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_findings::Unobserved;
+    use intact_findings::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+
+    /// Variants, of which the last two miss `connections <= 1`, the others meet it.
+    struct Variants(usize);
+
+    impl MetricSource for Variants {
+        fn subjects(&self) -> Vec<Subject> {
+            let subject = |nth| Subject {
+                name: format!("variant {nth}"),
+                labels: Vec::new(),
+            };
+            (0..self.0).map(subject).collect()
+        }
+
+        fn value(&self, subject: usize, _: &Metric) -> Result<Measured, NoData> {
+            let is_missed = subject + 2 >= self.0;
+            Ok(Measured::exactly(if is_missed { 9.0 } else { 1.0 }))
+        }
+
+        fn unobserved(&self) -> Unobserved {
+            Unobserved::default()
+        }
+    }
+
+    fn printed(variants: usize, height: Option<usize>) -> String {
+        let requirement: intact_findings::requirement::Requirement =
+            "connections <= 1".parse().unwrap();
+        let options = TerminalOptions {
+            height,
+            ..TerminalOptions::plain(80)
+        };
+        requirements(&[requirement.evaluate(&Variants(variants))], options)
+    }
+
+    #[test]
+    fn a_terminal_shows_equal_results_together_and_those_that_failed_first() {
+        let text = printed(9, Some(40));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "NOT met: connections <= 1",
+                "  variant 7, variant 8: connections is 9, asked for: <= 1",
+                "  variant 0, variant 1, variant 2, variant 3 and 3 more: connections is 1, as",
+                "      asked: <= 1",
+            ],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_log_has_all_results_in_their_order() {
+        let text = printed(9, None);
+        assert_eq!(text.lines().count(), 10, "{text}");
+        assert!(text.lines().nth(1).unwrap().starts_with("  variant 0: "));
+    }
+}
