@@ -21,58 +21,55 @@ struct Cli {
 }
 
 const AFTER: &str = "Examples:
-  # keep-alive on against off, on the built-in server, 30 ms away
+  # a demonstration: keep-alive on and off, 30 ms away (15 s)
   intact
-  # does a server keep connections alive?
-  intact check https://my.server/
-  # does a program reuse them?
+  # does a program reuse its connections?
   intact watch -- node server.js
-  # what does a new connection per request cost?
-  intact bench https://my.server/health
+  # a short check of a server, then a short bench
+  intact https://my.server/health
+  # what to do about 502s, ECONNRESET, a slow function, ...
+  intact help guide
 
-Without a command: the demonstration, a bench of the built-in server, about 15 s.
-With a URL in its place (intact https://my.server/): a short check, then a short bench.
-
-Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded; 4 not permitted here; 5 input unreadable;
-70 own error, or an output could not be written; 130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed and written first)";
+Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded;
+4 not permitted here; 5 input unreadable; 70 own error, or output not written;
+130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed first)";
 
 #[derive(Subcommand)]
 enum Command {
-    /// What does a new connection per request cost, and what does each remedy save?
-    Bench(Box<cmd::bench::Args>),
-    /// Does this server keep connections alive, how long, for how many requests?
+    /// Does my program reuse its connections?
+    Watch(Box<cmd::watch::Args>),
+    /// Does a server keep connections? How long, for how many requests?
     Check(Box<cmd::check::Args>),
-    /// Did connections get reused in this capture, HAR file or access log?
+    /// What does a new connection per request cost, and what saves it?
+    Bench(Box<cmd::bench::Args>),
+    /// Did my fix help? Programs side by side, or stored ledgers
+    Compare(Box<cmd::compare::Args>),
+    /// Were connections reused in this capture, HAR file or access log?
     Audit(Box<cmd::audit::Args>),
-    /// An instrumented server to try it all on
-    Serve(Box<cmd::serve::Args>),
-    /// Runs a command as if its server were 30 ms away: an emulated link under the kernel's own TCP
-    Link(cmd::link::Args),
-    /// The same measurements at scale: queue, workers, store
+    /// How do I turn reuse on in my client library?
+    Fix(cmd::fix::Args),
+    /// What do cold, warm and frozen invocations do to connections?
+    Lambda(Box<cmd::lambda::Args>),
+    /// What would reuse change in a chain of services?
+    Model(cmd::model::Args),
+    /// Bench or check from many machines: queue, workers, store
     #[cfg(feature = "fleet")]
     Fleet(Box<cmd::fleet::Args>),
-    /// The same measurements at scale: queue, workers, store (not in this build)
+    /// Bench or check from many machines (not in this build)
     #[cfg(not(feature = "fleet"))]
     #[command(disable_help_flag = true)]
     Fleet(cmd::missing_feature::Command),
-    /// Does my program reuse its connections?
-    Watch(Box<cmd::watch::Args>),
-    /// Did my fix help? Programs side by side, or stored ledgers
-    Compare(Box<cmd::compare::Args>),
-    /// What do cold starts, warm calls and the freeze in between do to the connections of my
-    /// function?
-    Lambda(Box<cmd::lambda::Args>),
-    /// How is connection reuse turned on in my client library?
-    Fix(cmd::fix::Args),
-    /// What would connection reuse change in a chain of services?
-    Model(cmd::model::Args),
-    /// Prints the report of a stored ledger
+    /// How does a command behave if its server is 30 ms away?
+    Link(cmd::link::Args),
+    /// A server to try it on, with limits, faults and its own count
+    Serve(Box<cmd::serve::Args>),
+    /// Print the page of a stored run
     Report(cmd::report::Args),
-    /// Prints the completions of a shell
+    /// Print the completions of a shell
     Completions(cmd::completions::Args),
-    /// Prints the manual page of a command
+    /// Print the manual page of a command
     Man(cmd::man::Args),
-    /// Prints the help of a command, or all of it as JSON
+    /// Print the help of a command, a page of the guide, or all as JSON
     Help(cmd::help::Args),
 }
 

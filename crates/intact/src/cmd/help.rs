@@ -62,7 +62,7 @@ pub(crate) fn run(Config(args): Config) -> Result<ExitCode, Failed> {
         && let Some(page) = guide::page(topic)
     {
         let paper = console::paper(Length::Full);
-        console::print(&terminal::write_sections(&page, paper));
+        console::print_written(&terminal::write_sections(&page, paper));
         return Ok(ExitCode::from(exit::FINE));
     }
     let mut words = vec![OsString::from("intact")];

@@ -1,7 +1,9 @@
 //! `intact help`, and the same as data.
 
+use super::peers::program;
 use super::program::intact;
 use serde_json::Value;
+use std::process::{Command, Stdio};
 
 fn document() -> Value {
     let out = intact(&["help", "--json"]);
@@ -166,4 +168,37 @@ fn a_long_sentence_is_found_and_code_is_one_word() {
         long_sentences(&format!("{}[default: {}]", words(25), words(3))).len(),
         0
     );
+}
+
+#[test]
+fn a_page_of_the_guide_has_styles_on_a_terminal() {
+    let test = "a_page_of_the_guide_has_styles_on_a_terminal";
+    if program("script", test).is_none() {
+        return;
+    }
+    let out = Command::new("script")
+        .args(["-qec", "\"$INTACT\" help guide", "/dev/null"])
+        .env("INTACT", env!("CARGO_BIN_EXE_intact"))
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&out.stdout);
+    assert!(shown.contains("\x1b[1mGuide\x1b[0m"), "{shown:?}");
+    assert!(!shown.contains("\\u{1b}"), "{shown}");
+}
+
+#[test]
+fn the_help_of_all_commands_is_one_screen_of_80_columns() {
+    let out = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .arg("--help")
+        .env("COLUMNS", "80")
+        .output()
+        .unwrap();
+    let help = String::from_utf8(out.stdout).unwrap();
+    assert!(help.lines().count() <= 40, "{help}");
+    for line in help.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }

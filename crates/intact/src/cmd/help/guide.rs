@@ -69,7 +69,7 @@ fn sections(text: &str) -> Vec<Section> {
 
 /// Whether a line goes on with the block before it.
 fn belongs(line: &str) -> bool {
-    !line.is_empty() && !line.starts_with(['#', '`'])
+    !line.is_empty() && !line.starts_with('#') && !line.starts_with("```")
 }
 
 /// A table, a list or a paragraph.
@@ -187,6 +187,16 @@ mod tests {
                 assert!(is_there || !is_prose, "{name}: {paragraph}");
             }
         }
+    }
+
+    #[test]
+    fn a_paragraph_goes_on_in_a_line_that_begins_with_code() {
+        let page = sections("# Title\nset\n`keepAliveTimeout` of Node\n```text\ncode\n```\n");
+        let printed = write_sections(&page, TerminalOptions::plain(80));
+        assert!(
+            printed.contains("set `keepAliveTimeout` of Node"),
+            "{printed}"
+        );
     }
 
     #[test]
