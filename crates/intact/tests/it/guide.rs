@@ -72,7 +72,7 @@ fn pieces(page: &str) -> Vec<Piece> {
 fn script<'a>(commands: impl Iterator<Item = &'a Shown>) -> String {
     let mut script = "mark() { local status=$?; echo; echo \"$1\"; return $status; }\n\
         listens() { until (exec 3<>\"/dev/tcp/127.0.0.1/$1\") 2>/dev/null; do sleep 0.05; done; }\n\
-        trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
+        trap 'kill $(jobs -p) 2>/dev/null' EXIT\nexec 2>&1\n"
         .to_owned();
     for (number, shown) in commands.enumerate() {
         let command = &shown.command;
@@ -144,7 +144,7 @@ fn differences(path: &Path) -> Vec<String> {
         Piece::Console(commands) => Some(commands),
         Piece::Text(_) => None,
     });
-    let script = script(commands.flatten()).replace("mark '", "exec 2>&1; mark '");
+    let script = script(commands.flatten());
     let folder = tempfile::tempdir().unwrap();
     let printed = run(&script, folder.path());
     let mark = format!("\n{MARK}");

@@ -1,16 +1,18 @@
 //! Output as a document shows it, compared with what the program prints. Figures, units and column
-//! widths may differ.
+//! widths may differ, exit codes may not.
 
 /// A line without its figures, their units and the width of its columns.
 pub(crate) fn shape(line: &str) -> String {
     let mut out = String::new();
+    let mut before = "";
     for word in line.split_whitespace() {
+        let is_code = std::mem::replace(&mut before, word) == "code";
         let figure = word.trim_matches(|c: char| "(),%-".contains(c));
         let is_figure = figure.starts_with(|c: char| c.is_ascii_digit())
             && figure
                 .chars()
                 .all(|c| c.is_ascii_digit() || ".,-".contains(c));
-        let word = if is_figure {
+        let word = if is_figure && !is_code {
             "#"
         } else if ["µs", "ms", "s"].contains(&word) {
             "time"
@@ -38,6 +40,15 @@ pub(crate) fn find<'a>(shown: &str, printed: &'a str) -> Result<Vec<&'a str>, St
                 .ok_or_else(|| line.to_owned())
         })
         .collect()
+}
+
+#[test]
+fn an_exit_code_is_no_figure() {
+    assert!(find("exit code 1", "exit code 1").is_ok());
+    assert_eq!(
+        find("exit code 1", "exit code 0"),
+        Err("exit code 1".to_owned())
+    );
 }
 
 #[test]
