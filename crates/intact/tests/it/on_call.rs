@@ -10,7 +10,7 @@ const OPENING: usize = 80;
 
 /// A question, the page that README.md links, the page that this links (or the same), and the
 /// answer.
-const QUESTIONS: [(&str, &str, &str, &str); 12] = [
+const QUESTIONS: [(&str, &str, &str, &str); 13] = [
     (
         "502s at low traffic",
         GUIDE,
@@ -69,7 +69,13 @@ const QUESTIONS: [(&str, &str, &str, &str); 12] = [
         "how do I stop this from coming back",
         GUIDE,
         "docs/guide/gate-in-ci.md",
-        "`--require` states a requirement",
+        "Put `intact watch --require 'avoidable == 0' --` in front of the test command",
+    ),
+    (
+        "how do I prove a fix in a pull request",
+        GUIDE,
+        "docs/guide/prove-a-fix.md",
+        "`intact compare -- ./before -- ./after` runs both programs",
     ),
     (
         "how is reuse turned on in my client",
@@ -123,6 +129,8 @@ fn answers_are_two_clicks_from_the_readme_and_on_the_first_screen() {
         );
         let page = read(second);
         let screen: Vec<&str> = page.lines().take(SCREEN).collect();
+        let has_command = screen.iter().any(|line| line.contains("intact "));
+        assert!(has_command, "{question}: {second} has no command to type");
         // a sentence goes over the ends of lines, and may be bold
         let screen = screen.join(" ").replace("**", "");
         assert!(screen.contains(answer), "{question}: {second}");

@@ -1,7 +1,8 @@
 //! The transcript in README.md is what the program prints, except for its figures.
 
-use crate::program::{Server, intact};
+use crate::program::Server;
 use crate::transcript::find;
+use std::process::Command;
 
 #[test]
 fn the_transcript_in_the_readme_is_what_bench_says() {
@@ -13,7 +14,12 @@ fn the_transcript_in_the_readme_is_what_bench_says() {
     let (shown, after) = rest.split_once("```").unwrap();
 
     let server = Server::start(&["--max-requests", "5", "--first-request-cost", "5ms"]);
-    let out = intact(&["bench", &server.plain(), "-n", "400"]);
+    let out = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["bench", &server.plain(), "-n", "400"])
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
     let printed = String::from_utf8(out.stdout).unwrap();
     let found = find(shown, &printed).unwrap_or_else(|line| {
         panic!("README.md shows a line that bench does not print: {line}\n{printed}")
