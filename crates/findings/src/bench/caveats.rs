@@ -56,7 +56,7 @@ const RULES: [Rule; 15] = [
             (share > LATE && at_once > 1)
                 .then(|| format!("client delay {} of the latency", whole_percent(share)))
         },
-        "responses waited in the client after their arrival. Latency leaves this out; requests/s would be higher with --threads, or a smaller -c",
+        "responses waited in the client after their arrival. Latency leaves this out; requests/s may be higher with --threads, a smaller -c or --coalesce off",
     ),
     (
         "slow-warm-up",
