@@ -368,25 +368,18 @@ impl<'a, B: Backend> Round<'a, B> {
                     let used = self.recipe.is_used_up(carried, since, now);
                     match open.state() {
                         State::Busy => return self.send(index, now),
-                        State::Over => {
-                            self.put_away(index, now);
-                            now = self.now();
-                            continue;
-                        }
-                        // the exchanges in flight come back here
-                        State::Ready if used && open.oldest().is_some() => {
-                            return self.send(index, now);
-                        }
-                        State::Ready if used => {
-                            self.put_away(index, now);
-                            now = self.now();
-                            continue;
-                        }
-                        State::Ready => NextExchange {
+                        State::Ready if !used => NextExchange {
                             warmup: false,
                             opens: false,
                             free_since: self.free_since(index),
                         },
+                        // the exchanges in flight come back here
+                        State::Ready if open.oldest().is_some() => return self.send(index, now),
+                        State::Ready | State::Over => {
+                            self.put_away(index, now);
+                            now = self.now();
+                            continue;
+                        }
                     }
                 }
                 // after a failed dial it waits, also where the dial failed at once
