@@ -105,7 +105,7 @@ pub struct Verdict {
 pub struct RequirementResult {
     subject: String,
     outcome: Outcome,
-    sentence: String,
+    words: String,
 }
 
 /// The result of a requirement for one subject.
@@ -149,9 +149,9 @@ impl Requirement {
                 let outcome = self.outcome(facts, index, subject);
                 let missing = facts.undecided(index);
                 RequirementResult {
-                    subject: subject.name.clone(),
+                    subject: one_line(&subject.name),
                     outcome,
-                    sentence: self.sentence(&subject.name, outcome, missing.as_deref()),
+                    words: one_line(&self.words(outcome, missing.as_deref())),
                 }
             })
             .collect();
@@ -188,11 +188,12 @@ impl Requirement {
         }
     }
 
-    fn sentence(&self, subject: &str, outcome: Outcome, missing: Option<&str>) -> String {
+    /// What was found, without the subject.
+    fn words(&self, outcome: Outcome, missing: Option<&str>) -> String {
         let Self { op, value, .. } = self;
         let metric = self.metric_name();
         let asked = format!("{op} {value}");
-        let said = match outcome {
+        match outcome {
             Outcome::Met(measured) | Outcome::Missed(measured) => {
                 let shown = self.shown(measured);
                 let relation = if matches!(outcome, Outcome::Met(_)) {
@@ -220,10 +221,7 @@ impl Requirement {
             }
             Outcome::FixedBy(key, wanted) => format!("{metric} left out, {key}={wanted} fixes it"),
             Outcome::Baseline => format!("{metric} left out, {}", NoData::Baseline),
-        };
-        // a name may come from a server or a file; a line stays a line
-        let line = format!("{subject}: {said}");
-        line.chars().filter(|c| !c.is_control()).collect()
+        }
     }
 
     /// The measured value, or its bounds, next to the value of the requirement.
@@ -235,6 +233,12 @@ impl Requirement {
             (low, high) => format!("between {} and {}", shown(low), shown(high)),
         }
     }
+}
+
+/// A text without control characters: a name may come from a server or a file, and a line stays a
+/// line.
+fn one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 impl Subject {
@@ -310,9 +314,14 @@ impl Verdict {
 }
 
 impl RequirementResult {
-    /// The subject that it was checked against.
+    /// The subject that it was checked against, without control characters.
     pub fn subject(&self) -> &str {
         &self.subject
+    }
+
+    /// What was found, without the subject.
+    pub fn words(&self) -> &str {
+        &self.words
     }
 
     /// The outcome.
@@ -323,7 +332,7 @@ impl RequirementResult {
 
 impl fmt::Display for RequirementResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+        write!(f, "{}: {}", self.subject, self.words)
     }
 }
 

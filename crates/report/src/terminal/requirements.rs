@@ -19,20 +19,17 @@ const PAGE: usize = 20;
 pub fn requirements(verdicts: &[Verdict], options: TerminalOptions) -> String {
     let mut out = Output::new(options);
     for verdict in verdicts {
-        let (word, style) = match verdict.passed() {
-            true => ("met", PLAIN),
-            false => ("NOT met", ALARM),
-        };
-        let first = format!("{word}: {}", verdict.requirement());
-        out.hanging(style, &escape(&first), "");
-        match options.height {
-            Some(_) => out.grouped(verdict.held()),
-            None => {
-                for result in verdict.held() {
-                    out.hanging(PLAIN, &escape(&result.to_string()), "  ");
-                }
+        let printed = verdict.to_string();
+        let (first, results) = printed.split_once('\n').unwrap_or((&printed, ""));
+        let style = if verdict.passed() { PLAIN } else { ALARM };
+        out.hanging(style, &escape(first), "");
+        if options.height.is_none() {
+            for line in results.lines() {
+                out.hanging(PLAIN, &escape(line.trim_start()), "  ");
             }
+            continue;
         }
+        out.grouped(verdict.held());
         if let Some(reason) = verdict.nothing_held() {
             out.hanging(PLAIN, &escape(&reason), "  ");
         }
@@ -49,16 +46,12 @@ impl Output {
             Outcome::FixedBy(..) | Outcome::Baseline => 2,
             _ => 0,
         });
-        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-        for result in &results {
-            let line = result.to_string();
-            // a line has no control characters, a name may
-            let name = result.subject().chars().filter(|one| !one.is_control());
-            let name: String = name.collect();
-            let words = line.strip_prefix(&name).unwrap_or(&line);
-            match groups.iter_mut().find(|(known, _)| known == words) {
-                Some((_, subjects)) => subjects.push(name),
-                None => groups.push((words.to_owned(), vec![name])),
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for result in results {
+            let words = result.words();
+            match groups.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, subjects)) => subjects.push(result.subject()),
+                None => groups.push((words, vec![result.subject()])),
             }
         }
         for (words, subjects) in groups.iter().take(RESULTS) {
@@ -67,7 +60,7 @@ impl Output {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            let line = format!("{}{more}{words}", subjects[..named].join(", "));
+            let line = format!("{}{more}: {words}", subjects[..named].join(", "));
             self.hanging(PLAIN, &escape(&line), "  ");
         }
         let left = groups.iter().skip(RESULTS);
