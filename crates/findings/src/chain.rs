@@ -331,29 +331,27 @@ fn claim(hop: &HopFacts) -> Statement {
     let client_idle = hop.client_idle.value();
     let server = text(&hop.server);
     let server_idle = hop.server_idle.value();
-    match hop.order {
-        Order::ServerFirst => statement!(
-            "the server may close first: idle limit of {client} {client_idle}, of {server} {server_idle}",
-            client = client,
-            client_idle = client_idle,
-            server = server,
-            server_idle = server_idle
-        ),
-        Order::Close => statement!(
-            "the client closes only just before the server: idle limit of {client} {client_idle}, of {server} {server_idle}",
-            client = client,
-            client_idle = client_idle,
-            server = server,
-            server_idle = server_idle
-        ),
-        _ => statement!(
-            "idle limit of {client}: {client_idle}; of {server}: {server_idle}",
-            client = client,
-            client_idle = client_idle,
-            server = server,
-            server_idle = server_idle
-        ),
-    }
+    let wrong = match hop.order {
+        Order::ServerFirst => "the server may close first",
+        Order::Close => "the client closes only just before the server",
+        _ => {
+            return statement!(
+                "idle limit of {client}: {client_idle}; of {server}: {server_idle}",
+                client = client,
+                client_idle = client_idle,
+                server = server,
+                server_idle = server_idle
+            );
+        }
+    };
+    let limits = statement!(
+        "idle limit of {client} {client_idle}, of {server} {server_idle}",
+        client = client,
+        client_idle = client_idle,
+        server = server,
+        server_idle = server_idle
+    );
+    Statement::from(wrong).then(": ", limits)
 }
 
 fn placed(idle: &IdleFacts) -> String {

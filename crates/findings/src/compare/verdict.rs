@@ -39,8 +39,8 @@ pub(super) fn sentences(
             said.push(behaviour(first, other));
         }
         said.extend(failed_lookups(first, other));
-        let mut further = counts.iter().filter(|one| one.b == other.name);
-        said.extend(further_counts(&mut further, is_experiment));
+        let further = counts.iter().filter(|one| one.b == other.name);
+        said.extend(further_counts(further, is_experiment));
         said.extend(findings(outcome, changes, is_experiment));
     }
     if !is_experiment {
@@ -177,8 +177,8 @@ fn behaviour(first: &ProgramFacts, other: &ProgramFacts) -> String {
 }
 
 /// The counts that the first sentence does not have.
-fn further_counts(
-    counts: &mut dyn Iterator<Item = &CountDifference>,
+fn further_counts<'a>(
+    counts: impl Iterator<Item = &'a CountDifference>,
     is_experiment: bool,
 ) -> Option<String> {
     let differ = counts.filter(|one| {

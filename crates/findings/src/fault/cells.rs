@@ -79,9 +79,7 @@ fn destinations(run: &RunRows) -> Vec<(String, Option<String>)> {
         let key = DestinationKey {
             origin: missed.origin.clone(),
             address: missed.peer.filter(|_| missed.origin.is_none()),
-            client: None,
-            agent: None,
-            is_rest: false,
+            ..DestinationKey::default()
         };
         let is_named = key.origin.is_some() || key.address.is_some();
         is_named.then(|| (key.name(), key.host()))

@@ -17,7 +17,7 @@ const DESTINATIONS: usize = 1024;
 const DETAILED: usize = 64;
 
 /// What connections are counted together by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DestinationKey {
     /// Where they lead.
     pub origin: Option<Origin>,
@@ -44,7 +44,7 @@ impl DestinationKey {
             address,
             client: client_address(connection).filter(|_| server),
             agent: connection.agent.clone().filter(|_| server),
-            is_rest: false,
+            ..DestinationKey::default()
         }
     }
 
@@ -223,11 +223,8 @@ impl Destinations {
     /// The destination of exchanges without a connection, or of all beyond the limit (`is_rest`).
     pub(super) fn without_key(&mut self, is_rest: bool) -> usize {
         let key = DestinationKey {
-            origin: None,
-            address: None,
-            client: None,
-            agent: None,
             is_rest,
+            ..DestinationKey::default()
         };
         let known = self.index.get(&key).copied();
         known.unwrap_or_else(|| self.add(key, Counts::default()))
@@ -261,10 +258,7 @@ impl Destinations {
                 };
                 let key = DestinationKey {
                     origin: Some(named),
-                    address: None,
-                    client: None,
-                    agent: None,
-                    is_rest: false,
+                    ..DestinationKey::default()
                 };
                 self.index.get(&key).copied()
             });
