@@ -1,5 +1,6 @@
 //! Dimensions and units of requirements, and values formatted in them.
 
+use crate::number::with_commas;
 use std::fmt;
 
 /// The dimension of a metric, with its base unit.
@@ -140,17 +141,12 @@ impl Dimension {
             .or(self.units().last())
             .copied()
             .unwrap_or(Unit::Plain);
-        let space = if matches!(unit, Unit::Plain | Unit::PerSecond) {
-            ""
-        } else {
-            " "
+        let unit_shown = match unit {
+            Unit::Plain | Unit::PerSecond => unit.to_string(),
+            Unit::Microsecond => " µs".to_owned(),
+            _ => format!(" {unit}"),
         };
-        let written = |value: f64, digits| {
-            format!(
-                "{}{space}{unit}",
-                rounded(value / unit.base_of(1.0), digits)
-            )
-        };
+        let written = |value: f64, digits| rounded(value / unit.base_of(1.0), digits) + &unit_shown;
         // 17 digits distinguish any two numbers
         (3..=17)
             .map(|digits| (written(base, digits), written(other, digits)))
@@ -159,11 +155,11 @@ impl Dimension {
     }
 }
 
-/// Rounds `value` to `digits` significant digits. Whole numbers stay complete, and there are no
-/// zeros at the end.
+/// Rounds `value` to `digits` significant digits, with commas between thousands. Whole numbers
+/// stay complete, and there are no zeros at the end.
 fn rounded(value: f64, digits: usize) -> String {
     if value == value.trunc() && value.abs() < 1e15 {
-        return format!("{value}");
+        return with_commas(&format!("{value}"));
     }
     let before_point = if value.abs() < 1.0 {
         1
@@ -172,9 +168,9 @@ fn rounded(value: f64, digits: usize) -> String {
     };
     let text = format!("{value:.*}", digits.saturating_sub(before_point));
     if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        with_commas(text.trim_end_matches('0').trim_end_matches('.'))
     } else {
-        text
+        with_commas(&text)
     }
 }
 
@@ -195,14 +191,16 @@ mod tests {
     fn values_are_shown_in_a_fitting_unit() {
         for (dimension, base, text) in [
             (Dimension::Time, 61_234_567.0, "61.2 ms"),
-            (Dimension::Time, 43.0, "0.04 us"),
+            (Dimension::Time, 43.0, "0.04 µs"),
             (Dimension::Time, 90e9, "1.5 min"),
             (Dimension::Share, 0.66, "66 %"),
             (Dimension::Share, 1.0, "100 %"),
-            (Dimension::Rate, 12_345.678, "12346/s"),
-            (Dimension::Count, 1_000_000.0, "1000000"),
+            (Dimension::Rate, 12_345.678, "12,346/s"),
+            (Dimension::Count, 1_000_000.0, "1,000,000"),
+            (Dimension::Rate, -1_234.567, "-1,235/s"),
+            (Dimension::Ratio, -123.0, "-123"),
             (Dimension::Bytes, 1_500.0, "1.5 kB"),
-            (Dimension::Time, 0.0, "0 us"),
+            (Dimension::Time, 0.0, "0 µs"),
         ] {
             assert_eq!(dimension.shown(base, -1.0), text);
         }

@@ -91,10 +91,16 @@ fn trimmed(number: &str) -> &str {
 
 /// Formats a count with separators.
 pub fn count(count: u64) -> String {
-    let digits = count.to_string();
+    with_commas(&count.to_string())
+}
+
+/// Puts commas between the thousands of a decimal number.
+pub(crate) fn with_commas(number: &str) -> String {
+    let whole = number.find('.').unwrap_or(number.len());
+    let first = usize::from(number.starts_with('-'));
     let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (at, digit) in number.chars().enumerate() {
+        if at > first && at < whole && (whole - at).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);

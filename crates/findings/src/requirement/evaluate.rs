@@ -49,7 +49,7 @@ pub trait MetricSource {
 pub enum NoData {
     /// Nothing happened that it could have been measured on, such as a handshake on a plain
     /// connection.
-    #[error("nothing happened that it could be measured on")]
+    #[error("there was nothing to measure")]
     NothingHappened,
     /// There was no traffic at all, so nothing was judged.
     #[error("no request and no connection was observed")]
@@ -137,13 +137,13 @@ impl Requirement {
     /// them (or those that the facts call for).
     pub fn evaluate(&self, facts: &dyn MetricSource) -> Verdict {
         let subjects = facts.subjects();
-        let asked = match (self.selectors.is_empty(), facts.default_subjects()) {
+        let checked = match (self.selectors.is_empty(), facts.default_subjects()) {
             (true, Some(first)) => first,
             _ => subjects.len(),
         };
         let found = |subject: &Subject| self.selectors.iter().all(|selector| subject.has(selector));
         let held = (0..)
-            .zip(subjects.iter().take(asked))
+            .zip(subjects.iter().take(checked))
             .filter(|(_, subject)| found(subject))
             .map(|(index, subject)| {
                 let outcome = self.outcome(facts, index, subject);
@@ -192,16 +192,13 @@ impl Requirement {
     fn words(&self, outcome: Outcome, missing: Option<&str>) -> String {
         let Self { op, value, .. } = self;
         let metric = self.metric_name();
-        let asked = format!("{op} {value}");
         match outcome {
-            Outcome::Met(measured) | Outcome::Missed(measured) => {
-                let shown = self.shown(measured);
-                let relation = if matches!(outcome, Outcome::Met(_)) {
-                    "as asked"
-                } else {
-                    "asked for"
-                };
-                format!("{metric} is {shown}, {relation}: {asked}")
+            Outcome::Met(measured) => format!("{metric} is {}", self.shown(measured)),
+            Outcome::Missed(measured) => {
+                format!(
+                    "{metric} is {}, required {op} {value}",
+                    self.shown(measured)
+                )
             }
             Outcome::Undecided(measured) => {
                 let shown = self.shown(measured);
@@ -211,13 +208,13 @@ impl Requirement {
                     "only this range is known"
                 };
                 let reason = missing.unwrap_or(unknown);
-                format!("{metric} is {shown}, which does not decide {asked} ({reason})")
+                format!("{metric} is {shown}, which does not decide {op} {value} ({reason})")
             }
             Outcome::NoData(NoData::NotJudged(reason)) => {
-                format!("{metric} is not judged, because {reason}; asked for: {asked}")
+                format!("{metric} is not judged, because {reason}")
             }
             Outcome::NoData(reason) => {
-                format!("{metric} has no value ({reason}), asked for: {asked}")
+                format!("{metric} has no value ({reason})")
             }
             Outcome::FixedBy(key, wanted) => format!("{metric} left out, {key}={wanted} fixes it"),
             Outcome::Baseline => format!("{metric} left out, {}", NoData::Baseline),
@@ -298,7 +295,7 @@ impl Verdict {
         }
         if self.held.is_empty() {
             let all_at_once = "nothing here fits all selectors at once; drop one";
-            let nothing = "nothing was measured that it could be compared with";
+            let nothing = "nothing was measured that has this metric";
             return Some(
                 if self.requirement.selectors.is_empty() {
                     nothing
@@ -309,7 +306,10 @@ impl Verdict {
             );
         }
         let left_out = self.held.iter().all(|held| held.outcome.is_left_out());
-        left_out.then(|| "every variant fixes this metric by what it is; name one with a selector to ask all the same".to_owned())
+        left_out.then(|| {
+            "every variant fixes this metric; to check one anyway, name it with a selector"
+                .to_owned()
+        })
     }
 }
 

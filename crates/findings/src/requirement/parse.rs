@@ -36,9 +36,7 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
         find_metric(name).ok_or_else(|| fault(metric_span.clone(), unknown_metric(name)))?;
 
     let rest = trim(expression, metric_span.end..rest.end);
-    let (entry, metric) = as_share(&expression[rest.clone()])
-        .filter(|_| name == FAILED)
-        .unwrap_or((entry, metric));
+    let (entry, metric) = as_share(name, &expression[rest.clone()]).unwrap_or((entry, metric));
     let op_span = leading(expression, rest.clone(), is_sign);
     let written = &expression[op_span.clone()];
     let op = Op::ALL
@@ -58,16 +56,13 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
     })
 }
 
-/// The count of which a share may be asked: `failed < 0.1 %`.
-const FAILED: &str = "failed";
-/// The metric that this is.
-const FAILED_SHARE: &str = "failed-share";
+/// Counts of which a share may be required, and the metric of the share: `failed < 0.1 %`.
+const SHARES: [(&str, &str); 2] = [("failed", "failed-share"), ("reused", "reuse")];
 
-/// The share of failed requests, if the value is one.
-fn as_share(rest: &str) -> Option<(&'static MetricEntry, Metric)> {
-    rest.trim_end()
-        .ends_with('%')
-        .then(|| find_metric(FAILED_SHARE))?
+/// The share that belongs to the count `name`, if the value is a percentage.
+fn as_share(name: &str, rest: &str) -> Option<(&'static MetricEntry, Metric)> {
+    let (_, share) = SHARES.iter().find(|(count, _)| *count == name)?;
+    rest.trim_end().ends_with('%').then(|| find_metric(share))?
 }
 
 pub(super) fn check_for(requirement: &Requirement, document: Document) -> Result<(), ParseError> {

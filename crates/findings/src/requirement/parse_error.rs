@@ -143,13 +143,16 @@ impl fmt::Display for ParseError {
 }
 
 fn metric_suggestion(name: &str, nearest: Option<&str>) -> String {
-    if SELECTORS.iter().any(|entry| entry.key == name) {
-        return format!("it selects, and a colon ends a selector: `{name}=VALUE: METRIC ...`");
+    let is_selector = SELECTORS.iter().any(|entry| entry.key == name);
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    match (is_selector, other, nearest) {
+        (true, Some((_, metric)), _) => {
+            format!("did you mean `{metric}`, or the selector `{name}=VALUE: METRIC ...`?")
+        }
+        (true, None, _) => format!("it is a selector: write `{name}=VALUE: METRIC ...`"),
+        (false, _, Some(metric)) => format!("did you mean `{metric}`?"),
+        (false, _, None) => "`--require help` lists all metrics".to_owned(),
     }
-    nearest.map_or_else(
-        || "`--require help` lists all metrics".to_owned(),
-        |name| format!("did you mean `{name}`?"),
-    )
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

@@ -175,7 +175,15 @@ fn a_caret_stands_under_the_fault_and_the_nearest_name_next_to_it() {
         ),
         (
             "keepalive=on p99 < 50ms",
-            "unknown metric `keepalive`; it selects, and a colon ends a selector: `keepalive=VALUE: METRIC ...`\n  keepalive=on p99 < 50ms\n  ^^^^^^^^^",
+            "unknown metric `keepalive`; it is a selector: write `keepalive=VALUE: METRIC ...`\n  keepalive=on p99 < 50ms\n  ^^^^^^^^^",
+        ),
+        (
+            "rate > 100",
+            "unknown metric `rate`; did you mean `throughput`, or the selector `rate=VALUE: METRIC ...`?\n  rate > 100\n  ^^^^",
+        ),
+        (
+            "req/s > 100",
+            "unknown metric `req/s`; did you mean `throughput`?\n  req/s > 100\n  ^^^^^",
         ),
         (
             "keepalve=on: p99 < 50ms",
@@ -286,10 +294,19 @@ fn each_subject_has_its_measured_value_and_its_limit() {
     assert!(!verdict.passed());
     assert_eq!(
         verdict.to_string(),
-        "NOT met: p50 < 50ms\n  keep-alive on: p50 is 31 ms, as asked: < 50ms\n  keep-alive off: p50 is 92 ms, asked for: < 50ms"
+        "NOT met: p50 < 50ms\n  keep-alive on: p50 is 31 ms\n  keep-alive off: p50 is 92 ms, required < 50ms"
     );
     assert!(parse("keepalive=ON: p50 < 50ms").evaluate(&Bench).passed());
     assert!(parse("p50 < 1s").evaluate(&Bench).passed());
+}
+
+#[test]
+fn a_percentage_of_reused_is_a_share() {
+    assert_eq!(
+        parse("reused > 80 %").evaluate(&Bench).held()[0].to_string(),
+        parse("reuse > 80%").evaluate(&Bench).held()[0].to_string()
+    );
+    assert!("connections > 80 %".parse::<Requirement>().is_err());
 }
 
 #[test]
@@ -297,7 +314,7 @@ fn a_near_miss_shows_the_digits_that_missed() {
     let verdict = parse("keepalive=on: p99 <= 50ms").evaluate(&Bench);
     assert_eq!(
         verdict.held()[0].to_string(),
-        "keep-alive on: p99 is 50.0003 ms, asked for: <= 50ms"
+        "keep-alive on: p99 is 50.0003 ms, required <= 50ms"
     );
 }
 
@@ -314,7 +331,7 @@ fn what_has_no_data_never_passes() {
     );
     assert_eq!(
         verdict.held()[1].to_string(),
-        "keep-alive off: p99 has no value (120 samples measured, at least 1,000 needed), asked for: < 1h"
+        "keep-alive off: p99 has no value (120 samples measured, at least 1,000 needed)"
     );
     for never in [
         "server-cpu-per-request >= 0",

@@ -135,9 +135,8 @@ mod tests {
             lines,
             [
                 "NOT met: connections <= 1",
-                "  variant 7, variant 8: connections is 9, asked for: <= 1",
-                "  variant 0, variant 1, variant 2, variant 3 and 3 more: connections is 1, as",
-                "      asked: <= 1",
+                "  variant 7, variant 8: connections is 9, required <= 1",
+                "  variant 0, variant 1, variant 2, variant 3 and 3 more: connections is 1",
             ],
             "{text}"
         );
