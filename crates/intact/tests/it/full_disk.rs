@@ -325,8 +325,10 @@ fn a_capture_and_a_flame_graph_on_a_full_disk_fail_the_command() {
     }
 }
 
-/// Runs the commands of a shell where the folders for temporary files are full.
+/// Runs the commands of a shell where the folders for temporary files are full. The first argument
+/// is the folder of the build, which may be in one of them: it is at [`BUILD`].
 const FULL: &str = r#"
+mount --bind "$1" /mnt && shift
 for folder in /tmp /dev/shm /run; do
     [ -d $folder ] && mount -t tmpfs -o size=4k,nr_inodes=3 tmpfs $folder
     head -c 100000 /dev/zero > $folder/full 2>/dev/null
@@ -337,8 +339,14 @@ echo begins >&2
 exec "$@"
 "#;
 
+/// The folder of the build while the folders for temporary files are full.
+const BUILD: &str = "/mnt";
+
 #[test]
 fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
+    let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let build = build.to_str().unwrap();
+    let inside = |path: &str| path.replacen(build, BUILD, 1);
     let server = Server::start(&[]);
     // not in the folder that is full
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -351,7 +359,7 @@ fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
          [[target]]\nname = \"own\"\nurl = \"{url}\"\ni-own-this = \"127.0.0.1\"\n[axes]\nkeepalive = [\"on\"]\n",
     );
     fs::write(&plan, text).unwrap();
-    let json = format!("--json={}", at("out.json"));
+    let json = format!("--json={}", inside(&at("out.json")));
     let page = at("page.html");
     for (words, code, said) in [
         (&["bench", &url, "-n", "20", "--rounds", "1"][..], 0, ""),
@@ -360,23 +368,15 @@ fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
         (&["watch", "--", "true"], 0, ""),
         (&["fleet", "run", &plan, "--dir", &dir], 70, "TMPDIR"),
     ] {
-        let mut all = vec![
-            "--user",
-            "--map-root-user",
-            "--mount",
-            "sh",
-            "-c",
-            FULL,
-            "sh",
-        ];
-        all.push(env!("CARGO_BIN_EXE_intact"));
-        all.extend(words);
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount"]);
+        command.args(["sh", "-c", FULL, "sh", build]);
+        command.args([&inside(env!("CARGO_BIN_EXE_intact")), words[0]]);
         if words[0] != "fleet" {
-            all.insert(9, &json);
-            all.insert(9, &page);
-            all.insert(9, "--report");
+            command.args(["--report", &inside(&page), &json]);
         }
-        let out = Command::new("unshare").args(&all).output().unwrap();
+        command.args(words[1..].iter().map(|word| inside(word)));
+        let out = command.output().unwrap();
         let printed = String::from_utf8_lossy(&out.stderr).into_owned();
         if !printed.contains("begins") {
             return crate::skip::skip("full folders for temporary files", &printed);
