@@ -246,8 +246,8 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
             scope.incomplete(
                 &format!("{kind}-without-evidence"),
                 format!(
-                    "{prefix}it says neither which connection carried a request nor when one was opened: reuse cannot be seen, \
-                     connections are the fewest that the overlap of requests allows. {better}"
+                    "{prefix}no entry shows which connection carried the request, nor when one was opened. Connections \
+                     are the fewest that the overlap of requests allows. {better}"
                 ),
             );
             format!("written by {by}; nothing in it shows whether connections were reused")

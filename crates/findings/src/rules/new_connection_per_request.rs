@@ -42,7 +42,17 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         } else {
             opened_for(&reasons)
         };
-        let said = opened(counts, bill.needed(destination));
+        let needed = bill.needed(destination);
+        let said = if left < counts.opened.saturating_sub(needed) {
+            statement!(
+                "{further} more avoidable connections, of {opened} for {requests}",
+                further = Value::Number(left),
+                opened = Value::Number(counts.opened),
+                requests = requests(counts.requests)
+            )
+        } else {
+            opened(counts, needed)
+        };
         let first = reasons.first().map(|(_, why)| *why);
         let client = bill.client(destination);
         // nothing shows that such a connection can be used again

@@ -133,6 +133,9 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     }
     if totals.avoidable == 0 {
         return match missing {
+            Some(reason) if totals.reuse_range.is_none() && totals.reuse.is_none() => format!(
+                "No avoidable connection was seen, but a part of the traffic was not observed: {reason}"
+            ),
             Some(reason) => format!(
                 "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
             ),
