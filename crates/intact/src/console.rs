@@ -8,7 +8,7 @@
 
 use crate::exit;
 use crate::system;
-use intact_report::terminal::{Length, TerminalOptions};
+use intact_report::terminal::{Length, TerminalOptions, wrap};
 use intact_units::foreign_text;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -31,13 +31,33 @@ pub(crate) fn print_written(text: &str) {
 
 /// A note of one line to standard error.
 pub(crate) fn note(line: &str) {
-    annotate(&foreign_text::disarm(&foreign_text::escape(line)));
+    let line = foreign_text::disarm(&foreign_text::escape(line));
+    annotate(&wrapped(&line, note_width()));
 }
 
 /// A note of several lines to standard error. Line breaks of foreign text are those of the note:
 /// none may be in it.
 pub(crate) fn note_lines(text: &str) {
-    annotate(&foreign_text::escape_lines(text));
+    annotate(&wrapped(&foreign_text::escape_lines(text), note_width()));
+}
+
+/// Columns of standard error, if it is a terminal.
+fn note_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stderr())?;
+    Some(usize::from(width.0))
+}
+
+/// Breaks lines of notes that are wider than a terminal at words. The new lines are indented, so
+/// that they cannot imitate another note. Indented lines stay: they have columns.
+fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let lines = text.split('\n').map(|line| match line {
+        line if line.starts_with(' ') || line.chars().count() <= width => line.to_owned(),
+        line => wrap(line, width, "  ").join("\n"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Why a command failed. The lines after the first are indented, so that a message cannot imitate
@@ -158,5 +178,18 @@ fn paper_of(stream: &impl IsTerminal, length: Length) -> TerminalOptions {
         height,
         length,
         colour: terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_broken_at_words_and_columns_stay() {
+        let text = "sending at most 822 requests\n    rate > 100   and\nshort";
+        let lines = "sending at most\n  822 requests\n    rate > 100   and\nshort";
+        assert_eq!(wrapped(text, Some(16)), lines);
+        assert_eq!(wrapped(text, None), text);
     }
 }

@@ -36,6 +36,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Lines around the two parts of the card: what will be sent, what comes next.
+const NOTES: usize = 3;
+
 /// Requests that can be named in addition to the URL's.
 const MOST_TRIES: usize = 20;
 
@@ -185,7 +188,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         run: head.clone(),
         next: next(check.budget(), check.config()),
         printed: None,
-        length: output.report.length(),
+        length: output.report.length().split(NOTES).0,
     });
     let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
     let clock = Clock::start();
@@ -221,8 +224,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         console::print_written(&match &printed {
             Some(card) => {
                 let page = check_page(run, CheckPart::Rest(&card.facts));
-                let paper = console::paper(length.split().1);
-                intact_report::terminal::write_rest(&page, paper, card.lines)
+                let paper = console::paper(length.split(NOTES).1);
+                intact_report::terminal::write_rest(&page, paper, &card.part)
             }
             None => {
                 let page = check_page(run, CheckPart::All);
@@ -249,11 +252,11 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
         ));
     }
     let mut line = format!(
-        "at most {most}: {} for the profile, {} on one connection",
+        "at most {most}: card {}, request limit {}",
         budget.card, budget.cap
     );
     if config.idle {
-        line.push_str(&format!("; {} around idling", budget.idle));
+        line.push_str(&format!(", idle limits {}", budget.idle));
     }
     if !config.is_local() {
         line.push_str(&format!(
@@ -271,7 +274,7 @@ fn next(budget: &Budget, config: &intact_check::Config) -> String {
     );
     if config.idle {
         line.push_str(&format!(
-            ", idle ones watched for {} s at most\nCtrl-C keeps what is there; --no-idle leaves out the watching",
+            ", then up to {} s idle (not with --no-idle)",
             config.idle_limit.as_secs_f64()
         ));
     }

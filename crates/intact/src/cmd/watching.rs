@@ -13,7 +13,7 @@ use intact_findings::check::CheckFacts;
 use intact_ledger::{Caveat, Event, Row, Run};
 use intact_report::documents::{self, CheckPart, CheckRun};
 use intact_report::page::Section;
-use intact_report::terminal::Length;
+use intact_report::terminal::{FirstPart, Length};
 use intact_units::plural::counted;
 use std::fs::File;
 use std::io::Write as _;
@@ -51,7 +51,7 @@ pub(crate) struct Early {
     pub(crate) next: String,
     /// The card, once it is printed.
     pub(crate) printed: Option<PrintedCard>,
-    /// How much of the profile is printed.
+    /// How much of the card is printed.
     pub(crate) length: Length,
 }
 
@@ -59,8 +59,8 @@ pub(crate) struct Early {
 pub(crate) struct PrintedCard {
     /// What it was made of.
     pub(crate) facts: CheckFacts,
-    /// Its lines.
-    pub(crate) lines: usize,
+    /// Its text.
+    pub(crate) part: FirstPart,
 }
 
 /// What was recorded.
@@ -130,17 +130,16 @@ impl Watching {
             run: &early.run,
             facts: &facts,
         };
-        let mut page = intact_report::terminal::write_first(
+        let part = intact_report::terminal::write_first(
             &documents::check(run, CheckPart::Early),
-            console::paper(early.length.split().0),
+            console::paper(early.length),
         );
-        let lines = page.lines().count();
-        page.push_str(&std::mem::take(&mut self.ladders));
+        let ladders = std::mem::take(&mut self.ladders);
         self.bar.suspend(|| {
-            console::print_written(&page);
+            console::print_written(&(part.text.clone() + &ladders));
             console::note_lines(&format!("\n{}", early.next));
         });
-        early.printed = Some(PrintedCard { facts, lines });
+        early.printed = Some(PrintedCard { facts, part });
     }
 
     /// Reports trouble with a file, now and in the page.

@@ -38,10 +38,10 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
         assert_ne!(
             notes.read_line(&mut next).unwrap(),
             0,
-            "no word of what follows"
+            "no line of what follows"
         );
     }
-    assert!(next.contains("watched for 90 s at most"), "{next}");
+    assert!(next.contains("up to 90 s idle"), "{next}");
     // what is said of the wait comes after the card, which a pipe has taken by then; a second later
     // the first probe of the limits has begun, and the wait takes 90
     thread::sleep(Duration::from_secs(1));

@@ -93,11 +93,15 @@ fn seconds(value: Option<f64>) -> Option<Quantity> {
 fn hops(facts: &ChainFacts) -> Table {
     Rows::of(&facts.hops)
         .column("hop", |hop| format!("{} -> {}", hop.client, hop.server))
-        .column("client's limit", |hop| limit(&hop.client_idle))
-        .column("server's limit", |hop| limit(&hop.server_idle))
+        .column("client", |hop| limit(&hop.client_idle))
+        .about("its idle limit")
+        .column("server", |hop| limit(&hop.server_idle))
+        .about("its idle limit")
         .column("closes first", order)
-        .column("set client to", |hop| seconds(hop.set_client_s))
-        .column("or server to", |hop| seconds(hop.set_server_s))
+        .column("set client", |hop| seconds(hop.set_client_s))
+        .about("to this idle limit")
+        .column("or server", |hop| seconds(hop.set_server_s))
+        .about("to this idle limit")
         .table()
 }
 

@@ -19,6 +19,7 @@ use crate::escape::glue_units;
 use intact_findings::Severity;
 use intact_units::foreign_text::escape;
 use painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style};
+use screen::LeftOut;
 
 /// Findings with evidence and remedy; `--json` has all.
 const FINDINGS: usize = 12;
@@ -72,12 +73,14 @@ impl Length {
     /// One screen.
     pub const SCREEN: Length = Length::Lines(40);
 
-    /// A little less than half for the first part of a page in two parts, and the rest.
-    pub fn split(self) -> (Length, Length) {
+    /// Two fifths for the first part of a page in two parts, and the rest, without `notes` lines
+    /// of other text around them.
+    pub fn split(self, notes: usize) -> (Length, Length) {
         match self {
             Length::Lines(lines) => {
-                let first = lines * 9 / 20;
-                (Length::Lines(first), Length::Lines(lines - first))
+                let room = lines.saturating_sub(notes);
+                let first = room * 2 / 5;
+                (Length::Lines(first), Length::Lines(room - first))
             }
             Length::Full => (Length::Full, Length::Full),
         }
@@ -122,7 +125,8 @@ fn of_tone(tone: Tone) -> Style {
 
 /// The page. Its verdict comes again at the end if the page is longer than the terminal.
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
-    let mut text = within(page, options, true);
+    let (mut text, left_out) = within(page, options, screen::FOOTER);
+    text.push_str(&screen::footer(&left_out, options));
     let is_longer = options.height.is_some_and(|height| lines(&text) >= height);
     if is_longer {
         text.push_str(&verdict_again(page, options));
@@ -130,21 +134,30 @@ pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
     text
 }
 
-/// The first part of a page, of which the rest follows: that one names what is left out.
-pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> String {
-    within(page, options, false)
+/// The first part of a page that is written in two parts.
+pub struct FirstPart {
+    /// The text.
+    pub text: String,
+    /// What the text has no room for: the second part names it.
+    left_out: LeftOut,
 }
 
-/// The page within its length. `names_rest`: what is left out is named at the end.
-fn within(page: &Page<'_>, options: TerminalOptions, names_rest: bool) -> String {
+/// The first part of a page, of which the rest follows.
+pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> FirstPart {
+    let (text, left_out) = within(page, options, 0);
+    FirstPart { text, left_out }
+}
+
+/// The page within its length without `footer` lines, and what it has no room for.
+fn within(page: &Page<'_>, options: TerminalOptions, footer: usize) -> (String, LeftOut) {
     let options = options.before(&page.requirements);
     let text = in_full(page, options);
     let Some(most) = options.length.exceeded_by(&text) else {
-        return text;
+        return (text, LeftOut::default());
     };
     let mut out = Output::new(options);
     out.title(page);
-    screen::shortened(page, options, out.text, most, names_rest)
+    screen::shortened(page, options, out.text, most - footer)
 }
 
 /// The first sentence of the verdict, at the end of a long page.
@@ -171,8 +184,8 @@ fn lines(text: &str) -> usize {
     text.lines().count()
 }
 
-/// What follows on a page whose beginning was written earlier, in `before` lines: no title.
-pub fn write_rest(page: &Page<'_>, options: TerminalOptions, before: usize) -> String {
+/// What follows on a page whose first part was written earlier: no title.
+pub fn write_rest(page: &Page<'_>, options: TerminalOptions, first: &FirstPart) -> String {
     let mut out = Output::new(options);
     out.blank_line();
     out.facts(page);
@@ -182,11 +195,13 @@ pub fn write_rest(page: &Page<'_>, options: TerminalOptions, before: usize) -> S
     }
     out.body(page);
     let length = options.before(&page.requirements).length;
-    let mut text = match length.exceeded_by(&out.text) {
-        Some(most) => screen::shortened(page, options, title, most, true),
-        None => out.text,
+    let (mut text, left_out) = match length.exceeded_by(&out.text) {
+        Some(most) => screen::shortened(page, options, title, most - screen::FOOTER),
+        None => (out.text, LeftOut::default()),
     };
-    let is_longer = |height| before + lines(&text) >= height;
+    let left_out = left_out.after(&first.left_out);
+    text.push_str(&screen::footer(&left_out, options));
+    let is_longer = |height| lines(&first.text) + lines(&text) >= height;
     if options.height.is_some_and(is_longer) {
         text.push_str(&verdict_again(page, options));
     }
@@ -270,7 +285,12 @@ impl Output {
     }
 
     fn section(&mut self, section: &Section) {
-        let blocks: Vec<&Block> = section.of(Depth::Summary).collect();
+        self.leading_blocks(section, usize::MAX);
+    }
+
+    /// A section with at most `most` of its blocks.
+    fn leading_blocks(&mut self, section: &Section, most: usize) {
+        let blocks: Vec<&Block> = section.of(Depth::Summary).take(most).collect();
         if blocks.is_empty() {
             return;
         }
@@ -478,7 +498,7 @@ fn claim(group: &FindingGroup, nth: usize) -> String {
 
 /// Breaks a text into lines of at most `width`, later ones indented. A number and its unit stay on
 /// one line.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
+pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in glue_units(text).split_ascii_whitespace() {

@@ -2,7 +2,8 @@
 //! named. Must not know a document.
 //!
 //! Findings give their evidence and risks up, and all remedies but the first are cut to a sentence.
-//! Sections are written whole or not at all, except for the first, which may be cut.
+//! Of a section without room its first tables are written, or nothing. Only the first section is
+//! cut within a table.
 
 use super::painted::FAINT;
 use super::{Output, TerminalOptions, lines};
@@ -19,19 +20,17 @@ const LEAST: usize = 5;
 /// Lines that are kept for caveats.
 const CAVEATS: usize = 6;
 /// Lines that name what is left out, the blank one before them included.
-const FOOTER: usize = 4;
+pub(super) const FOOTER: usize = 4;
 /// Titles of sections that are named; more are counted.
 const TITLES: usize = 6;
 
-/// The page below `title` in at most `most` lines, on 80 columns or more. `names_rest`: what is
-/// left out is named at the end.
+/// The page below `title` in at most `most` lines, on 80 columns or more, and what is left out.
 pub(super) fn shortened(
     page: &Page<'_>,
     options: TerminalOptions,
     title: String,
     most: usize,
-    names_rest: bool,
-) -> String {
+) -> (String, LeftOut) {
     let mut left_out = LeftOut::default();
     let mut screen = Screen {
         options,
@@ -40,8 +39,7 @@ pub(super) fn shortened(
     };
     screen.verdict(page, &mut left_out);
     let caveats = screen.caveats(page, &mut left_out);
-    let footer = if names_rest { FOOTER } else { 0 };
-    let kept = lines(&caveats) + footer;
+    let kept = lines(&caveats);
     let is_figures = |section: &Section| groups(section).is_empty();
     let findings = page
         .sections
@@ -63,10 +61,18 @@ pub(super) fn shortened(
         }
     }
     screen.text.push_str(&caveats);
-    if names_rest {
-        screen.footer(&left_out);
+    (screen.text, left_out)
+}
+
+/// The lines that name what is left out, if anything is.
+pub(super) fn footer(left_out: &LeftOut, options: TerminalOptions) -> String {
+    let list = left_out.list();
+    let mut out = Output::new(options);
+    if !list.is_empty() {
+        out.blank_line();
+        out.wrapped(FAINT, &escape(&format!("--full adds {list}")), "  ");
     }
-    screen.text
+    out.text
 }
 
 /// The findings of a section that the terminal shows.
@@ -81,7 +87,7 @@ fn groups(section: &Section) -> Vec<&FindingGroup> {
 
 /// What a screen has no room for.
 #[derive(Default)]
-struct LeftOut {
+pub(super) struct LeftOut {
     sentences: u64,
     findings: u64,
     /// Findings without their evidence.
@@ -91,6 +97,17 @@ struct LeftOut {
 }
 
 impl LeftOut {
+    /// What two parts of a page have no room for.
+    pub(super) fn after(self, first: &LeftOut) -> LeftOut {
+        LeftOut {
+            sentences: first.sentences + self.sentences,
+            findings: first.findings + self.findings,
+            evidence: first.evidence + self.evidence,
+            sections: [first.sections.clone(), self.sections].concat(),
+            caveats: first.caveats + self.caveats,
+        }
+    }
+
     /// In words, such as `2 findings, Phases`.
     fn list(&self) -> String {
         let count = |count: u64, what: &str| (count > 0).then(|| counted(count, what));
@@ -110,12 +127,12 @@ impl LeftOut {
         if self.sections.len() > TITLES {
             parts.extend(count(self.sections.len() as u64, "section"));
         } else {
-            // a title's explanation follows a colon
+            // an explanation follows a colon, or is in brackets
             let names = self
                 .sections
                 .iter()
-                .filter_map(|title| title.split(':').next());
-            parts.extend(names.map(|name| format!("\"{name}\"")));
+                .filter_map(|title| title.split([':', '(']).next());
+            parts.extend(names.map(|name| format!("\"{}\"", name.trim_end())));
         }
         parts.extend(count(self.caveats, "caveat"));
         parts.join(", ")
@@ -190,7 +207,20 @@ impl Screen {
         out.text
     }
 
-    /// A section if there is room for it. The first one is cut if it has to be.
+    /// The blocks of a section that fit into `room` lines, if not all do.
+    fn leading_blocks(&self, section: &Section, room: usize) -> Option<String> {
+        let blocks = section.of(Depth::Summary).count();
+        let parts = (1..blocks).rev().map(|most| {
+            let mut out = Output::new(self.options);
+            out.leading_blocks(section, most);
+            out.text
+        });
+        let mut parts = parts.filter(|text| lines(text) >= LEAST);
+        parts.find(|text| lines(text) <= room)
+    }
+
+    /// A section if there is room for it, or its first blocks. The first one is cut if it has to
+    /// be.
     fn figures(&mut self, section: &Section, is_first: bool, kept: usize, left_out: &mut LeftOut) {
         let text = self.section(section);
         let (needed, room) = (lines(&text), self.room(kept));
@@ -200,30 +230,23 @@ impl Screen {
         if needed <= room {
             return self.text.push_str(&text);
         }
-        if !is_first || room < LEAST {
-            return left_out.sections.push(section.title.to_string());
-        }
-        let shown = room - 1;
-        for line in text.split_inclusive('\n').take(shown) {
-            self.text.push_str(line);
-        }
+        let shown = match self.leading_blocks(section, room.saturating_sub(1)) {
+            Some(part) => part,
+            None if is_first && room >= LEAST => {
+                text.split_inclusive('\n').take(room - 1).collect()
+            }
+            None => return left_out.sections.push(section.title.to_string()),
+        };
+        self.text.push_str(&shown);
         let mut out = Output::new(self.options);
         out.wrapped(
             FAINT,
-            &format!("and {} more", counted((needed - shown) as u64, "line")),
+            &format!(
+                "and {} more (--full)",
+                counted((needed - lines(&shown)) as u64, "line")
+            ),
             "",
         );
-        self.text.push_str(&out.text);
-    }
-
-    fn footer(&mut self, left_out: &LeftOut) {
-        let list = left_out.list();
-        if list.is_empty() {
-            return;
-        }
-        let mut out = Output::new(self.options);
-        out.blank_line();
-        out.wrapped(FAINT, &escape(&format!("--full adds {list}")), "  ");
         self.text.push_str(&out.text);
     }
 }

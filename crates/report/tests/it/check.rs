@@ -15,7 +15,7 @@ use intact_ledger::{
 };
 use intact_report::documents::{CheckPart, CheckRun, check};
 use intact_report::page::Page;
-use intact_report::terminal::TerminalOptions;
+use intact_report::terminal::{Length, TerminalOptions};
 
 const MS: u64 = 1_000_000;
 
@@ -285,9 +285,11 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
     let known = CheckFacts::new(&early, &rows());
     let facts = CheckFacts::new(&whole, &rows());
     let run = run();
-    let first = intact_report::terminal::write(&of(&run, &known, CheckPart::Early), paper);
-    let rest = of(&run, &facts, CheckPart::Rest(&known));
-    let rest = intact_report::terminal::write_rest(&rest, paper, 0);
+    let early = of(&run, &known, CheckPart::Early);
+    let first = intact_report::terminal::write_first(&early, paper);
+    let page = of(&run, &facts, CheckPart::Rest(&known));
+    let rest = intact_report::terminal::write_rest(&page, paper, &first);
+    let first = first.text;
     for (title, early) in [
         ("Versions", true),
         ("TLS\n", true),
@@ -300,6 +302,27 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
         assert_eq!(first.contains(title), early, "{title:?}: {first}");
         assert_eq!(rest.contains(title), !early, "{title:?}: {rest}");
     }
+}
+
+#[test]
+fn a_card_in_two_parts_fits_on_a_screen_and_names_what_both_leave_out() {
+    let on = |length| TerminalOptions {
+        length,
+        ..TerminalOptions::plain(80)
+    };
+    let (first, rest) = Length::SCREEN.split(3);
+    let facts = CheckFacts::new(&card(), &rows());
+    let run = run();
+    let early = of(&run, &facts, CheckPart::Early);
+    let first = intact_report::terminal::write_first(&early, on(first));
+    let page = of(&run, &facts, CheckPart::Rest(&facts));
+    let rest = intact_report::terminal::write_rest(&page, on(rest), &first);
+    let lines = first.text.lines().count() + rest.lines().count();
+    assert!(lines <= 37, "{lines} lines\n{}\n{rest}", first.text);
+    assert!(!first.text.contains("--full adds"), "{}", first.text);
+    let (_, left_out) = rest.split_once("--full adds").unwrap();
+    // six of the first part, two of the second
+    assert!(left_out.contains("8 sections"), "{rest}");
 }
 
 #[test]

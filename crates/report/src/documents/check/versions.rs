@@ -76,13 +76,20 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
         .map(|tls| note(text!("TLS {} offered: refused", tls)));
     let older = offered(&facts.tls_older);
     let over_quic = facts.http3.as_ref().filter(|_| facts.drain.is_none());
-    let survives = Rows::of(&facts.methods)
+    let (kept, others): (Vec<_>, Vec<_>) =
+        facts.methods.iter().partition(|one| one.kept == Some(true));
+    let kept = kept.into_iter().map(|one| match one.status {
+        Some(status) => format!("{} ({status})", one.what),
+        None => one.what.clone(),
+    });
+    let kept = kept.collect::<Vec<String>>().join(", ");
+    let kept = (!kept.is_empty()).then(|| note(text!("The connection is kept after {}.", kept)));
+    let survives = Rows::of(&others)
         .column("request", |one| &one.what)
         .column("status", |one| one.status.map(|status| status.to_string()))
         .column("connection after it", |one| {
             let word = match one.kept {
-                Some(true) => "kept",
-                Some(false) => "closed",
+                Some(_) => "closed",
                 None => one.failed.unwrap_or("no response"),
             };
             Cell::from(word).alarm_if(one.kept == Some(false))
@@ -100,6 +107,7 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
             .into_iter()
             .chain(refused)
             .chain(older)
+            .chain(kept)
             .collect::<Vec<Block>>(),
     )
     .summary(survives)
