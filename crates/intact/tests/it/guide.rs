@@ -19,6 +19,8 @@ use std::sync::Mutex;
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
 /// Pages that run at the same time: most of their time is waiting.
 const AT_ONCE: usize = 3;
+/// Columns of the output: `intact help TOPIC` indents it by four, and a terminal has 80.
+const COLUMNS: &str = "76";
 /// Precedes the output of a command; its number follows.
 const MARK: &str = "@@guide ";
 /// The default ports of `intact serve`.
@@ -120,7 +122,7 @@ fn run(script: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", binary.display()))
         .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
+        .env("COLUMNS", COLUMNS)
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .output()
