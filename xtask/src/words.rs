@@ -1,8 +1,8 @@
 //! `cargo xtask words`: checks the language of comments, messages and documentation.
 //!
 //! It rejects the words of `rejected.rs` in Rust files, Markdown and subjects of commits. In
-//! Markdown it also rejects wide lines and long paragraphs. It reads text only: it builds nothing
-//! and changes nothing.
+//! Markdown it also rejects wide lines, long paragraphs and long sentences. It reads text only: it
+//! builds nothing and changes nothing.
 
 mod prose;
 mod rejected;
@@ -10,12 +10,12 @@ mod subjects;
 
 use crate::tool;
 use anyhow::Context;
-use prose::{MAX_COLUMNS, MAX_WORDS, Passage};
+use prose::{MAX_COLUMNS, MAX_SENTENCE, MAX_WORDS, Passage};
 use rejected::Rejected;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Exempt: texts of other people, and texts that programs read.
+/// Exempt: texts of other people, and texts that programs read. A `README.md` is neither.
 const EXEMPT: &[&str] = &["fixtures/"];
 
 /// A place where the language breaks a rule.
@@ -61,7 +61,7 @@ pub(crate) fn check(count: bool) -> anyhow::Result<bool> {
     let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
     let (mut files, mut broken) = (0, 0);
     let tracked = tool::run(root, "git", &["ls-files", "*.rs", "*.md"])?;
-    for name in tracked.lines().filter(|name| !is_below(name, EXEMPT)) {
+    for name in tracked.lines().filter(|name| is_read(name)) {
         let source = std::fs::read_to_string(root.join(name)).with_context(|| name.to_owned())?;
         let (comment_lines, hits) = hits(&rejected, name, &source);
         files += 1;
@@ -133,7 +133,17 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
         kind: Kind::Layout,
         message: format!("a paragraph has {words} words, more than {MAX_WORDS}"),
     }));
+    hits.extend(prose.long_sentences.iter().map(|(offset, words)| Hit {
+        line: line(*offset),
+        kind: Kind::Layout,
+        message: format!("a sentence has {words} words, more than {MAX_SENTENCE}"),
+    }));
     (0, hits)
+}
+
+/// Whether a file is checked.
+fn is_read(name: &str) -> bool {
+    !is_below(name, EXEMPT) || name.ends_with("/README.md")
 }
 
 /// Whether a file is one of `listed`, or below a folder of it that ends with `/`.
@@ -228,7 +238,7 @@ mod tests {
         let found = hits.iter().map(|hit| (hit.line, hit.kind.label()));
         assert_eq!(
             found.collect::<Vec<_>>(),
-            [(1, "text"), (3, "layout"), (3, "layout")]
+            [(1, "text"), (3, "layout"), (3, "layout"), (3, "layout")]
         );
     }
 
@@ -251,6 +261,13 @@ mod tests {
         for name in ["crates/fixes/src/lib.rs", "docs/README.md", "crates/fix"] {
             assert!(!is_below(name, &listed), "{name}");
         }
+    }
+
+    #[test]
+    fn fixtures_are_exempt_except_for_their_readmes() {
+        assert!(is_read("docs/reference/fix.md"));
+        assert!(is_read("fixtures/har/README.md"));
+        assert!(!is_read("fixtures/golden/page.md"));
     }
 
     #[test]

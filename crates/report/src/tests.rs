@@ -180,8 +180,8 @@ nothing have no cost. An observation gives no causal interval: `intact compare` 
 **Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
 finding is informational.
 
-**Values.** In JSON, `claim`, `evidence`, `fix` and `risk` are sentences. `values` has the numbers and names in these sentences: a number has its unit at the
-end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_bytes`), and a count has none (`openings`).
+**Values.** In JSON, `claim`, `evidence`, `fix` and `risk` are sentences. `values` has the numbers and names in these sentences. A number has its unit at the
+end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_bytes`). A count has none (`openings`).
 
 **The client.** If the client's library is known, the finding names its option. The command of the process shows the library, or `User-Agent`, or the idle time after which it closes. The idle times are 4 s (undici), 15 s (aiohttp), 90 s (Go and hyper) and 300 s (OkHttp).
 

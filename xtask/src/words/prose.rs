@@ -28,11 +28,39 @@ impl Passage {
         passage.without_inline_code()
     }
 
+    /// Offset in the source after the text.
+    fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
     /// Adds the text at `start`. Spaces stand for what lies between.
     fn push(&mut self, start: usize, text: &str) {
-        let gap = start - self.start - self.text.len();
+        let gap = start - self.end();
         self.text.extend(std::iter::repeat_n(' ', gap));
         self.text.push_str(text);
+    }
+
+    /// Offset in the source and words of each sentence longer than `MAX_SENTENCE`. A semicolon ends
+    /// a sentence: the next part can be read alone.
+    fn long_sentences(&self) -> Vec<(usize, usize)> {
+        let mut long = Vec::new();
+        let mut start = None;
+        let mut count = 0;
+        let mut offset = self.start;
+        for piece in self.text.split_inclusive(' ') {
+            let word = piece.trim_end();
+            if word.contains(char::is_alphanumeric) {
+                start = start.or(Some(offset));
+                count += 1;
+            }
+            offset += piece.len();
+            let is_end = word.ends_with(['.', '!', '?', ';']) || offset == self.end();
+            if is_end && let Some(start) = start.take() {
+                long.extend((count > MAX_SENTENCE).then_some((start, count)));
+                count = 0;
+            }
+        }
+        long
     }
 
     /// Blanks what stands between backticks.
@@ -145,12 +173,16 @@ pub(super) struct MarkdownProse {
     pub(super) wide_lines: Vec<usize>,
     /// Offset and words of each paragraph or list item longer than `MAX_WORDS`.
     pub(super) long_paragraphs: Vec<(usize, usize)>,
+    /// Offset and words of each sentence longer than `MAX_SENTENCE`.
+    pub(super) long_sentences: Vec<(usize, usize)>,
 }
 
 /// Columns of a line of prose in a Markdown file, and of a comment.
 pub(super) const MAX_COLUMNS: usize = 100;
 /// Words of a paragraph in a Markdown file.
 pub(super) const MAX_WORDS: usize = 80;
+/// Words of a sentence in a Markdown file.
+pub(super) const MAX_SENTENCE: usize = 25;
 
 /// The prose of a Markdown file.
 pub(super) fn of_markdown(source: &str) -> MarkdownProse {
@@ -158,6 +190,9 @@ pub(super) fn of_markdown(source: &str) -> MarkdownProse {
     // ranges where lines may be wide
     let mut free: Vec<Range<usize>> = Vec::new();
     let mut long_paragraphs = Vec::new();
+    let mut long_sentences = Vec::new();
+    // the text of a paragraph, list item, heading or cell
+    let mut block: Option<Passage> = None;
     let mut paragraph: Option<Range<usize>> = None;
     let mut in_code = false;
     let mut in_table = false;
@@ -195,6 +230,17 @@ pub(super) fn of_markdown(source: &str) -> MarkdownProse {
             _ => {}
         }
         continues = matches!(event, Event::Text(_) | Event::SoftBreak | Event::HardBreak);
+        if is_inline && !in_code {
+            let block = block.get_or_insert_with(|| Passage::new(range.start));
+            match &event {
+                Event::Text(_) => block.push(range.start, &source[range.clone()]),
+                // inline code is one word
+                Event::Code(_) => block.push(range.start, &"x".repeat(range.len())),
+                _ => {}
+            }
+        } else if let Some(block) = block.take() {
+            long_sentences.extend(block.long_sentences());
+        }
         if is_inline && !in_code && !in_table {
             let start = paragraph
                 .as_ref()
@@ -222,6 +268,7 @@ pub(super) fn of_markdown(source: &str) -> MarkdownProse {
         text,
         wide_lines,
         long_paragraphs,
+        long_sentences,
     }
 }
 
@@ -315,5 +362,53 @@ mod tests {
         );
         let expected = [(source.find("- word").unwrap() + 2, 81)];
         assert_eq!(of_markdown(&source).long_paragraphs, expected);
+    }
+
+    /// `count` words without punctuation.
+    fn run(count: usize) -> String {
+        vec!["word"; count].join(" ")
+    }
+
+    /// Words of the long sentences of a Markdown file.
+    fn long(source: &str) -> Vec<usize> {
+        let sentences = of_markdown(source).long_sentences.into_iter();
+        sentences.map(|(_, words)| words).collect()
+    }
+
+    #[test]
+    fn a_sentence_ends_at_a_full_stop_a_semicolon_and_the_end_of_its_block() {
+        assert_eq!(long(&run(25)), [0; 0]);
+        assert_eq!(long(&run(26)), [26]);
+        for end in [".", ".\n", "!", "?", ";", ":\n\n-", "\n\n", "\n\n#"] {
+            let source = format!("{}{end} {}", run(25), run(25));
+            assert_eq!(long(&source), [0; 0], "{end:?}");
+        }
+        for joint in ["", "\n", ",", ":", " -", " *-*"] {
+            let source = format!("{}{joint} {}", run(20), run(20));
+            assert_eq!(long(&source), [40], "{joint:?}");
+        }
+    }
+
+    #[test]
+    fn inline_code_is_one_word_and_an_address_none() {
+        assert_eq!(long(&format!("{} `a b. c`s", run(24))), [0; 0]);
+        assert_eq!(long(&format!("{} `a b. c`, `d`", run(24))), [26]);
+        assert_eq!(long(&format!("{} [a](b/c \"d e\")", run(24))), [0; 0]);
+        assert_eq!(long(&format!("{} [a b](c)", run(24))), [26]);
+        assert_eq!(long(&format!("```\n{}\n```", run(26))), [0; 0]);
+    }
+
+    #[test]
+    fn a_cell_and_a_list_item_have_sentences_of_their_own() {
+        let table = format!("| {} | {} |\n| --- | --- |\n", run(25), run(26));
+        assert_eq!(long(&format!("{table}| {} | b |\n", run(27))), [26, 27]);
+        assert_eq!(long(&format!("- {}\n- {}\n", run(25), run(26))), [26]);
+    }
+
+    #[test]
+    fn a_long_sentence_has_the_offset_of_its_first_word() {
+        let source = format!("> Short. `A`\n> *b* {}\n", run(24));
+        let expected = [(source.find("`A`").unwrap(), 26)];
+        assert_eq!(of_markdown(&source).long_sentences, expected);
     }
 }

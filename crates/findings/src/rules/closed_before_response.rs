@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) static DOC: Doc = Doc {
     id: "closed-before-response",
     what: "The server ended the connection after it had received the request, without one byte of a response. It may have executed the request: this is no `stale-reuse`, and a retry is not safe.",
-    evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the server's TCP had acknowledged the request, or the end came later than one round trip after it: the close cannot have preceded the request.",
+    evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the server's TCP had acknowledged the request, or the end came later than one round trip after it. So the close cannot have preceded the request.",
     threshold: "One is enough. An error where the request may not be repeated (POST, PATCH), else a warning. Inferred exchanges do not count.",
     false_positives: "A server that closes at once on purpose, such as one that rejects a client.",
     fix: "Find out why the server ends connections with a request in hand: a crash, a recycled worker, a timeout of its own. Before you repeat requests that are not idempotent, give them an idempotency key",

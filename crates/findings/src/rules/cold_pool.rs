@@ -24,7 +24,7 @@ const MANY: f64 = 0.05;
 pub(super) static DOC: Doc = Doc {
     id: "cold-pool",
     what: "After the start or an idle time, a burst of requests finds no open connection. Each request waits for a setup of its own, although there was time to open connections ahead.",
-    evidence: "Bursts after 1 s without a request (the first one: 10 s after the beginning of the recording), and the requests in them that were the first on their connection and waited for its setup.",
+    evidence: "Bursts after 1 s without a request (the first burst: 10 s after the beginning of the recording). The requests in them that were the first on their connection and waited for its setup.",
     threshold: "Five such requests at the same time that waited 10 ms each on average. Silent where no request reused a connection: a client that keeps none has none to open ahead. A warning from two bursts and 5 % of the destination's time on, else informational. The cost is the wait for setups of needed connections: other rules have that of avoidable ones.",
     false_positives: "A burst that never comes again; a service that has nothing to do for hours, where kept connections are no gain.",
     fix: "Open the connections before the burst: send one request to each server at the start, or set a minimum of idle connections. Keep them over the idle time. HTTP/2 needs one setup for the whole burst",

@@ -20,9 +20,9 @@ const TIMES: f64 = 10.0;
 pub(super) static DOC: Doc = Doc {
     id: "dead-connection-reused",
     what: "Requests were sent on a connection that had carried responses before, got not one byte, and the client gave up. The path drops the packets: a NAT, a firewall or a balancer has forgotten the connection, or the host is gone.",
-    evidence: "The last exchanges on a used connection: no byte of a response, ended by the client's timeout, by its close or by the end of the recording; how long they waited, against the complete requests to the destination; the segments of the request that were sent again, because no acknowledgement came.",
-    threshold: "One request that waited 500 ms and ten times the mean of complete requests. A later response on the same connection clears it, and so does an acknowledgement: where no segment was sent again, the path works and the server hangs. A request that the end of the recording cut counts where two segments were sent again. An inferred one does not count.",
-    false_positives: "A server that hangs, where segments are not observed: where several requests in a row got no byte, the connection is the likely cause.",
+    evidence: "The last exchanges on a used connection that got no byte of a response. The client's timeout, its close or the end of the recording ended them. How long they waited, compared with complete requests to the destination. The segments of the request that were sent again, because no acknowledgement came.",
+    threshold: "One request that waited 500 ms and ten times the mean of complete requests. A later response on the same connection clears the request. So does an acknowledgement: where no segment was sent again, the path works and the server hangs. A request that the end of the recording cut counts where two segments were sent again. An inferred request does not count.",
+    false_positives: "A server that hangs, where segments are not observed. If several requests in a row got no byte, the connection is the likely cause.",
     fix: "Let the client check silent connections (HTTP/2 PING, TCP keep-alive, TCP_USER_TIMEOUT). After a timeout, let it close the connection instead of using it again",
     risk: "A check that is too impatient closes connections to a server that is merely slow",
     needs: &[Evidence::Attempts, Evidence::Durations],

@@ -10,7 +10,7 @@ use crate::unobserved::Evidence;
 pub(super) static DOC: Doc = Doc {
     id: "h2-not-multiplexed",
     what: "The client opened another HTTP/2 connection although one to the same destination had free streams. RFC 9113 section 9.1 asks for one.",
-    evidence: "An opening while the same process had an open HTTP/2 connection to the destination whose end had not been announced, or while it set one up; the peak overlap of streams against SETTINGS_MAX_CONCURRENT_STREAMS (100 where the server does not say).",
+    evidence: "An opening while the same process had an open HTTP/2 connection to the destination, or set one up. The end of the open connection had not been announced. The peak overlap of streams, compared with SETTINGS_MAX_CONCURRENT_STREAMS (100 where the server announces none).",
     threshold: "Two avoidable openings. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "Several connections that replace one that the server ended have the server's limit as their reason. Some clients use several on purpose, because all streams of one TCP connection wait for one lost packet.",
     fix: "Share one HTTP/2 client (one Client, ClientSession or ManagedChannel) between all callers. If you need several, limit their number",

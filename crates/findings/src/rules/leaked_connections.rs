@@ -19,8 +19,8 @@ const RELEASED: u64 = 4;
 pub(super) static DOC: Doc = Doc {
     id: "leaked-connections",
     what: "The program holds connections that it never uses again, and opens others meanwhile. It does not close its responses, or makes pools or clients without closing them. Where the server has closed its end, the socket stays in CLOSE_WAIT. In the end no file descriptor is left (EMFILE, \"too many open files\").",
-    evidence: "Connections that were open and idle for 1 s or longer when the program opened its last connection to the same destination, and carried nothing afterwards. Of these, the connections that the server had closed.",
-    threshold: "Ten such connections more than the peak overlap of requests needs. The program may have closed at most one after an idle time for every four of them, because a pool with an idle limit does not leak. A warning if the process is known, else informational.",
+    evidence: "Connections that were open and idle for 1 s or longer when the program opened its last connection to the same destination. They carried nothing afterwards. How many of these the server had closed.",
+    threshold: "Ten such connections more than the peak overlap of requests needs. For every four of them, the program may have closed at most one other connection after an idle time. A pool with an idle limit does not leak. A warning if the process is known, else informational.",
     false_positives: "In a capture, several programs behind one address look like one. A pool with an idle limit that is longer than the recording looks like one without.",
     fix: "Close each response, and each client that is no longer used. Better: make one client for the life of the program. Give the pool a maximum size and an idle limit",
     risk: "With a maximum size, requests may wait for a connection (`waiting-for-pool`)",

@@ -18,7 +18,7 @@ pub(super) static DOC: Doc = Doc {
     evidence: "Exchanges that were cut or refused after the announcement on their connection. For each, whether it began before or after the announcement; whether an equal request (method, full target and body) was complete on another connection within 10 s.",
     threshold: "One is enough. An error if the request may not be repeated (POST, PATCH) and may have been processed; a warning if a request was not sent again; else informational. A request that the server refused and the client repeated is not lost. A GOAWAY with an error is no shutdown.",
     false_positives: "A server that announces the end with each response, and a client that ignores that.",
-    fix: "Let the server announce the end first, respond to all requests in hand, and only then close: its drain time must exceed its slowest response. Let the client send nothing on a connection after the announcement, and repeat what was refused",
+    fix: "Let the server announce the end first, respond to all requests in hand, and only then close. Its drain time must exceed its slowest response. Let the client send nothing on a connection after the announcement, and repeat refused requests",
     risk: "A longer drain time delays deployments; a repeated request that is not idempotent may be processed twice",
     needs: &[Evidence::Attempts, Evidence::Ends, Evidence::Announcements],
     fold: || Box::<LostInDrain>::default(),

@@ -21,7 +21,7 @@ const ON_TIME: f64 = 0.75;
 pub(super) static DOC: Doc = Doc {
     id: "retried-request",
     what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-    evidence: "The same fingerprint (method, full target and body) by the same process to the same destination on another connection, within 10 s of a failure. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll), only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
+    evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll), only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
     threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
     false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
     fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",

@@ -11,7 +11,7 @@ pub(super) static DOC: Doc = Doc {
     id: "slower-when-reused",
     what: "Responses take longer on reused connections than on new ones. Usually Nagle's algorithm on one side meets delayed acknowledgements on the other: about 40 ms a request.",
     evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow.",
-    threshold: "A response is late if it takes 15 ms and 10 % more than the median on new connections. Their share is 25 points larger on reused connections, and chance explains that with 5 % at most (Fisher's exact test). With fewer than three fresh requests, or where requests overlapped and later ones find a longer queue, the medians must differ by 35 to 60 ms, as with a delayed acknowledgement, and by more than the response.",
+    threshold: "A response is late if it takes 15 ms and 10 % more than the median on new connections. Their share is 25 points larger on reused connections, and chance explains that with 5 % at most (Fisher's exact test). With fewer than three fresh requests, or if requests overlapped (later ones queue longer), the limit is stricter. The medians must differ by 35 to 60 ms, as with a delayed acknowledgement, and by more than the fresh median.",
     false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
     fix: FIX,
     risk: "TCP_NODELAY with several writes sends more and smaller packets",

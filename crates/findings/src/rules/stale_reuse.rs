@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) static DOC: Doc = Doc {
     id: "stale-reuse",
     what: "A request was sent on a pooled connection that the server had closed: \"socket hang up\", \"connection closed before message completed\", BadStatusLine.",
-    evidence: "Exchanges with the outcome `stale` (a used connection ended before the first byte of the response, and its TCP had not acknowledged the request: the close can have preceded it) and connections with the close point `stale`; the idle times before them.",
+    evidence: "Exchanges with the outcome `stale`: a used connection ended before the first byte of the response. The server's TCP had not acknowledged the request, so the close can have preceded the request. Connections with the close point `stale`, and the idle times before both.",
     threshold: "One is enough. An error where the lost request may not be repeated (POST, PATCH), else a warning.",
     false_positives: "A server that is restarted closes all its connections together: a burst at one moment is a deployment, not a timer.",
     fix: "Let the client close idle connections before the server does (client's idle limit < server's), and retry idempotent requests once",

@@ -14,7 +14,7 @@ const CONNECTIONS: usize = 32_768;
 pub(super) static DOC: Doc = Doc {
     id: "state-carried-over",
     what: "Reuse carries state from one user to the next. A connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays while the credential changes.",
-    evidence: "Salted hashes of `Authorization` and `Cookie` and the scheme of the credential, in memory only: they are never written, so a stored ledger does not show this.",
+    evidence: "Salted hashes of `Authorization` and `Cookie` and the scheme of the credential, in memory only. They are never written, so a stored ledger does not show this.",
     threshold: "One exchange. An error where the authentication belongs to the connection (NTLM, Negotiate), a warning where a cookie stayed.",
     false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
     fix: "Give each user a client, or at least a cookie jar. Never share a connection that has authenticated itself",

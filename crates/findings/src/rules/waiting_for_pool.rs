@@ -45,8 +45,8 @@ const LOAD_GENERATORS: [&str; 7] = [
 pub(super) static DOC: Doc = Doc {
     id: "waiting-for-pool",
     what: "All connections that the pool allows to this destination are busy. Further requests wait in the client until one is free, while the server may be idle.",
-    evidence: "Bursts in which all connections of the client are busy from the first request on; nine of ten further requests are sent within 5 ms of a response on their connection; some connection takes at least two more than another; and no request is sent when a connection was free. So requests waited together for the next free connection (inferred, `~`). HTTP/1 only.",
-    threshold: "Ten requests that followed another in a burst without a failure; one burst on five connections or more, two on fewer, and three times as many as bursts in which a request was sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
+    evidence: "Bursts in which all connections of the client are busy from the first request on. Nine of ten further requests are sent within 5 ms of a response on their connection. Some connection takes at least two requests more than another, and no request is sent when a connection was free. So requests waited together for the next free connection (inferred, `~`). HTTP/1 only.",
+    threshold: "Ten requests that followed another in a burst without a failure. One such burst on five connections or more, two on fewer. There must be three times as many such bursts as bursts in which a request was sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
     false_positives: "A program that takes its work from a list with a fixed number of workers: there the requests wait for a worker. A single connection shows nothing, because a loop looks the same.",
     fix: "Allow the pool more connections to this destination, or use HTTP/2, which carries the requests on one connection",
     risk: "More requests at the same time are more work for the server",

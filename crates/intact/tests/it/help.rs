@@ -97,8 +97,8 @@ fn help_as_json_has_rules_metrics_and_exit_codes() {
     }
 }
 
-/// Words of a sentence of help or of a rule. A semicolon ends a sentence here: what follows can be
-/// read alone.
+/// Words of a sentence of help. A semicolon ends a sentence here: the next part can be read alone.
+/// `cargo xtask words` checks the same of pages, and skips the code blocks that hold the help.
 const SENTENCE: usize = 25;
 
 /// The sentences of a text that are too long. Inline code is one word, and the lists of values at
@@ -121,7 +121,7 @@ fn long_sentences(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn sentences_of_help_and_of_rules_are_short() {
+fn sentences_of_help_are_short() {
     let document = document();
     let mut long = Vec::new();
     let mut check = |subject: &str, text: &str| {
@@ -139,15 +139,6 @@ fn sentences_of_help_and_of_rules_are_short() {
             check(&format!("{name} {option}"), help);
         }
     }
-    let mut documented = 0;
-    for rule in document["rules"].as_array().unwrap() {
-        let id = rule["id"].as_str().unwrap();
-        // a rule of a probe or a fault has its texts in the finding
-        let texts = ["what", "fix", "risk"].map(|key| rule[key].as_str());
-        documented += u64::from(texts.iter().all(Option::is_some));
-        texts.into_iter().flatten().for_each(|text| check(id, text));
-    }
-    assert!(documented > 20, "{documented}");
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
