@@ -339,6 +339,33 @@ fn each_environment_needs_connections_of_its_own() {
     let sent = facts.variants[0].sent.as_ref().unwrap();
     assert_eq!((sent.connections, sent.avoidable), (5, 0));
     assert!(facts.findings.is_empty(), "{:?}", facts.findings);
+    let is_avoidable = |sentence: &String| sentence.contains("would do");
+    assert!(
+        !facts.verdict.iter().any(is_avoidable),
+        "{:?}",
+        facts.verdict
+    );
+}
+
+#[test]
+fn avoidable_connections_come_first_in_the_verdict() {
+    let mut invoked = Invocations::new(&run(&["it"]));
+    for call in 1..=5 {
+        let from = call * 100;
+        invoked.record(Event::Invocation(&invocation(0, 1, from, from + 50)));
+        invoked.record(Event::Opened(&connection(call, from)));
+        let mut sent = exchange(call, from + 1, from + 20, Outcome::Ok);
+        sent.reuse = Some(Reuse::Fresh);
+        invoked.record(Event::Exchange(&sent));
+        let end = closed(call, from + 40, Side::Client, Some(CloseKind::Fin));
+        invoked.record(Event::Closed(&end));
+    }
+    let facts = invoked.facts();
+    assert!(
+        facts.verdict[0].contains("5 connections were opened where 1 would do"),
+        "{:?}",
+        facts.verdict
+    );
 }
 
 #[test]

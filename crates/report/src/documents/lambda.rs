@@ -7,6 +7,7 @@ use super::common::{
     sentences,
 };
 use super::populations::{heights, typical};
+use super::traffic;
 use crate::json;
 use crate::page::*;
 use intact_findings::lambda::{
@@ -78,7 +79,8 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
     page
 }
 
-/// What the best variant saves; with one variant, the invocations that had no response.
+/// What the best variant saves; with one variant, the invocations that had no response, else the
+/// setup of connections that were not needed.
 fn headline(facts: &LambdaFacts) -> Option<Headline> {
     let saved = facts
         .comparisons
@@ -106,7 +108,14 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
             );
             Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption)
         }
-        None => None,
+        None => match facts.variants.as_slice() {
+            [only] => {
+                let observed = only.observed.as_ref()?;
+                let has_avoidable = observed.totals.avoidable > 0;
+                has_avoidable.then(|| traffic::headline(observed))?
+            }
+            _ => None,
+        },
     }
 }
 

@@ -123,7 +123,8 @@ fn since(step: &LevelShift) -> Option<Headline> {
     Headline::new(number, assessment, caption)
 }
 
-fn headline(facts: &ObservedFacts) -> Option<Headline> {
+/// What was lost, or the share of requests that reused no connection.
+pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let totals = &facts.totals;
     let is_grave = facts
         .findings

@@ -42,6 +42,7 @@ pub(super) fn page(topic: &str) -> Option<Vec<Section>> {
 /// tables and blocks of code.
 fn sections(text: &str) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
+    let mut after_table = false;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let block = if line.is_empty() {
@@ -49,6 +50,7 @@ fn sections(text: &str) -> Vec<Section> {
         } else if line.starts_with('#') {
             let title = line.trim_start_matches('#').trim();
             sections.push(Section::new("guide", title));
+            after_table = false;
             continue;
         } else if line.starts_with("```") {
             let code = lines.by_ref().take_while(|line| *line != "```");
@@ -60,6 +62,11 @@ fn sections(text: &str) -> Vec<Section> {
             }
             of_lines(&block)
         };
+        // an untitled section begins with a blank line
+        if after_table {
+            sections.push(Section::new("guide", ""));
+        }
+        after_table = matches!(block, Block::Table(_));
         if let Some(section) = sections.pop() {
             sections.push(section.summary(block));
         }
@@ -201,6 +208,17 @@ mod tests {
             printed.contains("set `keepAliveTimeout` of Node"),
             "{printed}"
         );
+    }
+
+    #[test]
+    fn a_paragraph_after_a_table_stands_apart() {
+        let page = sections("# Title\n| a |\n| --- |\n| b |\n\nWords\n\n# Next\nMore\n");
+        let printed = write_sections(&page, TerminalOptions::plain(80));
+        let lines: Vec<&str> = printed.lines().collect();
+        let expected = [
+            "", "Title", "  a", "  b", "", "  Words", "", "Next", "  More",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -109,8 +109,10 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
     let race = race.map(|race| {
         let mut attempts: Vec<&RaceAttempt> = race.attempts.iter().collect();
         attempts.sort_by(|a, b| a.idle_s.total_cmp(&b.idle_s));
-        let attempts = attempts.into_iter().map(|one| attempt(race, one));
-        attempts.collect::<Vec<Block>>()
+        let groups = attempts.chunk_by(|a, b| timing(race, a) == timing(race, b) && is_equal(a, b));
+        groups
+            .map(|group| equal_attempts(race, group))
+            .collect::<Vec<Block>>()
     });
     Section::new("limits", "Limits of a connection")
         .summary(table)
@@ -150,19 +152,42 @@ fn http3_limits(seen: &Http3Facts, is_shown: bool) -> Vec<Limit> {
     rows
 }
 
-/// A request around the idle limit.
-fn attempt(race: &RaceFacts, one: &RaceAttempt) -> Block {
-    let apart = (one.idle_s - race.limit_s) * 1e3;
-    let when = if apart < 0.0 { "before" } else { "after" };
+/// Whether two requests around the idle limit had the same result.
+fn is_equal(a: &RaceAttempt, b: &RaceAttempt) -> bool {
+    (a.answered, a.sent, a.failed) == (b.answered, b.sent, b.failed)
+}
+
+/// When a request was sent, relative to the idle limit.
+fn timing(race: &RaceFacts, one: &RaceAttempt) -> &'static str {
+    if one.idle_s < race.limit_s {
+        "before"
+    } else {
+        "after"
+    }
+}
+
+/// Requests on one side of the idle limit with the same result; at least one.
+fn equal_attempts(race: &RaceFacts, group: &[&RaceAttempt]) -> Block {
+    let one = group[0];
     let result = match (one.answered, one.sent) {
+        (true, _) if group.len() > 1 => "a response each".to_owned(),
         (true, _) => "a response".to_owned(),
         (false, false) => "not sent, the server had closed".to_owned(),
         (false, true) => format!("lost ({})", one.failed.unwrap_or("failed")),
     };
+    let times = group
+        .iter()
+        .map(|one| tick((one.idle_s - race.limit_s) * 1e3));
+    let times: Vec<String> = times.collect();
     let words = text!(
-        "A request {} {} the idle limit: {}",
-        tick(apart),
-        when,
+        "{} {} {} the idle limit: {}",
+        if group.len() > 1 {
+            "Requests"
+        } else {
+            "A request"
+        },
+        times.join(", "),
+        timing(race, one),
         result
     );
     if one.is_lost() {
