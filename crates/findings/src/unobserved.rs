@@ -106,8 +106,10 @@ pub struct Unobserved {
     /// be fewer or more.
     pub guessed: u64,
     /// Connections that were needed only if exchanges overlapped, which times with a coarse step
-    /// do not show.
+    /// do not show, or if each is of another client ([`Self::without_client`]).
     pub spare: u64,
+    /// Connections of a server's recording that do not show their client.
+    pub without_client: u64,
     /// Connections that were open before the recording: whether and when the client opened them
     /// for the traffic that is measured is unknown.
     pub open_before: u64,
@@ -198,11 +200,18 @@ impl Unobserved {
         self.reason().or_else(|| {
             (self.spare > 0).then(|| {
                 let connections = counted(self.spare, "connection");
-                format!(
-                    "the times do not show which requests overlapped, so up to {connections} more may have been avoidable"
-                )
+                let reason = self.spare_reason();
+                format!("{reason}, so up to {connections} more may have been avoidable")
             })
         })
+    }
+
+    /// Why it is unknown whether the spare connections were needed.
+    pub(crate) fn spare_reason(&self) -> &'static str {
+        match self.without_client {
+            0 => "the times do not show which requests overlapped",
+            _ => "the input does not show which client opened each connection",
+        }
     }
 
     /// A count of requests, out of `total` that were observed.
@@ -332,6 +341,7 @@ impl Unobserved {
         self.without_connection += other.without_connection;
         self.guessed += other.guessed;
         self.spare += other.spare;
+        self.without_client += other.without_client;
         self.open_before += other.open_before;
         for &evidence in &other.lacking {
             if !self.lacking.contains(&evidence) {
@@ -377,6 +387,7 @@ mod tests {
         without_connection: 0,
         guessed: 0,
         spare: 0,
+        without_client: 0,
         open_before: 0,
         lacking: Vec::new(),
     };

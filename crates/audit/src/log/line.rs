@@ -59,9 +59,15 @@ impl Field {
     pub(super) fn named(name: &str) -> Field {
         match name {
             "remote_addr"
+            | "remote_address"
             | "remote_ip"
+            | "remote"
             | "client"
+            | "client_addr"
+            | "client_address"
+            | "client_ip"
             | "clientip"
+            | "peer"
             | "src_ip"
             | "c_ip"
             | "downstream_remote_address"

@@ -7,7 +7,7 @@ use crate::first_calls::CallEvidence;
 use crate::overlap::Overlap;
 use intact_ledger::{
     Cell, Certainty, Close, ClosePoint, Connection, EndedBy, Exchange, Failure, Handshake,
-    Histogram, Nanos, Outcome, Protocol, Reuse, Side, Span, Tls, TlsVersion,
+    Histogram, Nanos, Outcome, Protocol, Reuse, Side, Span, Tls, TlsVersion, Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -132,6 +132,8 @@ pub struct Counts {
     pub opened: u64,
     /// Connections that were open before the recording began.
     pub open_before: u64,
+    /// Of the opened ones, those that a server recorded without their client.
+    pub(crate) without_client: u64,
     /// Of the opened ones, those whose TLS handshake failed.
     pub unusable: u64,
     /// Connections of each execution environment of a function: one cannot use another's.
@@ -210,10 +212,13 @@ impl Counts {
     }
 
     /// Counts a connection, or takes its earlier record back.
-    pub(super) fn connection(&mut self, connection: &Connection, sign: Sign) {
+    pub(super) fn connection(&mut self, connection: &Connection, vantage: Vantage, sign: Sign) {
         self.seen(connection.at, connection.at);
         if connection.is_opened() {
             sign.on(&mut self.opened);
+            if vantage == Vantage::Server && connection.peer.is_none() {
+                sign.on(&mut self.without_client);
+            }
             if let Some(environment) = connection.environment {
                 sign.on(self.environments.entry(environment).or_default());
             }
@@ -463,14 +468,16 @@ impl Counts {
         let upgraded = self.status.get(&UPGRADE).copied().unwrap_or_default();
         let alone = self.unusable + upgraded;
         let needed = at_once * environments.count().max(1) as u64 + alone;
-        needed.saturating_sub(self.open_before).min(self.opened)
+        // a client cannot use the connection of another one
+        let needed = needed.saturating_sub(self.open_before);
+        needed.max(self.without_client).min(self.opened)
     }
 
     /// How many of the needed connections are needed only if exchanges overlapped within a step of
-    /// the clock.
+    /// the clock, or if connections without a client are of different ones.
     pub(super) fn spare(&self, needed: u64) -> u64 {
         let least = u64::from(self.requests > 0);
-        if self.is_coarse {
+        if self.is_coarse || self.without_client > 0 {
             needed.saturating_sub(least)
         } else {
             0

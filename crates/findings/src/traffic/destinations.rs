@@ -287,8 +287,8 @@ impl Destinations {
     }
 
     pub(super) fn count(&mut self, destination: usize, connection: &Connection, sign: Sign) {
-        self.counts[destination].connection(connection, sign);
-        self.all.connection(connection, sign);
+        self.counts[destination].connection(connection, self.vantage, sign);
+        self.all.connection(connection, self.vantage, sign);
     }
 
     pub(super) fn count_reason(&mut self, destination: usize, why: OpenReason, sign: Sign) {

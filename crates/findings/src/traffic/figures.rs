@@ -175,6 +175,7 @@ impl Figures {
                     without_connection: counts.without_connection,
                     guessed: counts.guessed,
                     spare: counts.spare(needed),
+                    without_client: counts.without_client,
                     open_before: counts.open_before,
                     lacking: lacking
                         .into_iter()
@@ -217,7 +218,7 @@ impl Figures {
     }
 
     /// The fewest and the most connections that were needed; present where coarse times do not show
-    /// which exchanges overlapped.
+    /// which exchanges overlapped, or connections do not show their client.
     pub fn needed_range(&self) -> Option<[u64; 2]> {
         let most = self.connections.needed;
         let spare = self.unobserved.spare;

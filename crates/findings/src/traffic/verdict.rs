@@ -128,7 +128,8 @@ fn first(books: &Tracker, facts: &ObservedFacts) -> String {
     }
     if let (Some([least, most]), None) = (totals.needed_range(), &missing) {
         return format!(
-            "{connections:#} opened where {least} to {most} would do: the times do not show which requests overlapped; {reuse}"
+            "{connections:#} opened where {least} to {most} would do: {}; {reuse}",
+            totals.unobserved.spare_reason()
         );
     }
     if totals.avoidable == 0 {

@@ -103,6 +103,49 @@ fn what_cannot_be_seen_is_not_zero() {
     assert_eq!(log["reuse"], Value::Null);
 }
 
+/// A log of four connections, one request each, with `client` as a further field of each line.
+fn log_of_four(client: impl Fn(u8) -> String) -> String {
+    let line = |nth: u8| {
+        format!(
+            r#"{{"time":"2026-11-27T10:00:0{nth}.250Z","request":"GET / HTTP/1.1","status":200,"request_time":"0.002","connection":{nth},"connection_requests":1{}}}"#,
+            client(nth)
+        )
+    };
+    (1..=4).map(|nth| line(nth) + "\n").collect()
+}
+
+#[test]
+fn connections_of_unknown_clients_may_all_be_needed() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("access.log");
+    let path = log.to_str().unwrap();
+    let verdict = |client: &dyn Fn(u8) -> String| {
+        std::fs::write(&log, log_of_four(client)).unwrap();
+        let out = intact(&["audit", path, "--require", "avoidable == 0"]);
+        let document = document(&[path]);
+        let first = document["verdict"][0].as_str().unwrap().to_owned();
+        (
+            code(&out),
+            first,
+            document["findings"].as_array().unwrap().len(),
+        )
+    };
+    let (code, first, findings) = verdict(&|_| String::new());
+    assert_eq!((code, findings), (1, 0), "{first}");
+    assert!(
+        first.contains("1 to 4 would do: the input does not show which client"),
+        "{first}"
+    );
+    let (code, first, findings) = verdict(&|nth| format!(r#","remote":"10.0.0.{nth}:4000""#));
+    assert_eq!((code, findings), (0, 0), "{first}");
+    let (code, first, _) = verdict(&|nth| format!(r#","remote":"10.0.0.1:400{nth}""#));
+    assert_eq!(code, 1);
+    assert!(
+        first.contains("4 connections were opened where 1 would do"),
+        "{first}"
+    );
+}
+
 #[test]
 fn a_log_without_the_fields_prints_the_directive_unbroken() {
     let out = intact(&["audit", &fixture("logs/nginx-combined.log")]);

@@ -188,8 +188,9 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     let totals = &facts.totals;
     let inferred = |cell: Cell| cell.inferred_if(!totals.inferred.is_empty());
     let noun = match run.vantage {
-        Vantage::Server => "client",
-        Vantage::Client | Vantage::OnPath => "destination",
+        // requests without a connection do not show their client
+        Vantage::Server if has_connections(totals) => "client",
+        _ => "destination",
     };
     let dials: u64 = totals.connections.failed.values().sum();
     let lookups = (totals.lookups.total > 0).then(|| Fact::counted(totals.lookups.total, "lookup"));

@@ -212,11 +212,12 @@ mod tests {
 
     #[test]
     fn a_paragraph_after_a_table_stands_apart() {
-        let page = sections("# Title\n| a |\n| --- |\n| b |\n\nWords\n\n# Next\nMore\n");
+        let page =
+            sections("# Title\n| a | b |\n| --- | --- |\n| c | d |\n\nWords\n\n# Next\nMore\n");
         let printed = write_sections(&page, TerminalOptions::plain(80));
         let lines: Vec<&str> = printed.lines().collect();
         let expected = [
-            "", "Title", "  a", "  b", "", "  Words", "", "Next", "  More",
+            "", "Title", "  a  b", "  c  d", "", "  Words", "", "Next", "  More",
         ];
         assert_eq!(lines, expected);
     }
