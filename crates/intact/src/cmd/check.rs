@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Lines around the two parts of the card: what will be sent, what comes next.
+/// Lines around the two parts of the profile: what will be sent, what comes next.
 const NOTES: usize = 3;
 
 /// Requests that can be named in addition to the URL's.
@@ -252,7 +252,7 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
         ));
     }
     let mut line = format!(
-        "at most {most}: card {}, request limit {}",
+        "at most {most}: profile {}, request limit {}",
         budget.card, budget.cap
     );
     if config.idle {

@@ -51,7 +51,7 @@ pub(crate) struct Early {
     pub(crate) next: String,
     /// The card, once it is printed.
     pub(crate) printed: Option<PrintedCard>,
-    /// How much of the card is printed.
+    /// How much of the profile is printed.
     pub(crate) length: Length,
 }
 

@@ -157,7 +157,7 @@ fn within(page: &Page<'_>, options: TerminalOptions, footer: usize) -> (String, 
     };
     let mut out = Output::new(options);
     out.title(page);
-    screen::shortened(page, options, out.text, most - footer)
+    screen::shortened(page, options, out.text, most.saturating_sub(footer))
 }
 
 /// The first sentence of the verdict, at the end of a long page.
@@ -196,7 +196,7 @@ pub fn write_rest(page: &Page<'_>, options: TerminalOptions, first: &FirstPart) 
     out.body(page);
     let length = options.before(&page.requirements).length;
     let (mut text, left_out) = match length.exceeded_by(&out.text) {
-        Some(most) => screen::shortened(page, options, title, most - screen::FOOTER),
+        Some(most) => screen::shortened(page, options, title, most.saturating_sub(screen::FOOTER)),
         None => (out.text, LeftOut::default()),
     };
     let left_out = left_out.after(&first.left_out);
