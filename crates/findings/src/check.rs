@@ -261,17 +261,29 @@ impl CheckFacts {
         idle.is_some_and(IdleTimeout::is_http3)
     }
 
-    /// Whether a connection carried a second request in HTTP/1.1 or later; absent when none was
+    /// Whether a connection carried a second request, in the version whose limits are measured;
+    /// in any from HTTP/1.1 on where that version is not known. Absent when no request was
     /// answered.
     pub fn keeps(&self) -> Option<bool> {
-        if self.kept_connections.is_some_and(|one| one.kept > 0) {
-            return Some(true);
+        if let Some(counted) = self.kept_connections {
+            return Some(counted.kept > 0);
         }
         self.versions
             .iter()
             .filter(|version| version.http != "1.0")
             .filter_map(|version| version.reused)
             .reduce(|one, other| one || other)
+    }
+
+    /// The version that keeps no connections, and the one that does, where the server speaks both.
+    pub fn kept_by_version(&self) -> Option<(&'static str, &'static str)> {
+        let first_that = |reused| {
+            let mut new = self.versions.iter().filter(|one| one.http != "1.0");
+            new.find(|one| one.reused == Some(reused))
+                .map(|one| one.http)
+        };
+        let both = first_that(false).zip(first_that(true))?;
+        (self.keeps() == Some(false)).then_some(both)
     }
 
     /// The idle time that a client can count on, in seconds. It is the shortest of three: the

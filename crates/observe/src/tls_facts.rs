@@ -100,6 +100,8 @@ pub(crate) fn failure(facts: &TlsFacts, ended: HandshakeEnd) -> DialFailure {
     let by = ended.end.and_then(|end| end.by);
     let is_reset = ended.end.is_some_and(|end| end.how == CloseKind::Rst);
     let has_hello = facts.server_hello.is_some();
+    // what the client sent after the ServerHello may be an alert
+    let has_spoken = facts.client_data.records > 0 || facts.encrypted_alerts > 0;
     let (kind, detail) = if let Some(alert) = ended.alert {
         let by = match alert.from {
             Side::Client => "client",
@@ -114,9 +116,13 @@ pub(crate) fn failure(facts: &TlsFacts, ended: HandshakeEnd) -> DialFailure {
                 Failure::TlsAlert,
                 "the server ended the handshake; the reason is encrypted",
             ),
-            Some(LedgerSide::Client) if has_hello => (
+            Some(LedgerSide::Client) if has_hello && has_spoken => (
                 Failure::TlsAlert,
                 "the client ended the handshake; the reason is encrypted",
+            ),
+            Some(LedgerSide::Client) if has_hello => (
+                Failure::ClientClosed,
+                "the client closed in the handshake without an alert",
             ),
             Some(LedgerSide::Client) => (
                 Failure::ClientClosed,
@@ -150,5 +156,39 @@ fn of_alert(description: u8, has_hello: bool) -> Failure {
         112 => Failure::CertificateName,
         120 => Failure::TlsAlpn,
         _ => Failure::TlsAlert,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_ledger::Nanos;
+    use intact_wire::tls::{ServerHello, Traffic};
+
+    #[test]
+    fn a_client_that_sends_nothing_after_the_server_hello_sent_no_alert() {
+        let kind_after = |records| {
+            let facts = TlsFacts {
+                server_hello: Some(ServerHello::default()),
+                client_data: Traffic {
+                    records,
+                    ..Traffic::default()
+                },
+                ..TlsFacts::default()
+            };
+            let ended = HandshakeEnd {
+                alert: None,
+                refused_by: None,
+                is_foreign: false,
+                end: Some(FirstEnd {
+                    at: Nanos(1),
+                    by: Some(LedgerSide::Client),
+                    how: CloseKind::Fin,
+                }),
+            };
+            failure(&facts, ended).kind
+        };
+        assert_eq!(kind_after(0), Failure::ClientClosed);
+        assert_eq!(kind_after(1), Failure::TlsAlert);
     }
 }

@@ -50,10 +50,15 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
             let kept = Some(kept).filter(|_| partly.is_none() || !is_bare);
             parts.extend(partly.into_iter().chain(kept));
         }
-        Some(false) => parts.push(format!(
-            "Every request needs a connection of its own: {}.",
-            why_not_kept(facts)
-        )),
+        Some(false) => {
+            let why = why_not_kept(facts);
+            parts.push(match facts.kept_by_version() {
+                Some((not, kept)) => format!(
+                    "Every request of HTTP/{not} needs a connection of its own: {why}. HTTP/{kept} keeps connections."
+                ),
+                None => format!("Every request needs a connection of its own: {why}."),
+            });
+        }
         None => {}
     }
     parts.extend(facts.error_close.map(|error| {
@@ -359,6 +364,16 @@ fn never_kept(facts: &CheckFacts) -> Finding {
         (Some(total), Some(rest)) => Some((total.median - rest.median).max(0.0)),
         _ => None,
     };
+    let claim = "the server closes the connection after every response";
+    let (severity, claim) = match facts.kept_by_version() {
+        Some((not, kept)) => (
+            Severity::Warning,
+            Statement::text(format!(
+                "{claim} of HTTP/{not}, and keeps those of HTTP/{kept}"
+            )),
+        ),
+        None => (Severity::Error, claim.into()),
+    };
     Finding {
         evidence: answers.fold(Statement::default(), Statement::and),
         cost_ms: setup,
@@ -372,12 +387,7 @@ fn never_kept(facts: &CheckFacts) -> Finding {
             )),
             None => SWITCH_ON.into(),
         },
-        ..finding(
-            facts,
-            "connection-not-kept",
-            Severity::Error,
-            "the server closes the connection after every response",
-        )
+        ..finding(facts, "connection-not-kept", severity, claim)
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) static DOC: Doc = Doc {
     id: "body-not-drained",
     what: "The client did not read a response to its end. The unread rest blocks the connection, so the library closes it and the next request pays for a new one.",
-    evidence: "The client closed the connection right after it read fewer bytes than `Content-Length` announced (or a truncated response). Or the client sent a RST right after a complete response, as a close with unread bytes does (RFC 2525 section 2.17).",
+    evidence: "The client closed the connection right after it read fewer bytes than `Content-Length` announced (or a truncated response). A FIN 100 ms or more after the response began is a client that gave up waiting for the rest, not this. Or the client sent a RST right after a complete response, as a close with unread bytes does (RFC 2525 section 2.17).",
     threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
     false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0). A client that closes on purpose rather than read a large body: this is right where the rest is more expensive than a new connection.",
     fix: "Read every response to its end, even if only its status matters",
@@ -22,8 +22,8 @@ pub(super) static DOC: Doc = Doc {
 };
 
 struct Example {
-    read: u64,
-    announced: u64,
+    /// The bytes of the body that were read, and that were announced.
+    bytes: Option<(u64, u64)>,
     what: String,
 }
 
@@ -41,12 +41,10 @@ impl Fold for BodyNotDrained {
             .live
             .and_then(|live| live.last.as_ref())
             .is_some_and(|last| last.undrained);
-        if let (true, Some(announced), Some(read)) =
-            (undrained, exchange.body.announced, exchange.body.read)
-        {
+        if undrained {
+            let body = &exchange.body;
             self.examples.entry(destination).or_insert_with(|| Example {
-                read,
-                announced,
+                bytes: body.read.zip(body.announced),
                 what: request(exchange),
             });
         }
@@ -56,12 +54,18 @@ impl Fold for BodyNotDrained {
         let claims = bill.claim_by(OpenReason::Undrained, 1);
         let found = claims.iter().map(|one| {
             let evidence = match self.examples.get(&one.destination) {
-                Some(first) => statement!(
-                    "first seen: {read} of {announced} of {request} were read",
-                    read = Value::Number(first.read),
-                    announced = Value::Bytes(first.announced),
-                    request = text(&first.what),
-                ),
+                Some(Example { bytes, what }) => match *bytes {
+                    Some((read, announced)) => statement!(
+                        "first seen: {read} of {announced} of {request} were read",
+                        read = Value::Number(read),
+                        announced = Value::Bytes(announced),
+                        request = text(what),
+                    ),
+                    None => statement!(
+                        "first seen: the client closed the connection before {request} was complete",
+                        request = text(what),
+                    ),
+                },
                 None => "the client reset the connection right after the response, which a close with unread bytes does".into(),
             };
             let said = one.opened("because the last response was not read to its end");

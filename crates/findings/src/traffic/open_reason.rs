@@ -87,7 +87,12 @@ impl OpenReason {
         // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
         let reset =
             close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
-        let undrained = last.is_some_and(|last| last.undrained) || reset;
+        // so after a FIN the client had read what had come, and waited for the rest
+        let waited = close.how == Some(CloseKind::Fin)
+            && last
+                .and_then(|last| last.answered)
+                .is_some_and(|answered| close.at.since(answered) >= AT_ONCE);
+        let undrained = last.is_some_and(|last| last.undrained) && !waited || reset;
         // what announced the end, and since when it was idle, is inside TLS
         let is_hidden = live.connection.tls.is_some()
             && match last {
@@ -173,7 +178,8 @@ mod tests {
     use super::*;
     use crate::traffic::open_connection::PoolOwner;
     use intact_ledger::{
-        Connection, ConnectionBytes, ConnectionId, Exchange, Failure, Nanos, Outcome, Probes, Tls,
+        Connection, ConnectionBytes, ConnectionId, Exchange, Failure, Nanos, Outcome, Probes, Span,
+        Tls,
     };
 
     fn live(last: Option<Exchange>, is_tls: bool) -> OpenConnection {
@@ -268,5 +274,27 @@ mod tests {
         let why = |by| OpenReason::end_of(&live, &close(Some(by), Some(CloseKind::Fin), None));
         assert_eq!(why(Side::Client), OpenReason::GaveUp);
         assert_eq!(why(Side::Server), OpenReason::Broken);
+    }
+
+    #[test]
+    fn a_client_that_waits_for_the_rest_of_a_body_does_not_leave_it_unread() {
+        let mut cut = Exchange::new(1, Nanos(0));
+        cut.status = Some(200);
+        cut.body.announced = Some(1_000);
+        cut.body.read = Some(500);
+        cut.outcome = Outcome::Failed(Failure::ClientClosed);
+        cut.spans.wait = Some(Span::new(Nanos(0), Nanos(1_000_000)));
+        let why = |how, after: u64| {
+            let mut cut = cut.clone();
+            cut.end = Nanos(1_000_000 + after);
+            let mut close = close(Some(Side::Client), how, Some(ClosePoint::MidExchange));
+            close.at = cut.end;
+            OpenReason::end_of(&live(Some(cut), false), &close)
+        };
+        assert_eq!(why(Some(CloseKind::Fin), AT_ONCE), OpenReason::GaveUp);
+        assert_eq!(why(Some(CloseKind::Fin), 1_000_000), OpenReason::Undrained);
+        // unread bytes were in the socket
+        assert_eq!(why(Some(CloseKind::Rst), AT_ONCE), OpenReason::Undrained);
+        assert_eq!(why(None, AT_ONCE), OpenReason::Undrained);
     }
 }

@@ -330,11 +330,11 @@ impl Pools {
     /// was, the reason of the opening.
     pub(super) fn look_again(
         &mut self,
-        destination: usize,
+        owner: (usize, PoolOwner),
         was_busy: ConnectionId,
         waiter: PendingOpen,
     ) -> Option<OpenReason> {
-        self.look_for(destination, was_busy, waiter, Pool::idle_at)
+        self.look_for(owner, was_busy, waiter, Pool::idle_at)
     }
 
     /// The same where the server had closed it: those that were idle for as long may be closed too.
@@ -348,7 +348,7 @@ impl Pools {
         if pool.is_some_and(|pool| pool.had_idle_at(waiter.at)) {
             return None;
         }
-        self.look_for(owner.0, was_closed, waiter, Pool::newest_idle_at)
+        self.look_for(owner, was_closed, waiter, Pool::newest_idle_at)
     }
 
     /// Notes from when until when a connection that ended was idle at last.
@@ -363,15 +363,12 @@ impl Pools {
 
     fn look_for(
         &mut self,
-        destination: usize,
+        owner: (usize, PoolOwner),
         was_busy: ConnectionId,
         waiter: PendingOpen,
         idle_at: impl Fn(&Pool, Nanos) -> Option<ConnectionId>,
     ) -> Option<OpenReason> {
-        let opened = self.live.get(&waiter.connection);
-        let party = opened.map(|live| live.party);
-        let party = party.or(self.live.get(&was_busy).map(|live| live.party));
-        let pool = party.and_then(|party| self.pools.get_mut(&(destination, party)));
+        let pool = self.pools.get_mut(&owner);
         let other = pool
             .as_ref()
             .and_then(|pool| idle_at(pool, waiter.at))

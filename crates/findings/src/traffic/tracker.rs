@@ -205,6 +205,7 @@ impl Tracker {
             return (self.late_exchange(exchange), None, None);
         };
         let (id, destination) = (live.connection.id, live.destination);
+        let owner = (destination, live.party);
         let retired = live.is_retiring();
         let gap = live.carry(exchange);
         // times to the second hide how long a connection was idle
@@ -228,7 +229,7 @@ impl Tracker {
             if is_stale {
                 self.pools.wait(id, waiter);
             } else if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
-                let why = self.pools.look_again(destination, id, waiter);
+                let why = self.pools.look_again(owner, id, waiter);
                 self.correct(destination, waiter, why);
             } else if exchange.end <= waiter.at {
                 self.pools.wait(id, waiter);
@@ -285,13 +286,11 @@ impl Tracker {
                 self.correct(live.destination, first, Some(why));
                 replaced = true;
             }
+            let owner = (live.destination, live.party);
             for waiter in waiters {
-                let why = self
-                    .pools
-                    .look_again(live.destination, closed.connection, waiter);
+                let why = self.pools.look_again(owner, closed.connection, waiter);
                 self.correct(live.destination, waiter, why);
             }
-            let owner = (live.destination, live.party);
             // its response was over by then, or the client did not wait for the end of it
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             let was_over = |at| live.last.as_ref().is_some_and(|last| last.end <= at);

@@ -137,6 +137,24 @@ fn a_server_that_keeps_some_connections_is_not_one_that_keeps_none() {
 }
 
 #[test]
+fn a_server_that_keeps_connections_of_one_version_only_keeps_none_of_the_other() {
+    let mut card = closing();
+    let mut new = card.versions[0].clone();
+    (new.http, new.reused, new.says_kept) = (Protocol::Http2, Some(true), Some(true));
+    card.versions.push(new);
+    card.versions[0].connection = Some("close".to_owned());
+    card.requests = card.requests.map(|one| RequestLimit { answered: 1, ..one });
+    let facts = CheckFacts::new(&card, &waterfall(&[1, 1]));
+    assert_eq!(facts.keeps(), Some(false));
+    let verdict = "Every request of HTTP/1.1 needs a connection of its own: the server closes after each response. HTTP/2 keeps connections.";
+    assert_eq!(facts.verdict[0], verdict);
+    let finding = found(&facts, "connection-not-kept").unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(!passes(&facts, "findings.connection-not-kept == 0"));
+    assert!(found(&facts, "max-requests-low").is_none());
+}
+
+#[test]
 fn a_server_of_http_1_0_keeps_connections_on_request() {
     let mut card = closing();
     card.versions[0].response_version = Some(Protocol::Http10);

@@ -31,6 +31,25 @@ fn an_end_long_ago_is_no_reason_where_a_connection_was_there_since() {
 }
 
 #[test]
+fn an_end_that_is_recorded_late_explains_one_opening() {
+    // the client looks at the first connection, which the server closed, at its own end only
+    let mut rows = vec![opened(1, 0, Some("api.example")), exchange(1, 11, 23, 1)];
+    for (id, at) in [(2, 1000), (3, 1100), (4, 1200), (5, 1300)] {
+        rows.push(opened(id, at, Some("api.example")));
+        rows.push(exchange(id, at + 11, at + 23, 1));
+        rows.push(closed(id, at + 24, "client", "after-exchange", 1));
+    }
+    rows.push(closed(1, 600, "server", "idle", 1));
+    let found = facts(&rows);
+    let limit = &of_rule(&found, "server-closes-early")[0];
+    let one = "1 connection was opened because the server closed the last one while it was idle";
+    assert_eq!(*limit.claim, *one);
+    let others = &of_rule(&found, "new-connection-per-request")[0];
+    let three = "3 opened after the client had closed the last one right after a response";
+    assert_eq!(*others.evidence, *three);
+}
+
+#[test]
 fn a_client_that_gives_up_requests_one_after_the_other_needs_one_connection() {
     // each request is given up after 300 ms, and the close is seen 1 ms after the next opening
     let mut rows = vec![opened(0, 0, Some("api.example"))];

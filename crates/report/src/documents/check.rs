@@ -116,7 +116,12 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
         // the first sentence has the reason
         (false, _) if facts.has_stopped() => None,
         (false, _) => Headline::all_failed("of the requests: the first had no response"),
-        (true, Some(false)) => Headline::all_failed("of the requests needed a new connection"),
+        (true, Some(false)) => match facts.kept_by_version() {
+            Some((not, _)) => Headline::all_failed(format!(
+                "of the requests of HTTP/{not} needed a new connection"
+            )),
+            None => Headline::all_failed("of the requests needed a new connection"),
+        },
         (true, _) => {
             let caption = "of the time of a request, on a kept connection";
             let saved = facts.phases_ms.saved_share().filter(|share| *share > 0.0)?;
