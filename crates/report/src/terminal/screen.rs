@@ -3,7 +3,7 @@
 //!
 //! Findings give their evidence and risks up, and all remedies but the first are cut to a sentence.
 //! Of a section without room its first tables are written, or nothing. Only the first section is
-//! cut within a table.
+//! cut elsewhere.
 
 use super::painted::FAINT;
 use super::{Output, TerminalOptions, lines};
@@ -207,16 +207,18 @@ impl Screen {
         out.text
     }
 
-    /// The blocks of a section that fit into `room` lines, if not all do.
+    /// A section up to one of its tables or charts, if that fits into `room` lines and the whole
+    /// section does not.
     fn leading_blocks(&self, section: &Section, room: usize) -> Option<String> {
-        let blocks = section.of(Depth::Summary).count();
-        let parts = (1..blocks).rev().map(|most| {
+        let blocks: Vec<&Block> = section.of(Depth::Summary).collect();
+        let ends = (1..blocks.len()).rev();
+        let ends = ends.filter(|end| matches!(blocks[end - 1], Block::Table(_) | Block::Chart(_)));
+        let mut parts = ends.map(|end| {
             let mut out = Output::new(self.options);
-            out.leading_blocks(section, most);
+            out.leading_blocks(section, end);
             out.text
         });
-        let mut parts = parts.filter(|text| lines(text) >= LEAST);
-        parts.find(|text| lines(text) <= room)
+        parts.find(|text| (LEAST..=room).contains(&lines(text)))
     }
 
     /// A section if there is room for it, or its first blocks. The first one is cut if it has to
@@ -283,9 +285,10 @@ fn first_sentence(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{Case, Section, note};
+    use crate::page::{Case, Rows, Section, note};
     use crate::terminal::{Length, write};
     use intact_findings::Severity;
+    use intact_units::Quantity::Count;
 
     const OPTIONS: TerminalOptions = TerminalOptions {
         length: Length::SCREEN,
@@ -361,6 +364,26 @@ mod tests {
         let names = ["findings", "the evidence of", "\"Phases\"", "7 caveats"];
         let footer = text[text.find("--full adds").unwrap()..].replace("\n  ", " ");
         assert!(names.iter().all(|name| footer.contains(name)), "{footer}");
+    }
+
+    #[test]
+    fn a_section_without_room_keeps_its_first_table() {
+        let table = |rows: u32| {
+            let rows: Vec<u32> = (0..rows).collect();
+            let table = Rows::of(&rows).column("a", |one| Count(u64::from(*one)));
+            table.column("b", |one| Count(u64::from(*one))).table()
+        };
+        let mut page = page(1, 4, 0);
+        let two = Section::new("two", "Two tables").summary(table(6));
+        page.section(two.summary(table(40)));
+        let words = Section::new("words", "Words").summary(lines_of(6));
+        page.section(words.summary(table(40)));
+        let text = write(&page, OPTIONS);
+        assert!(text.contains("Two tables\n  a  b\n"), "{text}");
+        assert!(text.contains("lines more (--full)"), "{text}");
+        // it would end within its text
+        assert!(!text.contains("\nWords\n"), "{text}");
+        assert!(lines(&text) <= 40, "{text}");
     }
 
     #[test]
