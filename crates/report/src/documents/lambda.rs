@@ -14,7 +14,7 @@ use intact_findings::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;
-use intact_units::Quantity::{Count, Mean, Share, Time};
+use intact_units::Quantity::{Mean, Share, Time};
 use intact_units::plural::{self, counted};
 
 /// Invocations of a variant that are drawn one by one.
@@ -276,9 +276,9 @@ fn times(facts: &LambdaFacts) -> Chart {
     let population = |kind: &Kind| Population {
         name: kind.name.clone(),
         words: format!(
-            "{}, {} responses",
+            "{}, {}",
             typical(kind.latency_ms.p50, kind.latency_ms.mean),
-            Count(kind.count - kind.failed)
+            counted(kind.count - kind.failed, "response")
         ),
         tone: tone(&kind.name),
         buckets: kind.buckets.clone(),
