@@ -100,16 +100,10 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
         "versions",
         "Versions: does a second request reuse the connection?",
     )
+    // before the table, behind which a short page is cut
+    .summary(over_quic.map(alt_svc))
     .summary(table)
-    .summary(
-        over_quic
-            .map(alt_svc)
-            .into_iter()
-            .chain(refused)
-            .chain(older)
-            .chain(kept)
-            .collect::<Vec<Block>>(),
-    )
+    .summary(refused.chain(older).chain(kept).collect::<Vec<Block>>())
     .summary(survives)
 }
 
