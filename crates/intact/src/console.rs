@@ -43,8 +43,8 @@ pub(crate) fn note_lines(text: &str) {
 
 /// Columns of standard error, if it is a terminal.
 fn note_width() -> Option<usize> {
-    let (width, _) = terminal_size::terminal_size_of(io::stderr())?;
-    Some(usize::from(width.0))
+    let paper = error_paper(Length::Full);
+    paper.height.map(|_| paper.width)
 }
 
 /// Breaks lines of notes that are wider than a terminal at words. The new lines are indented, so

@@ -123,6 +123,12 @@ pub struct VariantFacts {
 }
 
 impl VariantFacts {
+    /// Its traffic, if connections were avoidable.
+    pub fn wasteful(&self) -> Option<&ObservedFacts> {
+        let observed = self.observed.as_deref();
+        observed.filter(|observed| observed.totals.avoidable > 0)
+    }
+
     /// Requests per invocation, over all kinds; absent where connections were not watched.
     pub(super) fn requests_per_invocation(&self) -> Option<f64> {
         let sums = self.kinds.iter().map(|kind| {

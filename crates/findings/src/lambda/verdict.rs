@@ -16,7 +16,8 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
     ordered.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
     let mut sentences = unlike(variants);
     if let [only] = variants {
-        sentences.extend(avoidable(only));
+        let wasteful = only.wasteful();
+        sentences.extend(wasteful.and_then(|observed| observed.verdict.first().cloned()));
     }
     sentences.extend(ordered.into_iter().map(sentence));
     for variant in variants {
@@ -50,13 +51,6 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
         }
     }
     sentences
-}
-
-/// That connections were avoidable, as `watch` says it.
-fn avoidable(variant: &VariantFacts) -> Option<String> {
-    let observed = variant.observed.as_ref()?;
-    let has_avoidable = observed.totals.avoidable > 0;
-    has_avoidable.then(|| observed.verdict.first().cloned())?
 }
 
 /// Variants that send fewer requests than the first: their times are not of the same work.

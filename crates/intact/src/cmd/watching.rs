@@ -136,7 +136,8 @@ impl Watching {
         );
         let ladders = std::mem::take(&mut self.ladders);
         self.bar.suspend(|| {
-            console::print_written(&(part.text.clone() + &ladders));
+            console::print_written(&part.text);
+            console::print_written(&ladders);
             console::note_lines(&format!("\n{}", early.next));
         });
         early.printed = Some(PrintedCard { facts, part });

@@ -15,9 +15,6 @@ use limits::{below, limits};
 use protocol::{http2, http3, tls, waterfall};
 use versions::versions;
 
-/// The name of the fact with the status of the first response.
-const FIRST_STATUS: &str = "in the first response";
-
 /// A check, as findings understand it.
 #[derive(Clone, Copy)]
 pub struct CheckRun<'a> {
@@ -55,11 +52,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     };
     let verdict: Vec<String> = facts.verdict.iter().filter(is_new).cloned().collect();
     page.verdict = sentences(&verdict);
-    page.facts = totals(facts);
-    if matches!(part, CheckPart::Rest(_)) {
-        // the first part has it
-        page.facts.retain(|fact| fact.name != FIRST_STATUS);
-    }
+    page.facts = totals(facts, part);
     page.intro = intro(facts);
     // a failed first request is the verdict itself
     let found = match target {
@@ -130,7 +123,7 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
     }
 }
 
-fn totals(facts: &CheckFacts) -> Vec<Fact> {
+fn totals(facts: &CheckFacts, part: CheckPart<'_>) -> Vec<Fact> {
     let idle = facts.idle_timeout.as_ref();
     let limit = idle.and_then(|idle| match (idle.measured_s, idle.at_least_s) {
         _ if idle.silent_s().is_some() => idle.silent_s().map(below),
@@ -139,7 +132,10 @@ fn totals(facts: &CheckFacts) -> Vec<Fact> {
     });
     let limit = limit.filter(|_| facts.keeps() == Some(true));
     let status = facts.target.as_ref().and_then(|target| target.status);
-    let status = status.map(|status| Fact::new(FIRST_STATUS, format!("status {status}")));
+    // the first part has it
+    let status = status.filter(|_| !matches!(part, CheckPart::Rest(_)));
+    let status =
+        status.map(|status| Fact::new("in the first response", format!("status {status}")));
     [
         limit.map(|limit| Fact::new("idle limit of a connection", limit)),
         Some(Fact::counted(facts.requests.total, "request")),

@@ -109,11 +109,7 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
             Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption)
         }
         None => match facts.variants.as_slice() {
-            [only] => {
-                let observed = only.observed.as_ref()?;
-                let has_avoidable = observed.totals.avoidable > 0;
-                has_avoidable.then(|| traffic::headline(observed))?
-            }
+            [only] => only.wasteful().and_then(traffic::headline),
             _ => None,
         },
     }

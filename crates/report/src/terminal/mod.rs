@@ -125,7 +125,7 @@ fn of_tone(tone: Tone) -> Style {
 
 /// The page. Its verdict comes again at the end if the page is longer than the terminal.
 pub fn write(page: &Page<'_>, options: TerminalOptions) -> String {
-    let (mut text, left_out) = within(page, options, screen::FOOTER);
+    let (mut text, left_out) = within(page, options, titled(page, options), screen::FOOTER);
     text.push_str(&screen::footer(&left_out, options));
     let is_longer = options.height.is_some_and(|height| lines(&text) >= height);
     if is_longer {
@@ -144,20 +144,35 @@ pub struct FirstPart {
 
 /// The first part of a page, of which the rest follows.
 pub fn write_first(page: &Page<'_>, options: TerminalOptions) -> FirstPart {
-    let (text, left_out) = within(page, options, 0);
+    let (text, left_out) = within(page, options, titled(page, options), 0);
     FirstPart { text, left_out }
 }
 
-/// The page within its length without `footer` lines, and what it has no room for.
-fn within(page: &Page<'_>, options: TerminalOptions, footer: usize) -> (String, LeftOut) {
-    let options = options.before(&page.requirements);
-    let text = in_full(page, options);
-    let Some(most) = options.length.exceeded_by(&text) else {
-        return (text, LeftOut::default());
-    };
+/// The title of a page.
+fn titled(page: &Page<'_>, options: TerminalOptions) -> String {
     let mut out = Output::new(options);
     out.title(page);
-    screen::shortened(page, options, out.text, most.saturating_sub(footer))
+    out.text
+}
+
+/// The page below `title`, within its length without `footer` lines, and what it has no room for.
+fn within(
+    page: &Page<'_>,
+    options: TerminalOptions,
+    title: String,
+    footer: usize,
+) -> (String, LeftOut) {
+    let options = options.before(&page.requirements);
+    let mut out = Output::new(options);
+    out.text.push_str(&title);
+    if !page.verdict.is_empty() {
+        out.blank_line();
+    }
+    out.body(page);
+    match options.length.exceeded_by(&out.text) {
+        Some(most) => screen::shortened(page, options, title, most.saturating_sub(footer)),
+        None => (out.text, LeftOut::default()),
+    }
 }
 
 /// The first sentence of the verdict, at the end of a long page.
@@ -170,16 +185,6 @@ fn verdict_again(page: &Page<'_>, options: TerminalOptions) -> String {
     out.text
 }
 
-fn in_full(page: &Page<'_>, options: TerminalOptions) -> String {
-    let mut out = Output::new(options);
-    out.title(page);
-    if !page.verdict.is_empty() {
-        out.blank_line();
-    }
-    out.body(page);
-    out.text
-}
-
 fn lines(text: &str) -> usize {
     text.lines().count()
 }
@@ -189,16 +194,7 @@ pub fn write_rest(page: &Page<'_>, options: TerminalOptions, first: &FirstPart) 
     let mut out = Output::new(options);
     out.blank_line();
     out.facts(page);
-    let title = out.text.clone();
-    if !page.verdict.is_empty() {
-        out.blank_line();
-    }
-    out.body(page);
-    let length = options.before(&page.requirements).length;
-    let (mut text, left_out) = match length.exceeded_by(&out.text) {
-        Some(most) => screen::shortened(page, options, title, most.saturating_sub(screen::FOOTER)),
-        None => (out.text, LeftOut::default()),
-    };
+    let (mut text, left_out) = within(page, options, out.text, screen::FOOTER);
     let left_out = left_out.after(&first.left_out);
     text.push_str(&screen::footer(&left_out, options));
     let is_longer = |height| lines(&first.text) + lines(&text) >= height;

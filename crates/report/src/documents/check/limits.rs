@@ -109,7 +109,8 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
     let race = race.map(|race| {
         let mut attempts: Vec<&RaceAttempt> = race.attempts.iter().collect();
         attempts.sort_by(|a, b| a.idle_s.total_cmp(&b.idle_s));
-        let groups = attempts.chunk_by(|a, b| timing(race, a) == timing(race, b) && is_equal(a, b));
+        let result = |one: &RaceAttempt| (timing(race, one), one.answered, one.sent, one.failed);
+        let groups = attempts.chunk_by(|a, b| result(a) == result(b));
         groups
             .map(|group| equal_attempts(race, group))
             .collect::<Vec<Block>>()
@@ -150,11 +151,6 @@ fn http3_limits(seen: &Http3Facts, is_shown: bool) -> Vec<Limit> {
         rows.push((name, announced, Cell::from("not observed"), String::new()));
     }
     rows
-}
-
-/// Whether two requests around the idle limit had the same result.
-fn is_equal(a: &RaceAttempt, b: &RaceAttempt) -> bool {
-    (a.answered, a.sent, a.failed) == (b.answered, b.sent, b.failed)
 }
 
 /// When a request was sent, relative to the idle limit.
