@@ -1,8 +1,8 @@
-//! What a check found out about a server: figures of the card, sentences, advice with numbers and
-//! the names of client options.
+//! What a check found out about a server: figures of the profile, sentences, advice with numbers
+//! and the names of client options.
 //!
-//! From the card and the events that the probes caused, the same for a live check and for a stored
-//! one. Must not guess: where a wait reached its limit the figure is a lower bound, and where a
+//! From the profile and the events that the probes caused, the same for a live check and for a
+//! stored one. Must not guess: where a wait reached its limit the figure is a lower bound, and where a
 //! probe did not run there is none.
 
 mod clients;
@@ -161,49 +161,49 @@ embeds!(CheckFacts, counts: TrafficCounts);
 
 impl CheckFacts {
     /// Works the facts out, from all that the probes caused.
-    pub fn new(card: &ServerProfile, rows: &[Row]) -> CheckFacts {
+    pub fn new(profile: &ServerProfile, rows: &[Row]) -> CheckFacts {
         let mut tally = Tally::new();
         for row in rows {
             tally.record(row.as_event());
         }
-        CheckFacts::of(card, &tally, rows)
+        CheckFacts::of(profile, &tally, rows)
     }
 
     /// Works the facts out where counts were kept apart: of the rows only those of the waterfall
     /// are needed then.
-    pub fn of(card: &ServerProfile, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
-        let mut without = WithoutOutages::of(card);
-        let kept = KeptConnections::of(card, waterfall);
-        let error_close = kept_connections::without_other_ends(&mut without.card, kept);
-        let card = &without.card;
+    pub fn of(profile: &ServerProfile, tally: &Tally, waterfall: &[Row]) -> CheckFacts {
+        let mut without = WithoutOutages::of(profile);
+        let kept = KeptConnections::of(profile, waterfall);
+        let error_close = kept_connections::without_other_ends(&mut without.profile, kept);
+        let profile = &without.profile;
         let mut facts = CheckFacts {
             verdict: Vec::new(),
-            target: card.contact.as_ref().map(Target::of),
-            names: card.names.as_ref().map(NamesFacts::of),
-            versions: card.versions.iter().map(VersionFacts::of).collect(),
-            tls: card.tls.iter().map(TlsFacts::of).collect(),
-            tls_older: card.old_tls.iter().map(OldTls::of).collect(),
-            resumption: card.tls.iter().filter_map(Resumption::of).collect(),
+            target: profile.contact.as_ref().map(Target::of),
+            names: profile.names.as_ref().map(NamesFacts::of),
+            versions: profile.versions.iter().map(VersionFacts::of).collect(),
+            tls: profile.tls.iter().map(TlsFacts::of).collect(),
+            tls_older: profile.old_tls.iter().map(OldTls::of).collect(),
+            resumption: profile.tls.iter().filter_map(Resumption::of).collect(),
             phases_ms: FreshVsReused::of(waterfall),
             kept_connections: kept,
             error_close,
-            idle_timeout: card
+            idle_timeout: profile
                 .idle
                 .as_ref()
-                .map(|idle| IdleTimeout::of(idle, card.race.as_ref())),
-            max_requests: card.requests.as_ref().map(MaxRequests::of),
-            race: card.race.as_ref().map(RaceFacts::of),
-            idle_under_load: card.idle_under_load.as_ref().map(HeldFacts::of),
-            max_age: card.age.as_ref().map(MaxAgeFacts::of),
-            outages: card.outages.iter().map(OutageFacts::of).collect(),
-            drain: card.drain.as_ref().map(DrainFacts::of),
-            methods: card.methods.iter().map(MethodFacts::of).collect(),
-            http2: card.h2.as_ref().map(Http2Facts::of),
-            http3: card.h3.as_ref().map(Http3Facts::of),
-            state: card.state.clone(),
+                .map(|idle| IdleTimeout::of(idle, profile.race.as_ref())),
+            max_requests: profile.requests.as_ref().map(MaxRequests::of),
+            race: profile.race.as_ref().map(RaceFacts::of),
+            idle_under_load: profile.idle_under_load.as_ref().map(HeldFacts::of),
+            max_age: profile.age.as_ref().map(MaxAgeFacts::of),
+            outages: profile.outages.iter().map(OutageFacts::of).collect(),
+            drain: profile.drain.as_ref().map(DrainFacts::of),
+            methods: profile.methods.iter().map(MethodFacts::of).collect(),
+            http2: profile.h2.as_ref().map(Http2Facts::of),
+            http3: profile.h3.as_ref().map(Http3Facts::of),
+            state: profile.state.clone(),
             settings: Vec::new(),
             counts: counts(tally),
-            skipped: card.skipped.clone(),
+            skipped: profile.skipped.clone(),
             findings: Vec::new(),
             caveats: tally.caveats.clone(),
             errors: ErrorResponses::default(),
@@ -214,7 +214,7 @@ impl CheckFacts {
         if let Some(max) = &mut facts.max_requests {
             max.server_stopped = without.requests;
         }
-        facts.errors = errors(card, &facts.requests);
+        facts.errors = errors(profile, &facts.requests);
         facts.settings = facts
             .safe_idle_s()
             // the clients in the list use no HTTP/3
@@ -338,14 +338,14 @@ fn counts(tally: &Tally) -> TrafficCounts {
 
 /// The errors among the responses to the URL. The probe of methods asks for other responses on
 /// purpose.
-fn errors(card: &ServerProfile, requests: &Requests) -> ErrorResponses {
+fn errors(profile: &ServerProfile, requests: &Requests) -> ErrorResponses {
     let mut status = requests.status.clone();
-    for tried in card.methods.iter().filter(|one| one.outcome.is_ok()) {
+    for tried in profile.methods.iter().filter(|one| one.outcome.is_ok()) {
         if let Some(count) = tried.status.and_then(|one| status.get_mut(&one)) {
             *count = count.saturating_sub(1);
         }
     }
-    let expected = card.contact.as_ref().and_then(|contact| contact.expect);
+    let expected = profile.contact.as_ref().and_then(|contact| contact.expect);
     ErrorResponses::among(&status, expected)
 }
 

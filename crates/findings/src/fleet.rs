@@ -1,5 +1,5 @@
-//! What a campaign shows in addition to its benches: workers that stand out, and the cards of its
-//! checks put together.
+//! What a campaign shows in addition to its benches: workers that stand out, and the profiles of
+//! its checks put together.
 
 mod campaign;
 mod check_groups;

@@ -95,8 +95,8 @@ impl Rule {
     }
 
     /// The findings so far; can be called repeatedly.
-    pub(crate) fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        self.fold.findings(bill)
+    pub(crate) fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        self.fold.findings(attribution)
     }
 }
 
@@ -108,13 +108,13 @@ trait Fold: Send {
     }
 
     /// See [`Rule::findings`].
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding>;
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding>;
 }
 
 /// A rule that concludes from the tracker's counts alone.
 impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        self(bill)
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        self(attribution)
     }
 }
 

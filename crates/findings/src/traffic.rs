@@ -1,12 +1,8 @@
 //! What `watch`, `audit` and every other observer found out, from the events as they come: totals,
 //! destinations, findings.
 //!
-//! ```text
-//! let mut observed = Observed::new(&run);     // a intact_ledger::Sink: feed it live, or replay a stored ledger
-//! observed.record(Event::Opened(&connection));
-//! let facts = observed.facts();               // at any time; a live view calls it as often as it likes
-//! ```
-//! One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed`
+//! [`TrafficAnalysis`] is a [`Sink`]: feed it live, or replay a stored ledger. Its facts can be read
+//! at any time. One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed`
 //! after it, and events roughly in the order of their ends. Observing gives no causal interval:
 //! only experiments do.
 
@@ -60,7 +56,7 @@ use std::time::Duration;
 
 /// A fold over the events of a run.
 pub struct TrafficAnalysis {
-    books: Tracker,
+    tracker: Tracker,
     rules: Vec<Rule>,
     timeline: Timeline,
     over_time: OverTime,
@@ -71,7 +67,7 @@ impl TrafficAnalysis {
     /// An observer that has seen nothing yet.
     pub fn new(run: &Run) -> TrafficAnalysis {
         TrafficAnalysis {
-            books: Tracker::new(run),
+            tracker: Tracker::new(run),
             rules: rules::all(),
             timeline: Timeline::of_destinations(run.vantage),
             over_time: OverTime::new(run.durations_seen),
@@ -81,9 +77,9 @@ impl TrafficAnalysis {
 
     /// What was found out so far.
     pub fn facts(&self) -> ObservedFacts {
-        let mut facts = ObservedFacts::new(&self.books, &self.rules);
+        let mut facts = ObservedFacts::new(&self.tracker, &self.rules);
         // a program under watch is judged as a whole first
-        let place = usize::from(self.books.run().producer == Producer::Watch);
+        let place = usize::from(self.tracker.run().producer == Producer::Watch);
         let sentences = self
             .changes()
             .iter()
@@ -96,16 +92,16 @@ impl TrafficAnalysis {
     /// The idle times before connections were used again, the requests, and the time up to the last
     /// event.
     pub fn idle_gaps(&self) -> (Histogram, u64, Duration) {
-        let all = &self.books.destinations.all;
+        let all = &self.tracker.destinations.all;
         let gaps = all.detail.as_ref().map(|detail| detail.gaps.clone());
-        let length = Duration::from_nanos(self.books.now.0);
+        let length = Duration::from_nanos(self.tracker.now.0);
         (gaps.unwrap_or_default(), all.requests, length)
     }
 
     /// The lasting changes of reuse or of latency, those of reuse first, then by size.
     pub fn changes(&self) -> Vec<LevelShift> {
-        let needed = self.books.needed().iter().sum();
-        LevelShift::find(&self.batches, self.books.run(), needed)
+        let needed = self.tracker.needed().iter().sum();
+        LevelShift::find(&self.batches, self.tracker.run(), needed)
     }
 }
 
@@ -123,28 +119,28 @@ impl Sink for TrafficAnalysis {
             }
             _ => {}
         }
-        let books = &mut self.books;
+        let tracker = &mut self.tracker;
         let closed;
         let context = match event {
             Event::Opened(connection) => {
-                let id = books.opened(connection);
-                books.context(id)
+                let id = tracker.opened(connection);
+                tracker.context(id)
             }
             Event::Revised(connection) => {
-                let id = books.revised(connection);
-                books.context(id)
+                let id = tracker.revised(connection);
+                tracker.context(id)
             }
             Event::Exchange(exchange) => {
-                let (destination, id, gap) = books.exchange(exchange);
+                let (destination, id, gap) = tracker.exchange(exchange);
                 Context {
                     destination: Some(destination),
-                    live: id.and_then(|id| books.live(id)),
+                    live: id.and_then(|id| tracker.live(id)),
                     gap,
                     ..Context::default()
                 }
             }
             Event::Closed(end) => {
-                closed = books.closed(end);
+                closed = tracker.closed(end);
                 Context {
                     destination: closed.map(|live| live.destination),
                     live: closed,
@@ -152,15 +148,15 @@ impl Sink for TrafficAnalysis {
                 }
             }
             Event::Lookup(lookup) => {
-                books.lookup(lookup);
+                tracker.lookup(lookup);
                 Context::default()
             }
             Event::Sockets(sockets) => {
-                books.sockets(*sockets);
+                tracker.sockets(*sockets);
                 Context::default()
             }
             Event::Caveat(caveat) => {
-                books.caveat(caveat);
+                tracker.caveat(caveat);
                 Context::default()
             }
             Event::Round(_) | Event::Invocation(_) | Event::Fault(_) => Context::default(),

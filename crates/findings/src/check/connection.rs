@@ -31,7 +31,7 @@ pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
     }
     let errors = &facts.errors;
     if errors.is_all() {
-        // without counts: the card is printed before the limits are measured, and the sentence
+        // without counts: the profile is printed before the limits are measured, and the sentence
         // stays the same
         return vec![errors.only_errors(None, "this profile describes an error page") + "."];
     }

@@ -280,11 +280,11 @@ mod tests {
                 rows.push(Row::Exchange(Box::new(one)));
             }
         }
-        let card = ServerProfile {
+        let profile = ServerProfile {
             contact: Some(crate::check::responded()),
             ..ServerProfile::default()
         };
-        let facts = CheckFacts::new(&card, &rows);
+        let facts = CheckFacts::new(&profile, &rows);
         assert_eq!(facts.phases_ms.cold("total").map(|few| few.count), Some(5));
         assert_eq!(facts.phases_ms.warm("total").map(|few| few.count), Some(10));
         let median = &facts.phases_ms.median_request;

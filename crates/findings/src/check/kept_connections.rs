@@ -41,13 +41,13 @@ pub struct ErrorCloseFacts {
 impl KeptConnections {
     /// Counts the connections of the waterfall (`rows`) and of the versions. `None` if none
     /// responded.
-    pub(super) fn of(card: &ServerProfile, rows: &[Row]) -> Option<KeptConnections> {
-        let http = card
+    pub(super) fn of(profile: &ServerProfile, rows: &[Row]) -> Option<KeptConnections> {
+        let http = profile
             .requests
             .as_ref()
             .map_or(Protocol::Http11, |one| one.http);
-        let is_counted = |one: &&VersionResult| one.http == http && !is_error(card, one.status);
-        let versions = card.versions.iter().filter(is_counted);
+        let is_counted = |one: &&VersionResult| one.http == http && !is_error(profile, one.status);
+        let versions = profile.versions.iter().filter(is_counted);
         let versions: Vec<(&VersionResult, bool)> = versions
             .filter_map(|one| Some((one, one.reused?)))
             .collect();
@@ -56,10 +56,10 @@ impl KeptConnections {
             let Some(id) = exchange.connection else {
                 continue;
             };
-            let first_is_error = is_error(card, exchange.status);
+            let first_is_error = is_error(profile, exchange.status);
             waterfall.entry(id).or_insert((0, first_is_error)).0 += 1;
         }
-        let mut skipped = card.skipped.iter();
+        let mut skipped = profile.skipped.iter();
         if skipped.any(|one| one.cut_off && one.probe == super::WATERFALL_PROBE) {
             // the last connection may have ended with the probe
             waterfall.pop_last();
@@ -86,8 +86,8 @@ impl KeptConnections {
     }
 }
 
-fn is_error(card: &ServerProfile, status: Option<u16>) -> bool {
-    let expected = card.contact.as_ref().and_then(|contact| contact.expect);
+fn is_error(profile: &ServerProfile, status: Option<u16>) -> bool {
+    let expected = profile.contact.as_ref().and_then(|contact| contact.expect);
     status.is_some_and(|status| ExpectedStatus::is_error(expected, status))
 }
 
@@ -101,14 +101,14 @@ fn in_waterfall(row: &Row) -> Option<&Exchange> {
     }
 }
 
-/// Removes the ends that are no limits from the card. Returns the first error response after which
-/// the server closed, if any.
+/// Removes the ends that are no limits from the profile. Returns the first error response after
+/// which the server closed, if any.
 pub(super) fn without_other_ends(
-    card: &mut ServerProfile,
+    profile: &mut ServerProfile,
     kept: Option<KeptConnections>,
 ) -> Option<ErrorCloseFacts> {
     let is_partial = kept.is_some_and(KeptConnections::is_partial);
-    let expected = card.contact.as_ref().and_then(|contact| contact.expect);
+    let expected = profile.contact.as_ref().and_then(|contact| contact.expect);
     let mut errors: Vec<ErrorClose> = Vec::new();
     let mut is_with_error = |ended: Option<Ended>| {
         let error = ended.and_then(|ended| ended.error);
@@ -119,28 +119,28 @@ pub(super) fn without_other_ends(
     let is_at_once =
         |one: &IdleWait| is_partial && one.ended.is_some() && one.span.nanos() < AT_ONCE;
     // a client closes after bytes of no response, whatever the server's limit
-    let has_excess = card.versions.iter().any(|one| one.excess.is_some());
+    let has_excess = profile.versions.iter().any(|one| one.excess.is_some());
     let is_closed_at_first =
         |responses: u32, announced: bool| responses == 1 && is_partial && announced;
-    card.requests = card.requests.take().filter(|one| {
+    profile.requests = profile.requests.take().filter(|one| {
         let is_excess = has_excess && one.answered == 1;
         let is_first = is_excess || is_closed_at_first(one.answered, one.last_announced);
         !is_with_error(one.ended) && !is_first
     });
-    if let Some(idle) = &mut card.idle {
+    if let Some(idle) = &mut profile.idle {
         let mut is_limit = |one: &IdleWait| !is_with_error(one.ended) && !is_at_once(one);
         idle.samples.retain(&mut is_limit);
         idle.between = idle.between.filter(&mut is_limit);
     }
-    if let Some(race) = &mut card.race {
+    if let Some(race) = &mut profile.race {
         race.attempts.retain(|one| !is_with_error(one.ended));
     }
-    if let Some(held) = &mut card.idle_under_load {
+    if let Some(held) = &mut profile.idle_under_load {
         held.waited = held
             .waited
             .filter(|one| !is_with_error(one.ended) && !is_at_once(one));
     }
-    card.age = card.age.filter(|one| {
+    profile.age = profile.age.filter(|one| {
         let is_first = is_closed_at_first(one.answered, one.last_announced);
         !is_with_error(one.ended) && !is_first
     });

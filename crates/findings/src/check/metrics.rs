@@ -212,7 +212,7 @@ mod tests {
 
     /// A check whose server responded, and in which the idle limits were not probed.
     fn facts(why: &str, cut_off: bool) -> CheckFacts {
-        let card = ServerProfile {
+        let profile = ServerProfile {
             contact: Some(crate::check::responded()),
             skipped: vec![Skipped {
                 probe: "idle limits".to_owned(),
@@ -221,7 +221,7 @@ mod tests {
             }],
             ..ServerProfile::default()
         };
-        CheckFacts::of(&card, &Tally::new(), &[])
+        CheckFacts::of(&profile, &Tally::new(), &[])
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl OutageFacts {
 
 /// What an outage explains, as bounds.
 pub(super) struct WithoutOutages {
-    pub(super) card: ServerProfile,
+    pub(super) profile: ServerProfile,
     /// Whether the end of the connection that carried the requests was one of an outage.
     pub(super) requests: bool,
     /// Whether the end of an idle connection was.
@@ -64,12 +64,12 @@ pub(super) struct WithoutOutages {
 }
 
 impl WithoutOutages {
-    pub(super) fn of(card: &ServerProfile) -> WithoutOutages {
-        let mut card = card.clone();
-        let outages = std::mem::take(&mut card.outages);
+    pub(super) fn of(profile: &ServerProfile) -> WithoutOutages {
+        let mut profile = profile.clone();
+        let outages = std::mem::take(&mut profile.outages);
         let is_covered = |at| outages.iter().any(|outage| outage.covers(at));
         let mut requests = false;
-        if let Some(tried) = &mut card.requests {
+        if let Some(tried) = &mut profile.requests {
             let is_over = tried.ended.is_some() || tried.failed.is_some();
             requests = is_over
                 && !tried.last_announced
@@ -85,22 +85,22 @@ impl WithoutOutages {
                 is_cut = true;
             }
         };
-        if let Some(idle) = &mut card.idle {
+        if let Some(idle) = &mut profile.idle {
             idle.samples.iter_mut().for_each(&mut open);
             idle.between.iter_mut().for_each(&mut open);
             idle.before_first.iter_mut().for_each(&mut open);
         }
-        if let Some(held) = &mut card.idle_under_load {
+        if let Some(held) = &mut profile.idle_under_load {
             held.waited.iter_mut().for_each(&mut open);
         }
-        if let Some(age) = &mut card.age
+        if let Some(age) = &mut profile.age
             && is_covered(age.span.end)
         {
             age.ended = None;
         }
-        card.outages = outages;
+        profile.outages = outages;
         WithoutOutages {
-            card,
+            profile,
             requests,
             idle: is_cut,
         }

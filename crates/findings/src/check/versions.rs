@@ -1,4 +1,5 @@
-//! The card's plain parts in the units of a report: target, names, versions, TLS, methods, HTTP/2.
+//! The profile's plain parts in the units of a report: target, names, versions, TLS, methods,
+//! HTTP/2.
 
 use super::limits::{CloseFacts, silent_s, split};
 use intact_ledger::server_profile::{

@@ -1,14 +1,14 @@
-//! Many cards of one server from one place, put together: what they agree in, and how far they
+//! Many profiles of one server from one place, put together: what they agree in, and how far they
 //! differ.
 //!
-//! A fold: of each card only its figures are kept.
+//! A fold: of each profile only its figures are kept.
 
 use crate::check::CheckFacts;
 use crate::finding::Severity;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Takes cards, one after the other.
+/// Takes profiles, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileMerge {
     count: u64,
@@ -28,12 +28,13 @@ pub struct ProfileMerge {
     skipped: BTreeMap<(String, String), u64>,
 }
 
-/// What many cards say together.
+/// What many profiles say together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardsFacts {
     /// Checks with a result.
-    pub cards: u64,
+    #[serde(rename = "cards")]
+    pub profiles: u64,
     /// Those whose first request was answered.
     pub answered: u64,
     /// How the first request of the others failed, by kind.
@@ -60,11 +61,11 @@ pub struct CardsFacts {
     pub reused_ms: Option<Spread>,
     /// What stands out, the worst first.
     pub findings: Vec<CommonFinding>,
-    /// Probes that did not run, with the reason and the number of cards.
+    /// Probes that did not run, with the reason and the number of profiles.
     pub skipped: Vec<(String, String, u64)>,
 }
 
-/// A figure over the cards that have it.
+/// A figure over the profiles that have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
@@ -74,11 +75,12 @@ pub struct Spread {
     pub median: f64,
     /// The largest.
     pub max: f64,
-    /// How many cards have it.
-    pub cards: u64,
+    /// How many profiles have it.
+    #[serde(rename = "cards")]
+    pub profiles: u64,
 }
 
-/// A finding of some cards.
+/// A finding of some profiles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommonFinding {
@@ -86,8 +88,9 @@ pub struct CommonFinding {
     pub rule: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// How many cards have it.
-    pub cards: u64,
+    /// How many profiles have it.
+    #[serde(rename = "cards")]
+    pub profiles: u64,
     /// What one of them says.
     pub claim: String,
 }
@@ -100,13 +103,13 @@ impl Spread {
             min: *values.first()?,
             median: values[values.len() / 2],
             max: *values.last()?,
-            cards: values.len() as u64,
+            profiles: values.len() as u64,
         })
     }
 }
 
 impl ProfileMerge {
-    /// Takes a card.
+    /// Takes a profile.
     pub fn add(&mut self, facts: &CheckFacts) {
         self.count += 1;
         self.requests += facts.requests.total;
@@ -149,7 +152,7 @@ impl ProfileMerge {
     /// What they say together.
     pub fn facts(&self) -> CardsFacts {
         CardsFacts {
-            cards: self.count,
+            profiles: self.count,
             answered: self.answered,
             failed: self.failed.clone(),
             kept: self.kept,
@@ -165,17 +168,17 @@ impl ProfileMerge {
             findings: self
                 .findings
                 .iter()
-                .map(|(&(severity, rule), (cards, claim))| CommonFinding {
+                .map(|(&(severity, rule), (profiles, claim))| CommonFinding {
                     rule,
                     severity: severity.0,
-                    cards: *cards,
+                    profiles: *profiles,
                     claim: claim.clone(),
                 })
                 .collect(),
             skipped: self
                 .skipped
                 .iter()
-                .map(|((probe, why), &cards)| (probe.clone(), why.clone(), cards))
+                .map(|((probe, why), &profiles)| (probe.clone(), why.clone(), profiles))
                 .collect(),
         }
     }
@@ -187,7 +190,7 @@ mod tests {
     use intact_ledger::server_profile::{IdleLimits, IdleWait, RequestLimit, ServerProfile};
     use intact_ledger::{Nanos, Protocol, Span, Tally};
 
-    fn card(answered: u32, idle_s: u64, ended: bool) -> CheckFacts {
+    fn profile(answered: u32, idle_s: u64, ended: bool) -> CheckFacts {
         let ended = ended.then_some(intact_ledger::server_profile::Ended {
             by: None,
             how: intact_ledger::CloseKind::Fin,
@@ -195,7 +198,7 @@ mod tests {
             unsolicited_status: None,
             error: None,
         });
-        let card = ServerProfile {
+        let profile = ServerProfile {
             requests: Some(RequestLimit {
                 http: Protocol::Http11,
                 answered,
@@ -220,23 +223,27 @@ mod tests {
             }),
             ..ServerProfile::default()
         };
-        CheckFacts::of(&card, &Tally::new(), &[])
+        CheckFacts::of(&profile, &Tally::new(), &[])
     }
 
     #[test]
     fn limits_that_were_reached_stay_apart_from_lower_bounds() {
-        let mut cards = ProfileMerge::default();
-        for facts in [card(110, 5, true), card(100, 7, true), card(110, 90, false)] {
-            cards.add(&facts);
+        let mut profiles = ProfileMerge::default();
+        for facts in [
+            profile(110, 5, true),
+            profile(100, 7, true),
+            profile(110, 90, false),
+        ] {
+            profiles.add(&facts);
         }
-        let facts = cards.facts();
-        assert_eq!(facts.cards, 3);
-        let spread = |min, middle, max, cards| {
+        let facts = profiles.facts();
+        assert_eq!(facts.profiles, 3);
+        let spread = |min, middle, max, profiles| {
             Some(Spread {
                 min,
                 median: middle,
                 max,
-                cards,
+                profiles,
             })
         };
         assert_eq!(facts.idle_timeout_s, spread(5.0, 7.0, 7.0, 2));
@@ -250,6 +257,6 @@ mod tests {
     #[test]
     fn nothing_is_said_of_no_cards() {
         let facts = ProfileMerge::default().facts();
-        assert_eq!((facts.cards, facts.idle_timeout_s), (0, None));
+        assert_eq!((facts.profiles, facts.idle_timeout_s), (0, None));
     }
 }

@@ -93,7 +93,7 @@ impl ClaimedOpenings<'_> {
 /// The avoidable setups that no rule has claimed yet.
 #[derive(Debug)]
 pub struct Attribution<'a> {
-    books: &'a Tracker,
+    tracker: &'a Tracker,
     needed: Vec<u64>,
     left: Vec<u64>,
     /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
@@ -105,9 +105,9 @@ pub struct Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
-    pub(crate) fn new(books: &'a Tracker) -> Attribution<'a> {
-        let needed = books.needed();
-        let counts = books.destinations.counts.iter();
+    pub(crate) fn new(tracker: &'a Tracker) -> Attribution<'a> {
+        let needed = tracker.needed();
+        let counts = tracker.destinations.counts.iter();
         let left: Vec<u64> = (counts.clone().zip(&needed))
             .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
             .collect();
@@ -116,7 +116,7 @@ impl<'a> Attribution<'a> {
             counts.setup_waited.saturating_sub(avoidable as u64)
         });
         Attribution {
-            books,
+            tracker,
             waited: waited.collect(),
             needed,
             left,
@@ -125,16 +125,16 @@ impl<'a> Attribution<'a> {
         }
     }
 
-    /// The books.
-    pub fn books(&self) -> &'a Tracker {
-        self.books
+    /// The tracker.
+    pub fn tracker(&self) -> &'a Tracker {
+        self.tracker
     }
 
     /// The destinations: index, name, counts.
     pub fn destinations(&self) -> impl Iterator<Item = (usize, String, &'a Counts)> + use<'a> {
-        let books = self.books;
-        let names = books.destinations.keys.iter().map(|place| place.name());
-        let counts = names.zip(&books.destinations.counts).enumerate();
+        let tracker = self.tracker;
+        let names = tracker.destinations.keys.iter().map(|place| place.name());
+        let counts = names.zip(&tracker.destinations.counts).enumerate();
         counts.map(|(at, (name, counts))| (at, name, counts))
     }
 
@@ -151,7 +151,7 @@ impl<'a> Attribution<'a> {
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
     /// the most frequent first.
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
-        let whys = self.books.destinations.counts[destination].why.iter();
+        let whys = self.tracker.destinations.counts[destination].why.iter();
         let mut found: Vec<(u64, OpenReason)> = whys
             .filter(|(why, openings)| {
                 !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0
@@ -187,19 +187,19 @@ impl<'a> Attribution<'a> {
 
     /// A rule has spoken of every opening at this destination.
     pub(super) fn explain_all(&mut self, destination: usize) {
-        let reasons = self.books.destinations.counts[destination].why.keys();
+        let reasons = self.tracker.destinations.counts[destination].why.keys();
         let all = reasons.map(|why| (destination, *why));
         self.explained.extend(all);
     }
 
     /// What a person calls a destination.
     pub fn name(&self, destination: usize) -> String {
-        self.books.destinations.keys[destination].name()
+        self.tracker.destinations.keys[destination].name()
     }
 
     /// The counts of a destination.
     pub fn counts(&self, destination: usize) -> &'a Counts {
-        &self.books.destinations.counts[destination]
+        &self.tracker.destinations.counts[destination]
     }
 
     /// The client of most connections to a destination, if it is recognised.
@@ -211,7 +211,7 @@ impl<'a> Attribution<'a> {
     pub fn claim(&mut self, destination: usize, connections: u64) -> Claim {
         let connections = connections.min(self.left[destination]);
         self.left[destination] -= connections;
-        let counts = &self.books.destinations.counts[destination];
+        let counts = &self.tracker.destinations.counts[destination];
         let cost_ms = cost_ms(counts, connections);
         Claim {
             connections,

@@ -50,8 +50,8 @@ impl Fold for BodyNotDrained {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(OpenReason::Undrained, 1);
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = attribution.claim_by(OpenReason::Undrained, 1);
         let found = claims.iter().map(|one| {
             let evidence = match self.examples.get(&one.destination) {
                 Some(Example { bytes, what }) => match *bytes {

@@ -19,15 +19,15 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (destination, name, counts) in bill.destinations() {
-        let left = bill.left(destination);
+    for (destination, name, counts) in attribution.destinations() {
+        let left = attribution.left(destination);
         if left < LEAST || counts.grpc_calls == 0 || counts.grpc_first * 2 < counts.grpc_calls {
             continue;
         }
-        let claim = bill.claim(destination, left);
-        bill.explain_all(destination);
+        let claim = attribution.claim(destination, left);
+        attribution.explain_all(destination);
         let said = statement!(
             "{first} of {calls} were the first on their connection",
             first = Value::Number(counts.grpc_first),
@@ -36,7 +36,7 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         let evidence = claim.statement().and(statement!(
             "{opened} opened, {needed} needed",
             opened = connections(counts.opened),
-            needed = Value::Number(bill.needed(destination))
+            needed = Value::Number(attribution.needed(destination))
         ));
         let finding = Finding::by(&DOC, claim.severity(), name, said, evidence).costing(claim);
         findings.push(finding);

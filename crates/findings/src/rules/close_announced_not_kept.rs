@@ -43,8 +43,8 @@ impl Fold for CloseAnnouncedNotKept {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(OpenReason::NotKept, 1);
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = attribution.claim_by(OpenReason::NotKept, 1);
         let found = claims.iter().map(|one| {
             let (closes, latest) = self.seen.get(&one.destination).copied().unwrap_or_default();
             let mut evidence = match one.counts.announced_timeout_s {

@@ -63,7 +63,7 @@ impl Fold for ClosedBeforeResponse {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let found = self.seen.iter().map(|(&destination, seen)| {
             let severity = if seen.unsafe_to_repeat > 0 {
                 Severity::Error
@@ -84,7 +84,7 @@ impl Fold for ClosedBeforeResponse {
                     not_idempotent = Value::Number(seen.unsafe_to_repeat)
                 ));
             }
-            Finding::by(&DOC, severity, bill.name(destination), said, evidence)
+            Finding::by(&DOC, severity, attribution.name(destination), said, evidence)
         });
         found.collect()
     }

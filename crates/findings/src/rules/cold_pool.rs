@@ -116,11 +116,11 @@ impl ColdPool {
 impl Fold for ColdPool {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         if let (Event::Exchange(exchange), Some(live)) = (event, context.live) {
-            self.take(exchange, (live.destination, live.party));
+            self.take(exchange, (live.destination, live.owner));
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut all = self.seen.clone();
         for ((destination, _), pool) in &self.pools {
             if let Some(burst) = &pool.burst {
@@ -129,7 +129,7 @@ impl Fold for ColdPool {
         }
         let mut findings = Vec::new();
         for (destination, seen) in all {
-            let counts = bill.counts(destination);
+            let counts = attribution.counts(destination);
             // a client that keeps no connection has none to open ahead
             let keeps_none = counts.reused == 0;
             if seen.bursts == 0 || keeps_none || counts.is_coarse || counts.timed == 0 {
@@ -151,8 +151,8 @@ impl Fold for ColdPool {
                 "{setup_each} of setup each",
                 setup_each = nanos(seen.waited as f64 / seen.count as f64)
             );
-            let claim = bill.claim_wait(destination, seen.waited);
-            let name = bill.name(destination);
+            let claim = attribution.claim_wait(destination, seen.waited);
+            let name = attribution.name(destination);
             findings.push(Finding::by(&DOC, severity, name, said, evidence).costing(claim));
         }
         findings

@@ -31,16 +31,16 @@ const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for respons
 /// What helps where the error responses announce the end.
 pub(crate) const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let mut found = after_errors(bill);
-    found.extend(announced(bill));
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut found = after_errors(attribution);
+    found.extend(announced(attribution));
     found
 }
 
 /// The server ends connections with error responses: neither its limits nor the client are the
 /// cause.
-fn after_errors(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let claims = bill.claim_by(OpenReason::AfterError, 1);
+fn after_errors(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::AfterError, 1);
     let found = claims.iter().map(|one| {
         let said = statement!(
             "the server ends connections with error responses: {announcements} led to a new connection",
@@ -53,13 +53,13 @@ fn after_errors(bill: &mut Attribution<'_>) -> Vec<Finding> {
     found.collect()
 }
 
-fn announced(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn announced(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let sides = [
         (OpenReason::ClientAnnounced, "client"),
         (OpenReason::ServerAnnouncedAtOnce, "server"),
     ];
     let found = sides.into_iter().flat_map(|(why, side)| {
-        let claims = bill.claim_by(why, 1).into_iter();
+        let claims = attribution.claim_by(why, 1).into_iter();
         claims.map(move |one| {
             let announcements = Value::Count(one.openings, "announcement");
             let said = match side {

@@ -164,14 +164,14 @@ impl Fold for DeadConnectionReused {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut all = self.seen.clone();
         for silence in self.silent.values() {
             all.entry(silence.destination).or_default().add(silence);
         }
         let mut findings = Vec::new();
         for (&destination, seen) in &all {
-            if seen.connections == 0 || seen.longest < least(bill.counts(destination)) {
+            if seen.connections == 0 || seen.longest < least(attribution.counts(destination)) {
                 continue;
             }
             let said = statement!(
@@ -197,10 +197,10 @@ impl Fold for DeadConnectionReused {
                     idle = timer_nanos(idle)
                 ));
             }
-            let claim = bill.claim_lost(destination, seen.waited);
-            let name = bill.name(destination);
+            let claim = attribution.claim_lost(destination, seen.waited);
+            let name = attribution.name(destination);
             let finding = Finding::by(&DOC, Severity::Warning, name, said, evidence).costing(claim);
-            findings.push(finding.in_words_of(bill.client(destination), Remedy::CheckAlive));
+            findings.push(finding.in_words_of(attribution.client(destination), Remedy::CheckAlive));
         }
         findings
     }

@@ -24,8 +24,8 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    waits::findings(bill, &DOC, Severity::Info, |fresh, reused| {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    waits::findings(attribution, &DOC, Severity::Info, |fresh, reused| {
         (fresh - reused >= LONGER && fresh >= reused * FACTOR).then(|| statement!(
             "a new connection costs {extra} beyond its handshakes: its first response takes {fresh}, later ones {reused}",
             extra = nanos(fresh - reused),

@@ -20,9 +20,9 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (_, name, counts) in bill.destinations() {
+    for (_, name, counts) in attribution.destinations() {
         let without = counts.h2.get(&(false, false)).copied().unwrap_or(0);
         let refused = counts.h2.get(&(true, false)).copied().unwrap_or(0);
         let at_once = counts.single_at_once();

@@ -22,14 +22,14 @@ pub(super) static DOC: Doc = Doc {
 /// The remedy where the connections were set up at the same time.
 const ONE_FIRST: &str = "Make one request before the others: until its handshake ends, no client knows that the server takes several streams. If the callers have a client each, share one";
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for one in bill.claim_by(OpenReason::StreamsFree, 2) {
+    for one in attribution.claim_by(OpenReason::StreamsFree, 2) {
         let said = one.opened("though an HTTP/2 connection had free streams");
         let finding = one.finding(&DOC, said, streams(&one));
         found.push(finding.in_words_of(one.client, Remedy::ShareClient));
     }
-    for one in bill.claim_by(OpenReason::InParallel, 2) {
+    for one in attribution.claim_by(OpenReason::InParallel, 2) {
         let said = one.opened("while the first one was still being set up");
         let finding = one.finding(&DOC, said, streams(&one));
         found.push(Finding {

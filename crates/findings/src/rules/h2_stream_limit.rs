@@ -125,14 +125,14 @@ impl Fold for H2StreamLimit {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut all = self.seen.clone();
         for (destination, limit, streams) in self.open.values() {
             all.entry(*destination).or_default().add(*limit, streams);
         }
         let mut findings = Vec::new();
         for (&destination, seen) in all.iter().filter(|(_, seen)| seen.followed >= LEAST) {
-            let total = bill.counts(destination).requests;
+            let total = attribution.counts(destination).requests;
             let is_many = seen.followed as f64 >= MANY * total as f64;
             let severity = if is_many {
                 Severity::Warning
@@ -156,7 +156,13 @@ impl Fold for H2StreamLimit {
                 "{sufficient} at the same time would have carried the largest burst without waiting",
                 sufficient = Value::Count(seen.largest, "stream")
             );
-            let mut finding = Finding::by(&DOC, severity, bill.name(destination), said, evidence);
+            let mut finding = Finding::by(
+                &DOC,
+                severity,
+                attribution.name(destination),
+                said,
+                evidence,
+            );
             finding.fix = finding.fix.and(enough);
             findings.push(finding);
         }

@@ -18,9 +18,9 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (destination, name, counts) in bill.destinations() {
+    for (destination, name, counts) in attribution.destinations() {
         let (Some(limit), Some(detail)) = (server_limit(counts), &counts.detail) else {
             continue;
         };
@@ -57,7 +57,7 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
         let mut finding = Finding::by(&DOC, Severity::Warning, name, said, evidence);
         let below = statement!("below {idle_limit}", idle_limit = idle_limit);
         finding.fix = finding.fix.then(": ", below);
-        findings.push(finding.in_words_of(bill.client(destination), Remedy::ShortenIdle));
+        findings.push(finding.in_words_of(attribution.client(destination), Remedy::ShortenIdle));
     }
     findings
 }

@@ -115,7 +115,7 @@ impl Pool {
 impl Fold for LeakedConnections {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let Some(live) = context.live else { return };
-        let key = (live.destination, live.party);
+        let key = (live.destination, live.owner);
         match event {
             // a request may name another destination than the address did
             Event::Opened(connection) | Event::Revised(connection)
@@ -137,15 +137,15 @@ impl Fold for LeakedConnections {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         // without ends, a connection that carries nothing any more may be gone
-        if !bill.books().run().ends_seen {
+        if !attribution.tracker().run().ends_seen {
             return Vec::new();
         }
         let mut pools = self.pools.clone();
-        for live in bill.books().open() {
+        for live in attribution.tracker().open() {
             if let (Some(pool), Some(held)) = (
-                pools.get_mut(&(live.destination, live.party)),
+                pools.get_mut(&(live.destination, live.owner)),
                 Held::open(live),
             ) {
                 pool.held.push(held);
@@ -154,15 +154,20 @@ impl Fold for LeakedConnections {
         let mut findings = Vec::new();
         for ((destination, owner), pool) in &pools {
             let Some(leak) = pool.leak() else { continue };
-            if leak.connections >= bill.needed(*destination) + LEAST {
-                findings.push(finding(bill, *destination, *owner, &leak));
+            if leak.connections >= attribution.needed(*destination) + LEAST {
+                findings.push(finding(attribution, *destination, *owner, &leak));
             }
         }
         findings
     }
 }
 
-fn finding(bill: &Attribution<'_>, destination: usize, owner: PoolOwner, leak: &Leak) -> Finding {
+fn finding(
+    attribution: &Attribution<'_>,
+    destination: usize,
+    owner: PoolOwner,
+    leak: &Leak,
+) -> Finding {
     let severity = match owner {
         PoolOwner::Process(_) => Severity::Warning,
         PoolOwner::Address(_) | PoolOwner::Unknown => Severity::Info,
@@ -170,7 +175,7 @@ fn finding(bill: &Attribution<'_>, destination: usize, owner: PoolOwner, leak: &
     let said = statement!(
         "{held:#} held without use when another one was opened, where {needed} would do",
         held = connections(leak.connections),
-        needed = Value::Number(bill.needed(destination))
+        needed = Value::Number(attribution.needed(destination))
     );
     let mut evidence = statement!(
         "they carried nothing afterwards; the first had been idle for {longest}",
@@ -182,7 +187,7 @@ fn finding(bill: &Attribution<'_>, destination: usize, owner: PoolOwner, leak: &
             in_close_wait = Value::Number(leak.closed_by_server)
         ));
     }
-    let name = bill.name(destination);
+    let name = attribution.name(destination);
     let finding = Finding::by(&DOC, severity, name, said, evidence);
-    finding.in_words_of(bill.client(destination), Remedy::ShareClient)
+    finding.in_words_of(attribution.client(destination), Remedy::ShareClient)
 }

@@ -20,13 +20,13 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let books = bill.books();
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let tracker = attribution.tracker();
     let mut findings = Vec::new();
-    for (name, lookups) in &books.lookups.names {
+    for (name, lookups) in &tracker.lookups.names {
         let (mut carried, mut opened, mut subjects) = (0, 0, Vec::new());
-        for (destination, subject, counts) in bill.destinations() {
-            if books.destinations.is_named(destination, name) {
+        for (destination, subject, counts) in attribution.destinations() {
+            if tracker.destinations.is_named(destination, name) {
                 carried += counts.requests;
                 opened += counts.opened;
                 subjects.push(subject);

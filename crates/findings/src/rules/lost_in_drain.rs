@@ -138,14 +138,14 @@ impl Fold for LostInDrain {
         self.lose(exchange, loss);
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut all = self.seen.clone();
         for loss in self.open.values().flatten() {
             all.entry(loss.destination).or_default().add(loss);
         }
         let found = all.iter().map(|(&destination, seen)| {
-            let claim = bill.claim_lost(destination, seen.waited);
-            let name = bill.name(destination);
+            let claim = attribution.claim_lost(destination, seen.waited);
+            let name = attribution.name(destination);
             Finding::by(&DOC, seen.severity(), name, seen.claim(), seen.evidence()).costing(claim)
         });
         found.collect()

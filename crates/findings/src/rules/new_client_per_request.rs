@@ -18,8 +18,8 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let claims = bill.claim_by(OpenReason::IdleExisted, 2);
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::IdleExisted, 2);
     let found = claims.iter().map(|one| {
         let said = one.opened("though the same client had an idle one");
         let finding = one.finding(&DOC, said, one.claim.statement());

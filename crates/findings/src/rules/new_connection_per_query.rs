@@ -44,16 +44,16 @@ impl Fold for NewConnectionPerQuery {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (destination, name, counts) in bill.destinations() {
-            let (Some(protocol), left) = (spoken(counts), bill.left(destination)) else {
+        for (destination, name, counts) in attribution.destinations() {
+            let (Some(protocol), left) = (spoken(counts), attribution.left(destination)) else {
                 continue;
             };
             if left < LEAST {
                 continue;
             }
-            let claim = bill.claim(destination, left);
+            let claim = attribution.claim(destination, left);
             let (bytes, ended) = self.bytes.get(&destination).copied().unwrap_or_default();
             let evidence = match bytes.checked_div(ended) {
                 Some(each) => statement!(
@@ -66,7 +66,7 @@ impl Fold for NewConnectionPerQuery {
                 "{opened} to a {protocol} server, {needed} needed",
                 opened = connections(counts.opened),
                 protocol = text(protocol.as_str()),
-                needed = Value::Number(bill.needed(destination))
+                needed = Value::Number(attribution.needed(destination))
             );
             findings
                 .push(Finding::by(&DOC, Severity::Warning, name, said, evidence).costing(claim));

@@ -27,22 +27,22 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (destination, name, counts) in bill.destinations() {
-        let left = bill.left(destination);
+    for (destination, name, counts) in attribution.destinations() {
+        let left = attribution.left(destination);
         // for these even three are nothing: `new-connection-per-query` decides
         if left < LEAST || spoken(counts).is_some() {
             continue;
         }
-        let claim = bill.claim(destination, left);
-        let reasons = bill.unexplained(destination);
+        let claim = attribution.claim(destination, left);
+        let reasons = attribution.unexplained(destination);
         let evidence = if reasons.is_empty() {
             claim.statement()
         } else {
             opened_for(&reasons)
         };
-        let needed = bill.needed(destination);
+        let needed = attribution.needed(destination);
         let said = if left < counts.opened.saturating_sub(needed) {
             statement!(
                 "{further} more avoidable connections, of {opened} for {requests}",
@@ -54,7 +54,7 @@ fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
             opened(counts, needed)
         };
         let first = reasons.first().map(|(_, why)| *why);
-        let client = bill.client(destination);
+        let client = attribution.client(destination);
         // nothing shows that such a connection can be used again
         let severity = match is_unread(counts, &name) {
             true => Severity::Info,

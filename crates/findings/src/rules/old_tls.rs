@@ -17,9 +17,9 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (_, name, counts) in bill.destinations() {
+    for (_, name, counts) in attribution.destinations() {
         let old = |(version, _): &(Option<TlsVersion>, Option<Handshake>)| {
             version.is_some_and(|version| version < TlsVersion::Tls13)
         };

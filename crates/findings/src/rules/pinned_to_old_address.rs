@@ -125,7 +125,7 @@ impl Fold for PinnedToOldAddress {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let gone = self.seen.iter().filter(|(_, seen)| seen.is_gone);
         let found = gone.map(|(&(destination, address), seen)| {
             let said = statement!(
@@ -140,7 +140,7 @@ impl Fold for PinnedToOldAddress {
             Finding::by(
                 &DOC,
                 Severity::Warning,
-                bill.name(destination),
+                attribution.name(destination),
                 said,
                 evidence,
             )

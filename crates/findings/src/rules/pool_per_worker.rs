@@ -18,8 +18,8 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let claims = bill.claim_by(OpenReason::OtherProcess, 2);
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::OtherProcess, 2);
     let found = claims.iter().map(|one| {
         let said = one.opened("though another process had an idle one");
         let processes = Value::Count(one.counts.pids.len() as u64, "process");

@@ -21,14 +21,14 @@ pub(super) static DOC: Doc = Doc {
 /// The remedy where the pool is too small for the number of destinations.
 const MORE_DESTINATIONS: &str = "Let the pool keep connections to as many destinations as are called in turn: urllib3 `num_pools` and requests `pool_connections` (10 by default), Go `MaxIdleConns` (100), Apache HttpClient `maxTotal` (20)";
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let mut findings = too_few_for_bursts(bill);
-    findings.extend(too_few_for_destinations(bill));
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut findings = too_few_for_bursts(attribution);
+    findings.extend(too_few_for_destinations(attribution));
     findings
 }
 
-fn too_few_for_bursts(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let claims = bill.claim_by(OpenReason::PoolFull, 2);
+fn too_few_for_bursts(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::PoolFull, 2);
     let found = claims.iter().map(|one| {
         let said = one.opened("again because the pool had closed them after use");
         let evidence = statement!(
@@ -44,8 +44,8 @@ fn too_few_for_bursts(bill: &mut Attribution<'_>) -> Vec<Finding> {
 }
 
 /// Openings to a destination whose idle connection the client had closed for another destination.
-fn too_few_for_destinations(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let claims = bill.claim_by(OpenReason::Evicted, 2);
+fn too_few_for_destinations(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::Evicted, 2);
     let found = claims.iter().map(|one| {
         let said = one.opened("again because the pool had closed them for other destinations");
         let evidence = "the client closed an idle connection at the moment when it opened one to another destination";

@@ -91,22 +91,22 @@ impl Fold for PortsRunningOut {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let books = bill.books();
-        let known = books.run().host.ephemeral_ports;
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let tracker = attribution.tracker();
+        let known = tracker.run().host.ephemeral_ports;
         let (low, high) = known.unwrap_or(RANGE);
         let range = u64::from(high.saturating_sub(low)) + 1;
         let mut findings = Vec::new();
         let mut named: BTreeSet<usize> = BTreeSet::new();
-        for (projected, destinations) in self.by_use(bill) {
+        for (projected, destinations) in self.by_use(attribution) {
             // one server is one finding
             let unnamed = destinations.iter().filter(|one| !named.contains(*one));
-            let mut unnamed: Vec<String> = unnamed.map(|&one| bill.name(one)).collect();
+            let mut unnamed: Vec<String> = unnamed.map(|&one| attribution.name(one)).collect();
             named.extend(destinations.iter().copied());
             if unnamed.is_empty() {
                 continue;
             }
-            let counts = || destinations.iter().map(|&one| bill.counts(one));
+            let counts = || destinations.iter().map(|&one| attribution.counts(one));
             let failed = counts().filter_map(|one| one.dials_failed.get(&Failure::NoFreePort));
             let failed: u64 = failed.sum();
             let of_each = counts().map(holders);
@@ -143,7 +143,7 @@ impl Fold for PortsRunningOut {
                 evidence = evidence
                     .and("the machine's port range is not known, Linux's default is assumed");
             }
-            if let Some(sockets) = books.sockets.last() {
+            if let Some(sockets) = tracker.sockets.last() {
                 evidence = evidence.and(statement!(
                     "{time_wait} in TIME_WAIT at the end",
                     time_wait = Value::Count(sockets.time_wait, "socket")
@@ -158,15 +158,16 @@ impl Fold for PortsRunningOut {
 
 impl PortsRunningOut {
     /// The openings in 60 s to each target, with its destinations; the most first.
-    fn by_use(&self, bill: &Attribution<'_>) -> Vec<(u64, BTreeSet<usize>)> {
-        let now = bill.books().now;
+    fn by_use(&self, attribution: &Attribution<'_>) -> Vec<(u64, BTreeSet<usize>)> {
+        let now = attribution.tracker().now;
         let targets = self.targets.values();
         let mut all: Vec<(u64, BTreeSet<usize>)> = targets
             .map(|one| (one.window.projected(now), one.destinations.clone()))
             .collect();
         // dials that failed may have no opening
         all.extend(
-            bill.destinations()
+            attribution
+                .destinations()
                 .map(|(at, ..)| (0, BTreeSet::from([at]))),
         );
         all.sort_by_key(|one| std::cmp::Reverse(one.0));

@@ -271,7 +271,7 @@ impl Fold for RetriedRequest {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut seen = self.seen.clone();
         let doubtful = self.doubtful.values().map(|(retry, _)| retry);
         for retry in self.open.iter().chain(doubtful) {
@@ -301,7 +301,13 @@ impl Fold for RetriedRequest {
                     .then(", ", recognised),
                 None => recognised,
             };
-            Finding::by(&DOC, severity, bill.name(destination), said, evidence)
+            Finding::by(
+                &DOC,
+                severity,
+                attribution.name(destination),
+                said,
+                evidence,
+            )
         });
         found.collect()
     }

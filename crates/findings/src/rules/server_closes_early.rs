@@ -201,9 +201,9 @@ impl Fold for ServerClosesEarly {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = self.request_limits(bill);
-        findings.extend(self.idle_limits(bill));
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let mut findings = self.request_limits(attribution);
+        findings.extend(self.idle_limits(attribution));
         findings
     }
 }
@@ -217,8 +217,8 @@ impl ServerClosesEarly {
     }
 
     /// Ends that the server announced: after a number of requests, or at an age.
-    fn request_limits(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(OpenReason::ServerLimit, 1);
+    fn request_limits(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = attribution.claim_by(OpenReason::ServerLimit, 1);
         let found = claims.iter().map(|one| {
             let ends = self.announced.get(&one.destination).copied();
             if let Some(ends) = ends.filter(|ends| ends.are_restart()) {
@@ -262,8 +262,8 @@ impl ServerClosesEarly {
     }
 
     /// Ends after an idle time.
-    fn idle_limits(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(OpenReason::ServerIdle, 1);
+    fn idle_limits(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = attribution.claim_by(OpenReason::ServerIdle, 1);
         let found = claims.iter().map(|one| {
             let ends = self.idle.get(&one.destination).copied();
             if let Some(ends) = ends.filter(|ends| ends.are_restart()) {

@@ -19,8 +19,8 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
-    let found = bill.destinations().filter_map(|(_, name, counts)| {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let found = attribution.destinations().filter_map(|(_, name, counts)| {
         let delay = delay(counts)?;
         let (said, evidence) = (delay.claim(), delay.evidence());
         Some(Finding::by(&DOC, Severity::Warning, name, said, evidence))

@@ -67,8 +67,8 @@ impl Fold for StaleReuse {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
-        let claims = bill.claim_by(OpenReason::Stale, 1).into_iter();
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let claims = attribution.claim_by(OpenReason::Stale, 1).into_iter();
         let claims: BTreeMap<usize, Claim> =
             claims.map(|one| (one.destination, one.claim)).collect();
         let mut findings = Vec::new();
@@ -114,11 +114,17 @@ impl Fold for StaleReuse {
                 "{stale:#} sent on a connection that the server had closed",
                 stale = requests(total)
             );
-            let finding = Finding::by(&DOC, severity, bill.name(destination), said, evidence);
+            let finding = Finding::by(
+                &DOC,
+                severity,
+                attribution.name(destination),
+                said,
+                evidence,
+            );
             findings.push(
                 finding
                     .costing(claim)
-                    .in_words_of(bill.client(destination), Remedy::ShortenIdle),
+                    .in_words_of(attribution.client(destination), Remedy::ShortenIdle),
             );
         }
         findings

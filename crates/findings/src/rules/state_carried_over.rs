@@ -78,14 +78,14 @@ impl Fold for StateCarriedOver {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (&destination, &(bound, cookies)) in &self.seen {
             if bound > 0 {
                 findings.push(Finding::by(
                     &DOC,
                     Severity::Error,
-                    bill.name(destination),
+                    attribution.name(destination),
                     statement!(
                         "{requests} with another credential on a connection that NTLM or Negotiate authenticated",
                         requests = requests(bound)
@@ -97,7 +97,7 @@ impl Fold for StateCarriedOver {
                 findings.push(Finding::by(
                     &DOC,
                     Severity::Warning,
-                    bill.name(destination),
+                    attribution.name(destination),
                     statement!(
                         "{requests} changed the credential and kept the cookie",
                         requests = requests(cookies)

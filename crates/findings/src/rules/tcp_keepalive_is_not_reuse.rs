@@ -51,10 +51,10 @@ impl Fold for TcpKeepaliveIsNotReuse {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (&destination, seen) in &self.seen {
-            let counts = bill.counts(destination);
+            let counts = attribution.counts(destination);
             if seen.connections < LEAST || counts.reused > 0 || counts.requests == 0 {
                 continue;
             }
@@ -73,8 +73,15 @@ impl Fold for TcpKeepaliveIsNotReuse {
                 let pings = Value::Count(seen.pings, "HTTP/2 PING");
                 evidence = evidence.and(statement!("{pings}", pings = pings));
             }
-            let finding = Finding::by(&DOC, Severity::Info, bill.name(destination), said, evidence);
-            findings.push(finding.in_words_of(bill.client(destination), Remedy::ShareClient));
+            let finding = Finding::by(
+                &DOC,
+                Severity::Info,
+                attribution.name(destination),
+                said,
+                evidence,
+            );
+            findings
+                .push(finding.in_words_of(attribution.client(destination), Remedy::ShareClient));
         }
         findings
     }

@@ -21,9 +21,9 @@ pub(super) static DOC: Doc = Doc {
     fold: || Box::new(findings),
 };
 
-fn findings(bill: &mut Attribution<'_>) -> Vec<Finding> {
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (_, name, counts) in bill.destinations() {
+    for (_, name, counts) in attribution.destinations() {
         let of = |which: &dyn Fn(Handshake) -> bool| -> u64 {
             let kinds = counts.tls.iter();
             kinds

@@ -92,16 +92,16 @@ impl Fold for UnbalancedByReuse {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for ((destination, name), loads) in &self.loads {
-            let counts = bill.counts(*destination);
+            let counts = attribution.counts(*destination);
             let reused = counts.reused as f64 >= REUSED * counts.requests as f64;
             let Some(answers) = self.answers.get(name).filter(|_| reused) else {
                 continue;
             };
             for addresses in answers {
-                findings.extend(finding(bill.name(*destination), addresses, loads));
+                findings.extend(finding(attribution.name(*destination), addresses, loads));
             }
         }
         findings

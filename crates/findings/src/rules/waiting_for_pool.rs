@@ -94,7 +94,7 @@ impl WaitingForPool {
             return;
         }
         self.kept += 1;
-        let pool = (live.destination, live.party);
+        let pool = (live.destination, live.owner);
         self.pools.entry(pool).or_default().push(Request {
             connection: live.connection.id,
             span: Span::new(exchange.at, exchange.end),
@@ -110,15 +110,15 @@ impl Fold for WaitingForPool {
         }
     }
 
-    fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         for ((destination, _), requests) in &self.pools {
-            let counts = bill.counts(*destination);
+            let counts = attribution.counts(*destination);
             if counts.is_coarse || counts.timed == 0 {
                 continue;
             }
             if let Some(queues) = queues(requests) {
-                findings.push(finding(bill.name(*destination), &queues));
+                findings.push(finding(attribution.name(*destination), &queues));
             }
         }
         findings

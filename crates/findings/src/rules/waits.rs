@@ -12,12 +12,12 @@ const LEAST: u64 = 10;
 /// A finding for each destination whose medians, of fresh and of reused requests in nanoseconds,
 /// have something to state.
 pub(super) fn findings(
-    bill: &Attribution<'_>,
+    attribution: &Attribution<'_>,
     doc: &'static Doc,
     severity: Severity,
     stated: impl Fn(f64, f64) -> Option<Statement>,
 ) -> Vec<Finding> {
-    let found = bill.destinations().filter_map(|(_, name, counts)| {
+    let found = attribution.destinations().filter_map(|(_, name, counts)| {
         let waits = Waits::of(counts)?;
         let said = stated(waits.fresh, waits.reused)?;
         Some(Finding::by(doc, severity, name, said, waits.samples()))

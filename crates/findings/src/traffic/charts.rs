@@ -55,19 +55,19 @@ pub struct GapPanel {
 impl TrafficAnalysis {
     /// What the pictures show; `run` is the head that this was made with.
     pub fn pictures(&self, run: &Run) -> Charts {
-        let books = &self.books;
-        let whole: Vec<&Cell> = books
+        let tracker = &self.tracker;
+        let whole: Vec<&Cell> = tracker
             .destinations
             .all
             .detail
             .iter()
             .map(|detail| &detail.cell)
             .collect();
-        let mut gaps: Vec<GapPanel> = books
+        let mut gaps: Vec<GapPanel> = tracker
             .destinations
             .keys
             .iter()
-            .zip(&books.destinations.counts)
+            .zip(&tracker.destinations.counts)
             .filter_map(|(place, counts)| {
                 let gaps = &counts.detail.as_deref()?.gaps;
                 let limit = server_limit(counts);

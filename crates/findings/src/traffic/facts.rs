@@ -136,20 +136,20 @@ pub struct TlsFigures {
 embeds!(ObservedFacts, counts: TrafficCounts);
 
 impl ObservedFacts {
-    pub(super) fn new(books: &Tracker, rules: &[Rule]) -> ObservedFacts {
-        let mut caveats = books.caveats();
-        let findings = findings(books, rules);
+    pub(super) fn new(tracker: &Tracker, rules: &[Rule]) -> ObservedFacts {
+        let mut caveats = tracker.caveats();
+        let findings = findings(tracker, rules);
         let mut missing = Unobserved::by_caveats(&caveats);
-        missing.lacking = Evidence::lacking(books.run(), books.lookups.all);
-        let (needed, opaque) = (books.needed(), books.opaque());
-        let destinations = destinations(books, &needed, &opaque);
+        missing.lacking = Evidence::lacking(tracker.run(), tracker.lookups.all);
+        let (needed, opaque) = (tracker.needed(), tracker.opaque());
+        let destinations = destinations(tracker, &needed, &opaque);
         let mut totals = Figures::of(
-            &books.destinations.all,
+            &tracker.destinations.all,
             needed.iter().sum(),
             opaque.iter().sum(),
-            books.lookups.all,
+            tracker.lookups.all,
         );
-        totals.lookups.in_vain = books.lookups.in_vain();
+        totals.lookups.in_vain = tracker.lookups.in_vain();
         totals.sum_up(&destinations);
         caveats.extend(partly_known(&totals));
         let mut facts = ObservedFacts {
@@ -163,8 +163,8 @@ impl ObservedFacts {
             caveats,
         };
         facts.add_unobserved(&missing);
-        facts.verdict = verdict::sentences(books, &facts);
-        facts.next = next_steps(books, &facts);
+        facts.verdict = verdict::sentences(tracker, &facts);
+        facts.next = next_steps(tracker, &facts);
         facts
     }
 
@@ -199,11 +199,11 @@ impl ObservedFacts {
 
 /// The findings of all rules, the worst and most expensive first. Destinations are limited, and
 /// with them the findings.
-fn findings(books: &Tracker, rules: &[Rule]) -> Vec<Finding> {
-    let mut bill = Attribution::new(books);
+fn findings(tracker: &Tracker, rules: &[Rule]) -> Vec<Finding> {
+    let mut attribution = Attribution::new(tracker);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
-        findings.extend(rule.findings(&mut bill));
+        findings.extend(rule.findings(&mut attribution));
     }
     findings.sort_by(|a, b| {
         let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
@@ -213,8 +213,8 @@ fn findings(books: &Tracker, rules: &[Rule]) -> Vec<Finding> {
 }
 
 /// The destinations with any traffic, the one that wastes most first.
-fn destinations(books: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destination> {
-    let all = &books.destinations;
+fn destinations(tracker: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destination> {
+    let all = &tracker.destinations;
     let each = all
         .keys
         .iter()
@@ -223,7 +223,7 @@ fn destinations(books: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destinat
         .enumerate();
     let each = each.map(|(at, ((key, counts), (&needed, &opaque)))| {
         let origin = key.origin.as_ref();
-        let lookups = origin.and_then(|origin| books.lookups.names.get(&origin.host));
+        let lookups = origin.and_then(|origin| tracker.lookups.names.get(&origin.host));
         let lookups = lookups.copied().unwrap_or_default();
         let aliases = all.aliases.get(&at).into_iter().flatten();
         let aliases = aliases.filter_map(|name| key.host_named(name)).collect();

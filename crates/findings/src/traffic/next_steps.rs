@@ -18,7 +18,7 @@ pub struct NextStep {
 }
 
 /// The commands for a run with a warning; none otherwise.
-pub(super) fn next_steps(books: &Tracker, facts: &ObservedFacts) -> Vec<NextStep> {
+pub(super) fn next_steps(tracker: &Tracker, facts: &ObservedFacts) -> Vec<NextStep> {
     let grave = facts.findings.iter();
     let mut grave = grave.filter(|finding| finding.severity > Severity::Info);
     let Some(worst) = grave.next() else {
@@ -30,18 +30,18 @@ pub(super) fn next_steps(books: &Tracker, facts: &ObservedFacts) -> Vec<NextStep
         format!("findings.{} == 0", worst.rule)
     };
     let step = |purpose, command| NextStep { purpose, command };
-    let argv = &books.run().argv;
+    let argv = &tracker.run().argv;
     let program = argv.iter().skip_while(|word| *word != "--").skip(1);
     let program = program
         .map(|word| quoted(word))
         .collect::<Vec<_>>()
         .join(" ");
-    if books.run().producer == Producer::Watch && !program.is_empty() {
+    if tracker.run().producer == Producer::Watch && !program.is_empty() {
         let mut steps = vec![step(
             "prove the fix",
             format!("intact compare -- {program} -- FIXED"),
         )];
-        if is_local(facts) && books.run().link.is_none() {
+        if is_local(facts) && tracker.run().link.is_none() {
             steps.push(step(
                 "see what it costs at a distance",
                 format!("intact watch --rtt 30ms -- {program}"),
@@ -53,7 +53,7 @@ pub(super) fn next_steps(books: &Tracker, facts: &ObservedFacts) -> Vec<NextStep
         ));
         return steps;
     }
-    match books.run().producer {
+    match tracker.run().producer {
         Producer::Audit => vec![step(
             "keep it",
             format!("intact audit --require '{requirement}' FILE"),

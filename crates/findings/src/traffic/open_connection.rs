@@ -147,7 +147,7 @@ pub struct OpenConnection {
     /// Index of its destination.
     pub destination: usize,
     /// Who has the client end.
-    pub party: PoolOwner,
+    pub owner: PoolOwner,
     /// Why it was opened.
     pub why: OpenReason,
     /// Exchanges that ended on it, without those that the server refused to process.
@@ -167,7 +167,7 @@ impl OpenConnection {
         OpenConnection {
             connection: Box::new(connection),
             destination: 0,
-            party: PoolOwner::Unknown,
+            owner: PoolOwner::Unknown,
             why: OpenReason::Unseen,
             exchanges: 0,
             carried_response: false,

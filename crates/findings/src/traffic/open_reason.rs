@@ -188,7 +188,7 @@ mod tests {
         let mut live = OpenConnection {
             connection: Box::new(connection),
             destination: 0,
-            party: PoolOwner::Unknown,
+            owner: PoolOwner::Unknown,
             why: OpenReason::Growth,
             exchanges: 0,
             carried_response: false,

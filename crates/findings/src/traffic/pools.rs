@@ -157,7 +157,7 @@ impl Pools {
     /// Puts a connection into the pool that it is opened in.
     pub(super) fn put_first(&mut self, live: OpenConnection) {
         let newest = (live.connection.at, live.connection.id);
-        let owner = (live.destination, live.party);
+        let owner = (live.destination, live.owner);
         self.put(live);
         self.pools.entry(owner).or_default().newest = Some(newest);
     }
@@ -188,7 +188,7 @@ impl Pools {
         }
         let is_one = |live: &&OpenConnection| {
             let is_later = end <= live.connection.at && live.why == OpenReason::Growth;
-            is_later && (live.destination, live.party) == owner
+            is_later && (live.destination, live.owner) == owner
         };
         let opened = self.live.values().filter(is_one);
         let first = opened.min_by_key(|live| (live.connection.at, live.connection.id))?;
@@ -206,7 +206,7 @@ impl Pools {
     pub(super) fn put(&mut self, live: OpenConnection) {
         let pool = self
             .pools
-            .entry((live.destination, live.party))
+            .entry((live.destination, live.owner))
             .or_default();
         pool.open += 1;
         pool.reused += u64::from(live.exchanges > 1);
@@ -220,7 +220,7 @@ impl Pools {
     }
 
     fn leave(&mut self, live: &OpenConnection) {
-        let Some(pool) = self.pools.get_mut(&(live.destination, live.party)) else {
+        let Some(pool) = self.pools.get_mut(&(live.destination, live.owner)) else {
             return;
         };
         pool.open = pool.open.saturating_sub(1);
@@ -241,7 +241,7 @@ impl Pools {
     pub(super) fn announce_end(&mut self, live: &OpenConnection, at: Nanos, why: OpenReason) {
         let pool = self
             .pools
-            .entry((live.destination, live.party))
+            .entry((live.destination, live.owner))
             .or_default();
         pool.end(at, why);
     }
@@ -259,7 +259,7 @@ impl Pools {
         self.live.values().any(|live| {
             let is_third = ![end.destination, grown.destination].contains(&live.destination);
             let is_idle = live.idle_since().is_some_and(|since| since <= end.at);
-            live.party == end.owner && is_third && is_idle
+            live.owner == end.owner && is_third && is_idle
         })
     }
 
@@ -390,7 +390,7 @@ impl Pools {
             self.spare.clear();
         }
         self.spare.insert(connection.id);
-        if let Some(pool) = self.pools.get_mut(&(live.destination, live.party)) {
+        if let Some(pool) = self.pools.get_mut(&(live.destination, live.owner)) {
             if pool.spares.len() == ENDS {
                 pool.spares.pop_front();
             }
@@ -410,7 +410,7 @@ impl Pools {
             connection.at,
             connection.setup.ready().unwrap_or(connection.at),
         );
-        let pool = self.pools.get_mut(&(live.destination, live.party));
+        let pool = self.pools.get_mut(&(live.destination, live.owner));
         pool.map_or(0, |pool| {
             let before = pool.spares.len();
             pool.spares

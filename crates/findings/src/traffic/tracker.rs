@@ -126,14 +126,14 @@ impl Tracker {
             self.failed_dials.push_front((connection.id, destination));
             return None;
         }
-        let party = PoolOwner::of(connection, &self.run);
+        let owner = PoolOwner::of(connection, &self.run);
         self.note_growth(connection, destination);
-        let why = self.reason(connection, destination, party);
+        let why = self.reason(connection, destination, owner);
         self.destinations.count_reason(destination, why, Sign::Add);
         self.pools.add(OpenConnection {
             connection: Box::new(connection.clone()),
             destination,
-            party,
+            owner,
             why,
             exchanges: 0,
             carried_response: false,
@@ -166,9 +166,9 @@ impl Tracker {
             self.destinations
                 .count_reason(live.destination, live.why, Sign::Remove);
             live.destination = destination;
-            live.party = PoolOwner::of(connection, &self.run);
+            live.owner = PoolOwner::of(connection, &self.run);
             self.note_growth(connection, destination);
-            live.why = self.reason(connection, destination, live.party);
+            live.why = self.reason(connection, destination, live.owner);
             self.destinations
                 .count_reason(destination, live.why, Sign::Add);
         }
@@ -205,7 +205,7 @@ impl Tracker {
             return (self.late_exchange(exchange), None, None);
         };
         let (id, destination) = (live.connection.id, live.destination);
-        let owner = (destination, live.party);
+        let owner = (destination, live.owner);
         let retired = live.is_retiring();
         let gap = live.carry(exchange);
         // times to the second hide how long a connection was idle
@@ -267,7 +267,7 @@ impl Tracker {
         let moment = Moment {
             at: close.at,
             destination: live.destination,
-            owner: live.party,
+            owner: live.owner,
         };
         if why == OpenReason::ClientIdle
             && let Some(grown) = self.evictions.close(moment)
@@ -286,7 +286,7 @@ impl Tracker {
                 self.correct(live.destination, first, Some(why));
                 replaced = true;
             }
-            let owner = (live.destination, live.party);
+            let owner = (live.destination, live.owner);
             for waiter in waiters {
                 let why = self.pools.look_again(owner, closed.connection, waiter);
                 self.correct(live.destination, waiter, why);
@@ -314,7 +314,7 @@ impl Tracker {
             // client closed its own end
             for waiter in waiters.filter(|waiter| waiter.at >= close.at) {
                 let again = self.pools.look_for_newer(
-                    (live.destination, live.party),
+                    (live.destination, live.owner),
                     closed.connection,
                     waiter,
                 );
@@ -326,7 +326,7 @@ impl Tracker {
             }
         }
         if let (Some(last), false) = (&live.last, why.is_at_once() || replaced) {
-            let owner = (live.destination, live.party);
+            let owner = (live.destination, live.owner);
             self.pools.note_idle(owner, last.end, close.at);
         }
         // an announced end was recorded with its announcement; what the client gave up unused is
@@ -341,7 +341,7 @@ impl Tracker {
         }
         if !(replaced || is_spare) {
             self.pools
-                .end((live.destination, live.party), close.at, why);
+                .end((live.destination, live.owner), close.at, why);
         }
         self.destinations.count_close(&live, close);
         self.just_closed = Some(Box::new(live));

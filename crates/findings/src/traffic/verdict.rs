@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 /// Reuses right after a response from which on requests may have waited for a connection.
 const REUSES: u64 = 5;
 
-pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
+pub(super) fn sentences(tracker: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     let ObservedFacts {
         totals,
         destinations,
         ..
     } = facts;
-    let mut said = vec![first(books, facts)];
+    let mut said = vec![first(tracker, facts)];
     let mut lost = Vec::new();
     if totals.connections.opened + totals.open_before > 0 || totals.requests.total > 0 {
-        lost.extend(failed_lookups(totals, books.lookups.sporadic()));
+        lost.extend(failed_lookups(totals, tracker.lookups.sporadic()));
     }
     if totals.requests.ok > 0 {
         lost.extend(failed_requests(totals));
@@ -95,24 +95,24 @@ pub(super) fn sentences(books: &Tracker, facts: &ObservedFacts) -> Vec<String> {
     said
 }
 
-fn first(books: &Tracker, facts: &ObservedFacts) -> String {
+fn first(tracker: &Tracker, facts: &ObservedFacts) -> String {
     let totals = &facts.totals;
     let missing = totals.unobserved.missing();
     let opened = totals.connections.opened;
     let needed = totals.connections.needed;
     let requests = totals.requests.total;
-    let whose = if books.destinations.all.pids.is_empty() && books.run().vantage != Vantage::Client
-    {
-        "the time of these requests"
-    } else {
-        "the program's outbound time"
-    };
+    let whose =
+        if tracker.destinations.all.pids.is_empty() && tracker.run().vantage != Vantage::Client {
+            "the time of these requests"
+        } else {
+            "the program's outbound time"
+        };
     let connections = connections(opened);
     if opened + totals.open_before == 0 && requests == 0 {
-        return nothing(facts, books.lookups.all.without_result, missing);
+        return nothing(facts, tracker.lookups.all.without_result, missing);
     }
     if requests == 0 {
-        let all = &books.destinations.all;
+        let all = &tracker.destinations.all;
         return without_request(totals, all.unusable, all.unused);
     }
     if let Some(sentence) = unsuccessful(totals) {

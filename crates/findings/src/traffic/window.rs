@@ -21,14 +21,14 @@ pub struct Window {
 impl Window {
     /// A window from `began` on, `whole` being the analysis of the run so far.
     pub fn begin(whole: &TrafficAnalysis, began: Nanos) -> Window {
-        let mut run = whole.books.run().clone();
+        let mut run = whole.tracker.run().clone();
         run.lookups_seen = false;
         let mut analysis = TrafficAnalysis::new(&run);
-        let caveats = whole.books.caveats();
+        let caveats = whole.tracker.caveats();
         for caveat in caveats.iter().filter(|caveat| caveat.incomplete) {
             analysis.record(Event::Caveat(caveat));
         }
-        let open = whole.books.open();
+        let open = whole.tracker.open();
         let unused = open.map(|live| (live.connection.id, live.clone()));
         Window {
             began,
@@ -48,7 +48,7 @@ impl Window {
     fn enter(&mut self, before: OpenConnection) {
         let connection = self.opened_before(&before.connection);
         self.analysis.record(Event::Opened(&connection));
-        self.analysis.books.restore(connection.id, before);
+        self.analysis.tracker.restore(connection.id, before);
     }
 
     /// The connection as one that was open before.
@@ -61,7 +61,7 @@ impl Window {
     }
 
     fn is_from_before(&self, id: ConnectionId) -> bool {
-        let live = self.analysis.books.live(id);
+        let live = self.analysis.tracker.live(id);
         live.is_some_and(|live| live.connection.open_before)
     }
 }

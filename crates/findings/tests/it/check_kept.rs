@@ -1,6 +1,6 @@
 //! Servers that keep only a part of their connections, and ends of connections that are no limits.
 
-use crate::check_limits::{OK, at, card, found, idle, limits, passes};
+use crate::check_limits::{OK, at, found, idle, limits, passes, profile};
 use intact_findings::Severity;
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
@@ -45,30 +45,30 @@ fn waterfall(connections: &[u32]) -> Vec<Row> {
     rows
 }
 
-/// A card of a server that closes with the first response of HTTP/1.1.
+/// A profile of a server that closes with the first response of HTTP/1.1.
 fn closing() -> ServerProfile {
-    let mut card = card(None);
-    card.versions[0].reused = Some(false);
-    card.versions[0].says_kept = Some(false);
-    card
+    let mut profile = profile(None);
+    profile.versions[0].reused = Some(false);
+    profile.versions[0].says_kept = Some(false);
+    profile
 }
 
 #[test]
 fn ends_with_error_responses_are_no_limits() {
     let end = closed(Some(429), 50);
-    let mut card = card(None);
-    let requests = card.requests.as_mut().unwrap();
+    let mut profile = profile(None);
+    let requests = profile.requests.as_mut().unwrap();
     (requests.answered, requests.last_announced) = (27, true);
     requests.ended = Some(end);
     let later = closed(Some(429), 52);
-    card.idle = Some(limits(&[at_once(later), at_once(later)]));
-    card.age = Some(MaxAge {
+    profile.idle = Some(limits(&[at_once(later), at_once(later)]));
+    profile.age = Some(MaxAge {
         span: Span::new(at(20.0), at(20.001)),
         answered: 1,
         last_announced: true,
         ended: Some(later),
     });
-    let facts = CheckFacts::new(&card, &waterfall(&[3, 3]));
+    let facts = CheckFacts::new(&profile, &waterfall(&[3, 3]));
     let limit = facts.idle_timeout.as_ref().unwrap();
     assert_eq!((limit.measured_s, limit.at_least_s), (None, None));
     assert!(facts.max_requests.is_none() && facts.max_age.is_none());
@@ -87,35 +87,35 @@ fn ends_with_error_responses_are_no_limits() {
         assert!(!passes(&facts, gate), "{gate}");
     }
     // other connections may have shown a limit
-    card.idle = Some(limits(&[at_once(later), idle(7.0, OK)]));
-    let facts = CheckFacts::new(&card, &[]);
+    profile.idle = Some(limits(&[at_once(later), idle(7.0, OK)]));
+    let facts = CheckFacts::new(&profile, &[]);
     assert!(passes(&facts, "idle-timeout >= 5s"));
 }
 
 #[test]
 fn an_error_that_the_user_expects_is_a_response_like_others() {
-    let mut card = card(None);
+    let mut profile = profile(None);
     let expected = "429".parse().unwrap();
-    card.contact.as_mut().unwrap().expect = Some(expected);
-    let requests = card.requests.as_mut().unwrap();
+    profile.contact.as_mut().unwrap().expect = Some(expected);
+    let requests = profile.requests.as_mut().unwrap();
     (requests.answered, requests.last_announced) = (27, true);
     requests.ended = Some(closed(Some(429), 50));
-    let facts = CheckFacts::new(&card, &[]);
+    let facts = CheckFacts::new(&profile, &[]);
     assert_eq!(facts.max_requests.unwrap().measured, Some(27));
 }
 
 #[test]
 fn a_server_that_keeps_some_connections_is_not_one_that_keeps_none() {
-    let mut card = closing();
+    let mut profile = closing();
     let end = closed(None, 0);
-    card.requests = card.requests.map(|one| RequestLimit {
+    profile.requests = profile.requests.map(|one| RequestLimit {
         answered: 1,
         last_announced: true,
         ended: Some(end),
         ..one
     });
-    card.idle = Some(limits(&[at_once(end), idle(7.0, OK)]));
-    let facts = CheckFacts::new(&card, &waterfall(&[1, 3, 1, 3, 1]));
+    profile.idle = Some(limits(&[at_once(end), idle(7.0, OK)]));
+    let facts = CheckFacts::new(&profile, &waterfall(&[1, 3, 1, 3, 1]));
     let finding = found(&facts, "connection-not-kept").unwrap();
     assert_eq!(finding.severity, Severity::Warning);
     assert!(
@@ -138,13 +138,15 @@ fn a_server_that_keeps_some_connections_is_not_one_that_keeps_none() {
 
 #[test]
 fn a_server_that_keeps_connections_of_one_version_only_keeps_none_of_the_other() {
-    let mut card = closing();
-    let mut new = card.versions[0].clone();
+    let mut profile = closing();
+    let mut new = profile.versions[0].clone();
     (new.http, new.reused, new.says_kept) = (Protocol::Http2, Some(true), Some(true));
-    card.versions.push(new);
-    card.versions[0].connection = Some("close".to_owned());
-    card.requests = card.requests.map(|one| RequestLimit { answered: 1, ..one });
-    let facts = CheckFacts::new(&card, &waterfall(&[1, 1]));
+    profile.versions.push(new);
+    profile.versions[0].connection = Some("close".to_owned());
+    profile.requests = profile
+        .requests
+        .map(|one| RequestLimit { answered: 1, ..one });
+    let facts = CheckFacts::new(&profile, &waterfall(&[1, 1]));
     assert_eq!(facts.keeps(), Some(false));
     let verdict = "Every request of HTTP/1.1 needs a connection of its own: the server closes after each response. HTTP/2 keeps connections.";
     assert_eq!(facts.verdict[0], verdict);
@@ -156,9 +158,9 @@ fn a_server_that_keeps_connections_of_one_version_only_keeps_none_of_the_other()
 
 #[test]
 fn a_server_of_http_1_0_keeps_connections_on_request() {
-    let mut card = closing();
-    card.versions[0].response_version = Some(Protocol::Http10);
-    let facts = CheckFacts::new(&card, &waterfall(&[3, 3]));
+    let mut profile = closing();
+    profile.versions[0].response_version = Some(Protocol::Http10);
+    let facts = CheckFacts::new(&profile, &waterfall(&[3, 3]));
     assert_eq!(facts.keeps(), Some(true));
     let finding = found(&facts, "connection-not-kept").unwrap();
     assert!(finding.claim.contains("only if"), "{}", finding.claim);
@@ -172,9 +174,9 @@ fn a_server_of_http_1_0_keeps_connections_on_request() {
 #[test]
 fn a_body_without_length_needs_a_length_and_not_a_timeout() {
     let fix = |connection: Option<&str>| {
-        let mut card = closing();
-        card.versions[0].connection = connection.map(str::to_owned);
-        let facts = CheckFacts::new(&card, &waterfall(&[1, 1]));
+        let mut profile = closing();
+        profile.versions[0].connection = connection.map(str::to_owned);
+        let facts = CheckFacts::new(&profile, &waterfall(&[1, 1]));
         found(&facts, "connection-not-kept")
             .unwrap()
             .fix
@@ -187,11 +189,13 @@ fn a_body_without_length_needs_a_length_and_not_a_timeout() {
 
 #[test]
 fn bytes_after_the_response_are_named_and_no_timeout_is_advised() {
-    let mut card = closing();
-    card.versions[0].says_kept = Some(true);
-    card.versions[0].excess = Some(2);
-    card.requests = card.requests.map(|one| RequestLimit { answered: 1, ..one });
-    let facts = CheckFacts::new(&card, &waterfall(&[1, 1]));
+    let mut profile = closing();
+    profile.versions[0].says_kept = Some(true);
+    profile.versions[0].excess = Some(2);
+    profile.requests = profile
+        .requests
+        .map(|one| RequestLimit { answered: 1, ..one });
+    let facts = CheckFacts::new(&profile, &waterfall(&[1, 1]));
     let finding = found(&facts, "bytes-after-response").unwrap();
     assert!(finding.claim.contains("2 bytes"), "{}", finding.claim);
     assert!(finding.fix.contains("`Content-Length`"), "{}", finding.fix);
@@ -203,7 +207,7 @@ fn bytes_after_the_response_are_named_and_no_timeout_is_advised() {
 
 #[test]
 fn an_announced_timeout_of_0_is_no_client_setting() {
-    let mut card = card(None);
+    let mut profile = profile(None);
     let ended = IdleWait {
         span: Span::new(at(10.0), at(10.3)),
         ended: Some(closed(None, 0)),
@@ -211,8 +215,8 @@ fn an_announced_timeout_of_0_is_no_client_setting() {
     };
     let mut idle = limits(&[ended]);
     idle.announced_s = Some(0);
-    card.idle = Some(idle);
-    let facts = CheckFacts::new(&card, &[]);
+    profile.idle = Some(idle);
+    let facts = CheckFacts::new(&profile, &[]);
     let options: Vec<_> = facts.settings.iter().map(|one| &one.option).collect();
     let go = "IdleConnTimeout: 150 * time.Millisecond".to_owned();
     assert!(options.contains(&&go), "{options:?}");

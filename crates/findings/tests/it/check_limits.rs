@@ -39,7 +39,7 @@ pub(crate) fn limits(samples: &[IdleWait]) -> IdleLimits {
 }
 
 /// A server that keeps connections, and took 110 requests on one from second 1 to 2.
-pub(crate) fn card(server: Option<&str>) -> ServerProfile {
+pub(crate) fn profile(server: Option<&str>) -> ServerProfile {
     ServerProfile {
         contact: Some(FirstRequest {
             url: "http://localhost/".to_owned(),
@@ -95,11 +95,11 @@ pub(crate) fn found<'a>(facts: &'a CheckFacts, rule: &str) -> Option<&'a Finding
 }
 
 fn with_idle(samples: &[IdleWait]) -> CheckFacts {
-    let card = ServerProfile {
+    let profile = ServerProfile {
         idle: Some(limits(samples)),
-        ..card(None)
+        ..profile(None)
     };
-    CheckFacts::new(&card, &[])
+    CheckFacts::new(&profile, &[])
 }
 
 pub(crate) const OK: Outcome = Outcome::Ok;
@@ -159,7 +159,7 @@ fn an_age_that_ends_idle_connections_is_named() {
         is_last: true,
         ..next
     });
-    let card = ServerProfile {
+    let profile = ServerProfile {
         idle: Some(limits(&[last])),
         age: Some(MaxAge {
             span: Span::new(at(20.0), at(22.4)),
@@ -167,9 +167,9 @@ fn an_age_that_ends_idle_connections_is_named() {
             last_announced: true,
             ended: None,
         }),
-        ..card(None)
+        ..profile(None)
     };
-    let facts = CheckFacts::new(&card, &[]);
+    let facts = CheckFacts::new(&profile, &[]);
     assert!(facts.idle_timeout.as_ref().unwrap().last_announced);
     let first = &facts.verdict[0];
     assert!(
@@ -180,12 +180,12 @@ fn an_age_that_ends_idle_connections_is_named() {
 
 #[test]
 fn nginx_that_closes_after_each_response_has_two_causes() {
-    let mut card = card(Some("nginx/1.22.1"));
-    for version in &mut card.versions {
+    let mut profile = profile(Some("nginx/1.22.1"));
+    for version in &mut profile.versions {
         version.reused = Some(false);
         version.connection = Some("close".to_owned());
     }
-    let facts = CheckFacts::new(&card, &[]);
+    let facts = CheckFacts::new(&profile, &[]);
     let advice = found(&facts, "connection-not-kept")
         .unwrap()
         .fix

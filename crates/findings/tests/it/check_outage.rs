@@ -1,6 +1,6 @@
 //! What the limits of a connection mean where the server stopped accepting connections.
 
-use crate::check_limits::{OK, at, card, found, idle, limits, passes};
+use crate::check_limits::{OK, at, found, idle, limits, passes, profile};
 use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{Ended, Outage, ServerProfile};
 use intact_ledger::{CloseKind, Failure, Side, Span};
@@ -17,20 +17,20 @@ fn closed(how: CloseKind) -> Ended {
 
 /// A server that stopped at a request on the connection of the request limit.
 fn stopped(over_at: Option<f64>) -> CheckFacts {
-    let mut card = card(None);
-    if let Some(tried) = &mut card.requests {
+    let mut profile = profile(None);
+    if let Some(tried) = &mut profile.requests {
         tried.answered = 34;
         tried.failed = Some(Failure::Closed);
         tried.ended = Some(closed(CloseKind::Fin));
     }
-    card.outages.push(Outage {
+    profile.outages.push(Outage {
         requests: 61,
         failure: Failure::Refused,
         detail: Some("Connection refused".to_owned()),
         began: Span::new(at(1.0), at(2.1)),
         over_at: over_at.map(at),
     });
-    CheckFacts::new(&card, &[])
+    CheckFacts::new(&profile, &[])
 }
 
 #[test]
@@ -63,21 +63,23 @@ fn a_figure_that_an_outage_cut_short_passes_no_gate() {
     assert!(facts.verdict[0].starts_with("The server accepted no connections for 900 ms after"));
     assert!(facts.any_success() && !passes(&facts, "max-requests >= 30"));
     // one that was measured before stays
-    let mut card = card(None);
-    card.requests
+    let mut profile = profile(None);
+    profile
+        .requests
         .iter_mut()
         .for_each(|tried| tried.answered = 34);
-    card.requests
+    profile
+        .requests
         .iter_mut()
         .for_each(|tried| tried.failed = Some(Failure::Closed));
-    card.outages.push(Outage {
+    profile.outages.push(Outage {
         requests: 61,
         failure: Failure::Refused,
         detail: None,
         began: Span::new(at(2.5), at(2.6)),
         over_at: Some(at(3.0)),
     });
-    let facts = CheckFacts::new(&card, &[]);
+    let facts = CheckFacts::new(&profile, &[]);
     assert_eq!(facts.max_requests.as_ref().unwrap().measured, Some(34));
     assert!(passes(&facts, "max-requests >= 30"));
 }
@@ -87,22 +89,25 @@ fn the_end_of_a_server_is_no_idle_limit() {
     let mut ended = idle(3.0, OK);
     ended.ended = Some(closed(CloseKind::Rst));
     ended.next = None;
-    let mut card = ServerProfile {
+    let mut profile = ServerProfile {
         idle: Some(limits(&[ended])),
-        ..card(None)
+        ..profile(None)
     };
     assert_eq!(
-        CheckFacts::new(&card, &[]).idle_timeout.unwrap().measured_s,
+        CheckFacts::new(&profile, &[])
+            .idle_timeout
+            .unwrap()
+            .measured_s,
         Some(3.0)
     );
-    card.outages.push(Outage {
+    profile.outages.push(Outage {
         requests: 120,
         failure: Failure::Refused,
         detail: None,
         began: Span::new(at(9.0), at(14.0)),
         over_at: Some(at(15.0)),
     });
-    let facts = CheckFacts::new(&card, &[]);
+    let facts = CheckFacts::new(&profile, &[]);
     let idle = facts.idle_timeout.as_ref().unwrap();
     assert_eq!((idle.measured_s, idle.at_least_s), (None, Some(3.0)));
     assert!(idle.server_stopped && !passes(&facts, "idle-timeout >= 1s"));

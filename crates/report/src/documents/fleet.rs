@@ -96,7 +96,7 @@ pub fn profiles(facts: &CardsFacts, subject: String) -> Page<'_> {
         subject,
         verdict: verdict(facts),
         facts: vec![
-            Fact::counted(facts.cards, "check"),
+            Fact::counted(facts.profiles, "check"),
             Fact::counted(facts.requests, "request"),
         ],
         ..Page::default()
@@ -115,7 +115,7 @@ pub fn profiles(facts: &CardsFacts, subject: String) -> Page<'_> {
 }
 
 fn verdict(facts: &CardsFacts) -> Vec<Text> {
-    if facts.cards == 0 {
+    if facts.profiles == 0 {
         return vec!["No check has a result.".into()];
     }
     let of = |profiles| of_all(profiles, facts);
@@ -143,10 +143,10 @@ fn verdict(facts: &CardsFacts) -> Vec<Text> {
 
 /// `3 of 4 profiles`.
 fn of_all(profiles: u64, facts: &CardsFacts) -> String {
-    if profiles == facts.cards {
+    if profiles == facts.profiles {
         "all profiles".to_owned()
     } else {
-        format!("{} of {} profiles", Count(profiles), Count(facts.cards))
+        format!("{} of {} profiles", Count(profiles), Count(facts.profiles))
     }
 }
 
@@ -214,7 +214,7 @@ fn figure(name: &'static str, all: Option<Spread>, cell: impl Fn(f64) -> Cell) -
         median: cell(all.median),
         min: cell(all.min),
         max: cell(all.max),
-        profiles: all.cards,
+        profiles: all.profiles,
     })
 }
 
@@ -224,7 +224,7 @@ fn finding(one: &CommonFinding, facts: &CardsFacts) -> FindingGroup {
         severity: one.severity,
         rule: one.rule,
         cases: vec![Case {
-            subject: of_all(one.cards, facts),
+            subject: of_all(one.profiles, facts),
             claim: sentence(&one.claim),
             evidence: Text::default(),
             cost: None,
